@@ -1,0 +1,1 @@
+"""Every front door of Millstream, and the only place that knows HTTP."""

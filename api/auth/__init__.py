@@ -1,0 +1,1 @@
+"""Who is calling: every door asks here."""

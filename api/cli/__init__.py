@@ -1,0 +1,1 @@
+"""The `millstream` command: starts the processes, and otherwise talks HTTP."""

@@ -1,0 +1,1 @@
+"""The native REST API, version 1."""

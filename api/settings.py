@@ -1,0 +1,89 @@
+"""Every setting of a Millstream process, read once.
+
+Precedence: command line, environment (`MILLSTREAM_*`, `REDIS_URL`, `DATABASE_URL`), `.env`,
+`millstream.toml`, the defaults here.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from storage.settings import Durability, StorageSettings
+
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Settings(BaseSettings):
+    """One deployment's settings; each is also an option of `millstream up`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MILLSTREAM_",
+        env_file=".env",
+        toml_file="millstream.toml",
+        extra="ignore",
+        populate_by_name=True,
+        frozen=True,
+    )
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    data: Path = Path(".millstream")
+    workers: int = Field(default=1, ge=1, le=64)
+    ephemeral: bool = False
+    insecure: bool = Field(
+        default=False,
+        description="Listen beyond loopback without credentials: only behind something that checks them.",
+    )
+    durability: Durability = "always"
+    server: Literal["bundled", "path"] = Field(
+        default="bundled",
+        description="Which Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
+    )
+    redis_url: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url")
+    )
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The order of precedence, first wins."""
+        toml = TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, dotenv_settings, toml
+
+    @property
+    def listens_beyond_loopback(self) -> bool:
+        """Whether other machines can reach the service."""
+        return self.host not in LOOPBACK_HOSTS
+
+    def storage(self) -> StorageSettings:
+        """What the storage room needs. Raises ValueError when a URL is missing."""
+        if self.redis_url is None or self.database_url is None:
+            raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
+        return StorageSettings(
+            redis_url=self.redis_url.get_secret_value(),
+            database_url=self.database_url.get_secret_value(),
+            durability=self.durability,
+        )
+
+
+def read_settings(**options: Any) -> Settings:
+    """The settings of this process; `options` are command-line options that were given."""
+    return Settings(**{name: value for name, value in options.items() if value is not None})

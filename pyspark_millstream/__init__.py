@@ -1,0 +1,1 @@
+"""The Spark data source that users install; it speaks HTTP."""

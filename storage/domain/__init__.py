@@ -1,0 +1,1 @@
+"""The vocabulary every room shares; the standard library and msgspec only."""

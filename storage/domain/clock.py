@@ -1,0 +1,47 @@
+"""Time, handed in.
+
+Rules take `now_ms`; shells take a `Clock`. Inside Redis the scripts use the server's own TIME unless
+a caller passes a number, which only tests do: see `ScriptTime`.
+"""
+
+import time
+from typing import Protocol
+
+ScriptTime = str
+"""`now_ms` as a script argument: decimal milliseconds, or empty for the server's own time."""
+
+SERVER_TIME: ScriptTime = ""
+
+
+class Clock(Protocol):
+    """Milliseconds since the Unix epoch, and the form of them that scripts are given."""
+
+    def now_ms(self) -> int: ...
+
+    def script_time(self) -> ScriptTime: ...
+
+
+class SystemClock:
+    """The machine's clock; scripts use their server's, so that all processes agree."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def script_time(self) -> ScriptTime:
+        return SERVER_TIME
+
+
+class ManualClock:
+    """A clock that moves only when told to, for tests."""
+
+    def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms = start_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def script_time(self) -> ScriptTime:
+        return str(self._now_ms)
+
+    def advance(self, ms: int) -> None:
+        self._now_ms += ms

@@ -1,0 +1,247 @@
+"""What can go wrong, as facts.
+
+    MillstreamError
+    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, MessageNotFound
+    ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
+    ├── who asks       Forbidden
+    ├── state          PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
+    │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
+    │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten
+    └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
+
+The first line of a class's docstring is the sentence its caller reads unless a detail is given.
+`ErrorCode` is the stable word for machines; each front door spells it in its own way.
+"""
+
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class ErrorCode(StrEnum):
+    """Stable keys; whether to retry and whether nothing happened are properties of the key."""
+
+    VALIDATION_FAILED = "validation_failed"
+    MESSAGE_TOO_LARGE = "message_too_large"
+    BATCH_TOO_LARGE = "batch_too_large"
+    INVALID_CURSOR = "invalid_cursor"
+    RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
+    FORBIDDEN = "forbidden"
+    QUEUE_NOT_FOUND = "queue_not_found"
+    STREAM_NOT_FOUND = "stream_not_found"
+    SHARD_NOT_FOUND = "shard_not_found"
+    MESSAGE_NOT_FOUND = "message_not_found"
+    PRECONDITION_FAILED = "precondition_failed"
+    RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    OFFSET_EXPIRED = "offset_expired"
+    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+    OFFSET_MISMATCH = "offset_mismatch"
+    FENCE_MISMATCH = "fence_mismatch"
+    SHARD_CLOSED = "shard_closed"
+    PRODUCER_FENCED = "producer_fenced"
+    SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
+    DUPLICATE_FORGOTTEN = "duplicate_forgotten"
+    STORAGE_UNAVAILABLE = "storage_unavailable"
+    STORAGE_FULL = "storage_full"
+    STORAGE_BUSY = "storage_busy"
+    STORAGE_TIMEOUT = "storage_timeout"
+
+    @property
+    def retryable(self) -> bool:
+        """The same call may succeed later, unchanged."""
+        return self in _RETRYABLE
+
+    @property
+    def nothing_happened(self) -> bool:
+        """The call is known to have changed nothing. False only where the outcome is unknown."""
+        return self is not ErrorCode.STORAGE_TIMEOUT
+
+
+_RETRYABLE = frozenset(
+    {
+        ErrorCode.STORAGE_UNAVAILABLE,
+        ErrorCode.STORAGE_FULL,
+        ErrorCode.STORAGE_BUSY,
+        ErrorCode.STORAGE_TIMEOUT,
+    }
+)
+
+
+class FieldFault(msgspec.Struct, frozen=True):
+    """One fault of an input: where it is (a JSON Pointer), what is wrong, and its code."""
+
+    pointer: str
+    detail: str
+    code: str = "invalid"
+
+
+class MillstreamError(Exception):
+    """Something was refused or failed."""
+
+    code: ClassVar[ErrorCode]
+
+    def __init__(self, detail: str | None = None, **facts: Any) -> None:
+        self.detail = detail or (type(self).__doc__ or "").split("\n", 1)[0]
+        self.facts = facts
+        super().__init__(self.detail)
+
+
+class ValidationFailed(MillstreamError):
+    """The request says something that is not allowed."""
+
+    code = ErrorCode.VALIDATION_FAILED
+
+    def __init__(self, detail: str | None = None, *faults: FieldFault) -> None:
+        super().__init__(detail or (faults[0].detail if faults else None))
+        self.faults = faults
+
+    @classmethod
+    def at(cls, pointer: str, detail: str, code: str = "invalid") -> "ValidationFailed":
+        """A refusal with one fault, at `pointer`."""
+        return cls(detail, FieldFault(pointer, detail, code))
+
+
+class MessageTooLarge(MillstreamError):
+    """The message is larger than its queue or stream accepts."""
+
+    code = ErrorCode.MESSAGE_TOO_LARGE
+
+
+class BatchTooLarge(MillstreamError):
+    """The batch holds more items or bytes than one call may."""
+
+    code = ErrorCode.BATCH_TOO_LARGE
+
+
+class InvalidCursor(MillstreamError):
+    """The cursor was not made by this service, or belongs to something else."""
+
+    code = ErrorCode.INVALID_CURSOR
+
+
+class ReceiptHandleInvalid(MillstreamError):
+    """The receipt handle was not made by this queue."""
+
+    code = ErrorCode.RECEIPT_HANDLE_INVALID
+
+
+class Forbidden(MillstreamError):
+    """The caller may not do this."""
+
+    code = ErrorCode.FORBIDDEN
+
+
+class QueueNotFound(MillstreamError):
+    """There is no such queue."""
+
+    code = ErrorCode.QUEUE_NOT_FOUND
+
+
+class StreamNotFound(MillstreamError):
+    """There is no such stream."""
+
+    code = ErrorCode.STREAM_NOT_FOUND
+
+
+class ShardNotFound(MillstreamError):
+    """The stream has no such shard."""
+
+    code = ErrorCode.SHARD_NOT_FOUND
+
+
+class MessageNotFound(MillstreamError):
+    """The message is no longer in the queue."""
+
+    code = ErrorCode.MESSAGE_NOT_FOUND
+
+
+class PreconditionFailed(MillstreamError):
+    """The resource is not in the state that the request requires."""
+
+    code = ErrorCode.PRECONDITION_FAILED
+
+
+class ReceiptHandleExpired(MillstreamError):
+    """This receipt handle belongs to an earlier delivery of the message."""
+
+    code = ErrorCode.RECEIPT_HANDLE_EXPIRED
+
+
+class IdempotencyKeyReused(MillstreamError):
+    """This idempotency key was used with different content."""
+
+    code = ErrorCode.IDEMPOTENCY_KEY_REUSED
+
+
+class OffsetExpired(MillstreamError):
+    """The offset is older than what the log still holds."""
+
+    code = ErrorCode.OFFSET_EXPIRED
+
+
+class OffsetOutOfRange(MillstreamError):
+    """The offset is past the end of the log."""
+
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+class OffsetMismatch(MillstreamError):
+    """The next offset of the shard is not the expected one."""
+
+    code = ErrorCode.OFFSET_MISMATCH
+
+
+class FenceMismatch(MillstreamError):
+    """The shard is fenced by another writer's token."""
+
+    code = ErrorCode.FENCE_MISMATCH
+
+
+class ShardClosed(MillstreamError):
+    """The shard takes no more records; its children do."""
+
+    code = ErrorCode.SHARD_CLOSED
+
+
+class ProducerFenced(MillstreamError):
+    """A newer epoch of this producer has written to the shard."""
+
+    code = ErrorCode.PRODUCER_FENCED
+
+
+class SequenceOutOfOrder(MillstreamError):
+    """The producer's sequence does not follow its last one."""
+
+    code = ErrorCode.SEQUENCE_OUT_OF_ORDER
+
+
+class DuplicateForgotten(MillstreamError):
+    """The batch was appended before, too long ago to know its offsets."""
+
+    code = ErrorCode.DUPLICATE_FORGOTTEN
+
+
+class StorageUnavailable(MillstreamError):
+    """The store cannot be reached or refuses writes; nothing happened."""
+
+    code = ErrorCode.STORAGE_UNAVAILABLE
+
+
+class StorageFull(MillstreamError):
+    """The store is out of memory; nothing happened."""
+
+    code = ErrorCode.STORAGE_FULL
+
+
+class StorageBusy(MillstreamError):
+    """Too many calls are waiting for the store; nothing happened."""
+
+    code = ErrorCode.STORAGE_BUSY
+
+
+class OutcomeUnknown(MillstreamError):
+    """The store did not answer in time: the call may have taken effect."""
+
+    code = ErrorCode.STORAGE_TIMEOUT

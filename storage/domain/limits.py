@@ -1,0 +1,110 @@
+"""Every limit of Millstream, by name, with its reason.
+
+Suffixes carry the unit. A limit that a queue or stream may lower is the ceiling of that setting.
+"""
+
+import msgspec
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# Names
+NAME_CHARACTERS_MAX = 80  # every SQS queue name fits
+KEY_CHARACTERS_MAX = 256  # a Kinesis partition key
+GROUP_CHARACTERS_MAX = 128  # an SQS MessageGroupId
+IDEMPOTENCY_KEY_CHARACTERS_MAX = 255  # draft-ietf-httpapi-idempotency-key-header
+PRODUCER_ID_CHARACTERS_MAX = 128
+FENCE_CHARACTERS_MAX = 36
+TAGS_MAX = 50  # as SQS and Kinesis
+TAG_KEY_CHARACTERS_MAX = 128
+TAG_VALUE_CHARACTERS_MAX = 256
+
+# One message or record
+MESSAGE_BYTES_MAX = 1 * MIB  # body and headers together, as SQS since 2025
+RECORD_BYTES_MAX = 1 * MIB
+HEADERS_MAX = 32
+HEADER_NAME_CHARACTERS_MAX = 256
+REASON_CHARACTERS_MAX = 1_024
+
+# One call
+BATCH_MESSAGES_MAX = 1_000
+BATCH_RECORDS_MAX = 1_000
+REQUEST_BYTES_MAX = 16 * MIB
+RECEIVE_MESSAGES_MAX = 1_000
+RECEIVE_BYTES_MAX = 8 * MIB  # what one receive reads; at least one message is always returned
+SETTLEMENTS_MAX = 1_000
+READ_RECORDS_MAX = 10_000
+READ_BYTES_MAX = 10 * MIB  # as Kinesis GetRecords
+PAGE_ITEMS_MAX = 1_000
+PAGE_ITEMS_DEFAULT = 100
+WAIT_MS_MAX = 20 * SECOND_MS  # as SQS
+
+# One entry of a log
+ENTRY_RECORDS_MAX = 1_000  # a reader that wants one record decodes at most this many
+ENTRY_BYTES_MAX = 1 * MIB  # or one larger record
+
+# Queues
+VISIBILITY_TIMEOUT_MS_MAX = 12 * HOUR_MS  # also the longest one delivery may be extended to
+VISIBILITY_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS
+DELAY_MS_MAX = 15 * MINUTE_MS
+QUEUE_RETENTION_MS_MIN = MINUTE_MS
+QUEUE_RETENTION_MS_MAX = 365 * DAY_MS
+QUEUE_RETENTION_MS_DEFAULT = 4 * DAY_MS
+DEAD_LETTER_RETENTION_MS_DEFAULT = 14 * DAY_MS
+ATTEMPTS_MAX_DEFAULT = 10
+ATTEMPTS_MAX_MAX = 1_000
+DEDUP_WINDOW_MS = 5 * MINUTE_MS  # as SQS FIFO
+
+# Streams
+SHARDS_MAX = 1_024
+STREAM_RETENTION_MS_MIN = MINUTE_MS
+STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
+STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS
+
+# What a log remembers of its writers
+IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
+IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
+PRODUCER_IDLE_MS = DAY_MS  # as Kafka's producer.id.expiration.ms
+PRODUCERS_MAX = 10_000  # per log; beyond it the idle half is forgotten early
+PRODUCER_BATCHES_KEPT = 5  # as Kafka's NUM_BATCHES_TO_RETAIN
+
+# Offsets
+OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
+RESERVATION_OFFSETS_MIN = 10_000
+RESERVATION_MS = MINUTE_MS  # a reservation covers a minute of the log's rate
+
+# Work one script call may do beside what it was asked, so that no call stalls the server
+DUE_MOVES_PER_CALL = 200
+EXPIRED_PER_CALL = 500
+SKIPS_PER_CALL = 1_000
+
+# In one process
+PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
+FLUSH_BYTES_MAX = 8 * MIB
+REDIS_REPLY_MS_MAX = 5 * SECOND_MS
+WAITERS_MAX = 50_000
+WAITER_RECHECK_MS = 5 * SECOND_MS  # covers a wake-up that was lost
+DEFINITION_AGE_MS_MAX = (
+    MINUTE_MS  # a cached definition is read again after this, whatever was heard
+)
+TOMBSTONE_MS = 10 * MINUTE_MS  # ten times what any cache can be behind
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The limits a deployment or a test may change; the engines take them as a value."""
+
+    pipeline_backlog_max: int = PIPELINE_BACKLOG_MAX
+    redis_reply_ms_max: int = REDIS_REPLY_MS_MAX
+    reservation_offsets_min: int = RESERVATION_OFFSETS_MIN
+    waiters_max: int = WAITERS_MAX
+    waiter_recheck_ms: int = WAITER_RECHECK_MS
+    due_moves_per_call: int = DUE_MOVES_PER_CALL
+    expired_per_call: int = EXPIRED_PER_CALL
+    skips_per_call: int = SKIPS_PER_CALL
+    idempotency_keys_max: int = IDEMPOTENCY_KEYS_MAX
+    producers_max: int = PRODUCERS_MAX

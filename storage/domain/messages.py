@@ -1,0 +1,191 @@
+"""Messages of a queue, and the verbs' inputs and answers.
+
+The life of a message:
+
+      send             receive                 ack
+    ───────▶ ready ◀──────────────▶ in flight ─────▶ gone (acknowledged)
+      │        ▲      release, or      │ │
+      │        │      the visibility   │ └── reject, or the last attempt failed ──▶ dead-lettered
+      ▼        │      timeout passes   │
+    delayed ───┘◀──────────────────────┘ nack with a delay
+
+Ready, delayed and in-flight messages expire when the queue's retention has passed since they were
+sent; dead-lettered ones when theirs has passed since they died.
+"""
+
+import base64
+import binascii
+from enum import StrEnum
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.batches import Headers, headers_size_bytes
+from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, ValidationFailed
+from storage.domain.names import LogId
+
+
+class NewMessage(msgspec.Struct, frozen=True, gc=False):
+    """A message to send. `group` and `dedup_id` are for FIFO queues, `delay_ms` for standard ones."""
+
+    body: bytes
+    headers: Headers = ()
+    content_type: str = ""
+    group: str = ""
+    dedup_id: str = ""
+    delay_ms: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Body and headers, which is what the queue's limit counts."""
+        return len(self.body) + headers_size_bytes(self.headers)
+
+
+class SentMessage(msgspec.Struct, frozen=True, gc=False):
+    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+
+    message_id: str
+    offset: int
+    duplicate: bool = False
+
+
+class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Names one delivery of one message (Q2).
+
+    `arrival_ms` and `offset` are the entry's id; `receives` and `received_ms` tell this delivery from
+    every other one of the message.
+    """
+
+    log_id: LogId
+    offset: int
+    arrival_ms: int
+    receives: int
+    received_ms: int
+
+    def encode(self) -> str:
+        """The word clients keep: about 50 characters of URL-safe base64."""
+        packed = _handle_encoder.encode(self)
+        return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
+
+    @classmethod
+    def decode(cls, handle: str, log_id: LogId) -> "ReceiptHandle":
+        """Read a handle. Raises ReceiptHandleInvalid when it was not made by the log `log_id`."""
+        try:
+            packed = base64.urlsafe_b64decode(handle + "=" * (-len(handle) % 4))
+            decoded = _handle_decoder.decode(packed)
+        except (binascii.Error, ValueError, msgspec.DecodeError):
+            raise ReceiptHandleInvalid from None
+        if decoded.log_id != log_id:
+            raise ReceiptHandleInvalid
+        return decoded
+
+
+_handle_encoder = msgspec.msgpack.Encoder()
+_handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
+
+
+class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
+    """One delivery. `visible_at_ms`: when it comes back unless it is settled or extended."""
+
+    message_id: str
+    offset: int
+    body: bytes
+    headers: Headers
+    content_type: str
+    group: str
+    dedup_id: str
+    receipt_handle: str
+    sent_at_ms: int
+    first_received_at_ms: int
+    visible_at_ms: int
+    receives: int
+    failures: int
+    crashes: int
+
+
+class DeadLetter(msgspec.Struct, frozen=True, gc=False):
+    """A message that its queue gave up on, and why."""
+
+    message_id: str
+    offset: int
+    body: bytes
+    headers: Headers
+    content_type: str
+    group: str
+    sent_at_ms: int
+    died_at_ms: int
+    reason: str
+    receives: int
+    failures: int
+    crashes: int
+
+
+class SettleAction(StrEnum):
+    """What a consumer says of a delivery.
+
+    ack: done. nack: it failed; try again after `delay_ms`. release: not tried, back at once and no
+    failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+    """
+
+    ACK = "ack"
+    NACK = "nack"
+    RELEASE = "release"
+    EXTEND = "extend"
+    REJECT = "reject"
+
+
+class Settlement(msgspec.Struct, frozen=True, gc=False):
+    """One verdict on one delivery."""
+
+    receipt_handle: str
+    action: SettleAction
+    delay_ms: int = 0
+    visibility_timeout_ms: int = 0
+    reason: str = ""
+
+
+class Settled(msgspec.Struct, frozen=True, gc=False):
+    """The answer to one settlement: None, or why it was refused."""
+
+    error: ErrorCode | None = None
+    visible_at_ms: int | None = None
+
+
+def message_id(log_id: LogId, offset: int) -> str:
+    """The id of the message first accepted at `offset`: a UUID (RFC 9562 version 8).
+
+    64 bits name the log and 53 the offset, so that an id is unique and leads to its message without
+    an index.
+    """
+    bits = (int(log_id, 16) << 53) | offset  # 117 bits
+    high, middle, low = bits >> 74, (bits >> 62) & 0xFFF, bits & (2**62 - 1)
+    number = (high << 80) | (0x8 << 76) | (middle << 64) | (0b10 << 62) | low
+    digits = f"{number:032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def check_settlement(settlement: Settlement) -> None:
+    """Raise ValidationFailed when a settlement asks for a time outside the limits."""
+    if not 0 <= settlement.delay_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+        raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 43200 seconds", "out_of_range")
+    if not 0 <= settlement.visibility_timeout_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+        raise ValidationFailed.at(
+            "/visibility_timeout_seconds",
+            "A visibility timeout is 0 to 43200 seconds",
+            "out_of_range",
+        )
+    if len(settlement.reason) > limits.REASON_CHARACTERS_MAX:
+        raise ValidationFailed.at("/reason", "A reason is at most 1024 characters", "too_long")
+
+
+def check_header_names(headers: Headers) -> None:
+    """Raise ValidationFailed when there are too many headers or a name is not allowed."""
+    if len(headers) > limits.HEADERS_MAX:
+        raise ValidationFailed.at("/headers", f"At most {limits.HEADERS_MAX} headers", "too_many")
+    for name, _, _ in headers:
+        if not 0 < len(name) <= limits.HEADER_NAME_CHARACTERS_MAX or name.startswith(":"):
+            fault = FieldFault(
+                f"/headers/{name}",
+                "A header name is 1 to 256 characters and does not start with ':'",
+            )
+            raise ValidationFailed(None, fault)

@@ -1,0 +1,58 @@
+"""Names of resources, and of the logs behind them. If a name exists, it is valid."""
+
+import re
+import secrets
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+
+DEFAULT_NAMESPACE = "default"
+
+_NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
+_DOTS = frozenset({".", ".."})  # a URL path would swallow these
+
+LogId = str
+"""Names one log for ever: 16 hex digits, random, never reused when a queue or stream is made anew."""
+
+
+def new_log_id() -> LogId:
+    """64 random bits; Postgres refuses the improbable repeat."""
+    return secrets.token_hex(8)
+
+
+def check_name(name: str) -> None:
+    """Raise ValidationFailed unless `name` can name a queue, a stream or a namespace."""
+    if not _NAME.fullmatch(name) or name in _DOTS:
+        raise ValidationFailed.at(
+            "/name",
+            f"A name is 1 to {limits.NAME_CHARACTERS_MAX} of A-Z a-z 0-9 _ . -",
+            "invalid_name",
+        )
+
+
+class QueueName(msgspec.Struct, frozen=True, gc=False):
+    """A queue within its namespace."""
+
+    name: str
+    namespace: str = DEFAULT_NAMESPACE
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class StreamName(msgspec.Struct, frozen=True, gc=False):
+    """A stream within its namespace."""
+
+    name: str
+    namespace: str = DEFAULT_NAMESPACE
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

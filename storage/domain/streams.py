@@ -1,0 +1,174 @@
+"""What a stream is: shards over a ring of hash keys, records, and how they are written and read."""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.batches import Record
+from storage.domain.errors import FieldFault, ShardNotFound, ValidationFailed
+from storage.domain.names import LogId, StreamName
+from storage.domain.queues import check_range, tag_faults
+
+RING_SIZE = 2**128
+
+
+class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What its owner asked of a stream. `shards` is the number at creation."""
+
+    shards: int = 1
+    retention_ms: int = limits.STREAM_RETENTION_MS_DEFAULT
+    retention_bytes: int | None = None
+    record_bytes_max: int = limits.RECORD_BYTES_MAX
+    tags: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Raise ValidationFailed with every fault of the specification."""
+        faults = [
+            *check_range("/shards", self.shards, 1, limits.SHARDS_MAX),
+            *check_range("/record_bytes_max", self.record_bytes_max, 1, limits.RECORD_BYTES_MAX),
+            *tag_faults(self.tags),
+        ]
+        if (
+            not limits.STREAM_RETENTION_MS_MIN
+            <= self.retention_ms
+            <= limits.STREAM_RETENTION_MS_MAX
+        ):
+            faults.append(
+                FieldFault("/retention_seconds", "must be 60 to 315360000", "out_of_range")
+            )
+        if self.retention_bytes is not None and self.retention_bytes < 1:
+            faults.append(FieldFault("/retention_bytes", "must be at least 1", "out_of_range"))
+        if faults:
+            raise ValidationFailed("The stream's configuration is not valid.", *faults)
+
+
+class Shard(msgspec.Struct, frozen=True, gc=False):
+    """One log of a stream and the hash keys it takes: `first_hash_key` to `last_hash_key`, inclusive."""
+
+    index: int
+    log_id: LogId
+    first_hash_key: int
+    last_hash_key: int
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream's stored definition. `shards` are in the order of their hash keys."""
+
+    name: StreamName
+    stream_id: LogId
+    spec: StreamSpec
+    shards: tuple[Shard, ...]
+    version: int
+    created_at_ms: int
+    changed_at_ms: int
+
+    def shard(self, index: int) -> Shard:
+        """The shard of that number. Raises ShardNotFound."""
+        for shard in self.shards:
+            if shard.index == index:
+                return shard
+        raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
+
+    def open_shard_for(self, key: str) -> Shard:
+        """The shard that takes records of this partition key."""
+        if len(self.shards) == 1:
+            return self.shards[0]
+        starts = [shard.first_hash_key for shard in self.shards]
+        return self.shards[bisect_right(starts, hash_key(key)) - 1]
+
+
+def hash_key(key: str) -> int:
+    """The key's place on the ring: MD5 of its UTF-8, as a 128-bit big-endian number (as Kinesis)."""
+    return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
+
+
+def even_ranges(count: int) -> list[tuple[int, int]]:
+    """The ring in `count` ranges (first, last), inclusive; the last one takes the remainder (as Kinesis)."""
+    width = RING_SIZE // count
+    lasts = [width * (index + 1) - 1 for index in range(count - 1)] + [RING_SIZE - 1]
+    return [(width * index, last) for index, last in enumerate(lasts)]
+
+
+class Producer(msgspec.Struct, frozen=True, gc=False):
+    """An idempotent producer's word on its batch: the first record carries `sequence`, the next ones follow.
+
+    A lower epoch than the shard has seen is fenced; a repeat of one of the last batches is a duplicate;
+    a new producer or epoch starts at 0 (as Kafka).
+    """
+
+    producer_id: str
+    epoch: int
+    sequence: int
+
+
+class AppendCondition(msgspec.Struct, frozen=True, gc=False):
+    """What must hold for an append to a shard to be accepted."""
+
+    producer: Producer | None = None
+    expected_offset: int | None = None
+
+
+UNCONDITIONAL = AppendCondition()
+
+
+class Appended(msgspec.Struct, frozen=True, gc=False):
+    """Where a record went. `duplicate`: it had been appended before, and nothing was added."""
+
+    shard: int
+    offset: int
+    duplicate: bool = False
+
+
+class LogRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record at its place."""
+
+    offset: int
+    arrival_ms: int
+    record: Record
+
+
+class Gap(msgspec.Struct, frozen=True, gc=False):
+    """Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+
+    first: int
+    next: int
+    reason: str
+
+
+class ShardRead(msgspec.Struct, frozen=True):
+    """What a read of one shard found.
+
+    `next_offset` is where to go on; `start` the oldest readable offset, `tip` the next one to be
+    written; `behind_ms` how old the next unread record is, or 0 at the tip.
+    """
+
+    shard: int
+    records: Sequence[LogRecord]
+    next_offset: int
+    start: int
+    tip: int
+    behind_ms: int
+    gap: Gap | None = None
+
+
+class ShardState(msgspec.Struct, frozen=True):
+    """A shard and the extent of its log."""
+
+    shard: Shard
+    start: int
+    next: int
+    bytes: int
+
+
+class ReadFrom(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a read starts: at an offset, at the first record that arrived at or after a time, or the last N.
+
+    Exactly one is given.
+    """
+
+    offset: int | None = None
+    time_ms: int | None = None
+    tail: int | None = None

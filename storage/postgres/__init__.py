@@ -1,0 +1,1 @@
+"""The metadata tier: definitions, reservations and offsets."""

@@ -1,0 +1,22 @@
+"""What the storage room needs to know. The front door reads the environment and hands this in."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Durability = Literal["always", "everysec"]
+
+
+class StorageSettings(BaseModel):
+    """Where the two stores are, and how they are used.
+
+    `durability` is a named property of the deployment: with `always` an acknowledged write is on disk,
+    with `everysec` a power cut may lose the last second or two.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    redis_url: str
+    database_url: str
+    durability: Durability = "always"
+    postgres_connections_max: int = 8
