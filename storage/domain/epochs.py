@@ -38,8 +38,10 @@ class StoreFacts(msgspec.Struct, frozen=True):
 
 def needs_new_epoch(remembered: StoreIdentity, facts: StoreFacts) -> bool:
     """Whether the store may have lost something since `remembered` was written."""
-    if facts.epoch != remembered.epoch or facts.beacon < remembered.beacon:
-        return True  # empty, restored from an older copy, or another deployment's
+    if facts.epoch == 0 or facts.epoch != remembered.epoch:
+        return True  # empty, or another deployment's
+    if facts.beacon < remembered.beacon:
+        return True  # restored from an older copy
     if facts.promoted and facts.replid != remembered.replid:
         return True  # a fail-over: replication is asynchronous
     return facts.restarted and not facts.fsync_always

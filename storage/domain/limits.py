@@ -88,10 +88,18 @@ PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller
 FLUSH_BYTES_MAX = 8 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 WAITERS_MAX = 50_000
-WAITER_RECHECK_MS = 5 * SECOND_MS  # covers a wake-up that was lost
+WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a wake-up that was lost
 DEFINITION_AGE_MS_MAX = (
     MINUTE_MS  # a cached definition is read again after this, whatever was heard
 )
+DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it the oldest is read again
+POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
+POSTGRES_DECISION_MS_MAX = 30 * SECOND_MS  # deciding the store epoch asks the hot store as well
+POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # another process is migrating
+LISTEN_CHECK_MS = 5 * SECOND_MS  # how soon a dead LISTEN connection is noticed
+LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS
+MENDS_MAX = 8  # times one call may find its log not ready before it gives up
+DUTY_MS_MAX = 5 * MINUTE_MS  # one round of a sweep; what is left waits for the next
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times what any cache can be behind
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -72,12 +72,12 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
                 return shard
         raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
 
-    def open_shard_for(self, key: str) -> Shard:
-        """The shard that takes records of this partition key."""
+    def open_shards_for(self, keys: Iterable[str]) -> list[Shard]:
+        """The shard that takes records of each partition key, in the keys' order."""
         if len(self.shards) == 1:
-            return self.shards[0]
+            return [self.shards[0] for _ in keys]
         starts = [shard.first_hash_key for shard in self.shards]
-        return self.shards[bisect_right(starts, hash_key(key)) - 1]
+        return [self.shards[bisect_right(starts, hash_key(key)) - 1] for key in keys]
 
 
 def hash_key(key: str) -> int:

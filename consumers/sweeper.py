@@ -1,0 +1,103 @@
+"""The periodic duties. Each is done by one process at a time, whatever the number of sweepers.
+
+Nothing that a caller waits for depends on them: a receive moves what is due by itself. They keep counts
+fresh, memory small, and the beacon by which a store that was restored from a copy gives itself away.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, QueueNotFound, StreamNotFound
+from storage.lifespan import Storage
+
+logger = logging.getLogger(__name__)
+
+_ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
+_ENTRIES_PER_TRIM = 10_000
+
+
+class Duty(msgspec.Struct, frozen=True):
+    """What is done, and how often at most."""
+
+    name: str
+    every_ms: int
+    work: Callable[[Storage], Awaitable[object]]
+
+
+async def tidy_queues(storage: Storage) -> int:
+    """Visit every queue: due messages move, expired ones go, stragglers leave the log."""
+    done = 0
+    async for queue in storage.catalog.every_queue():
+        done += await _until_idle(lambda name=queue.name: storage.queues.tidy(name))  # type: ignore[misc]
+    return done
+
+
+async def trim_streams(storage: Storage) -> int:
+    """Visit every stream: what its retention no longer covers goes."""
+    done = 0
+    async for stream in storage.catalog.every_stream():
+        done += await _until_idle(
+            lambda name=stream.name: storage.streams.trim(name, _ENTRIES_PER_TRIM)  # type: ignore[misc]
+        )
+    return done
+
+
+async def _until_idle(visit: Callable[[], Awaitable[int]]) -> int:
+    """Repeat a bounded visit while it finds work, a bounded number of times."""
+    done = 0
+    for _ in range(_ROUNDS_PER_VISIT):
+        try:
+            found = await visit()
+        except (QueueNotFound, StreamNotFound):
+            break  # deleted since it was listed
+        done += found
+        if not found:
+            break
+    return done
+
+
+async def _beat(storage: Storage) -> None:
+    await storage.upkeep.beat()
+
+
+async def _bury_deleted(storage: Storage) -> int:
+    return await storage.upkeep.bury_deleted()
+
+
+DUTIES = (
+    Duty("beacon", 5 * limits.SECOND_MS, _beat),
+    Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
+    Duty("streams", 30 * limits.SECOND_MS, trim_streams),
+    Duty("deleted", limits.MINUTE_MS, _bury_deleted),
+)
+
+
+async def sweep(storage: Storage) -> None:
+    """Do all duties until cancelled."""
+    async with asyncio.TaskGroup() as group:
+        for duty in DUTIES:
+            group.create_task(_repeat(duty, storage))
+
+
+async def _repeat(duty: Duty, storage: Storage) -> None:
+    async for _ in _every(duty.every_ms):
+        try:
+            await _do(duty, storage)
+        except MillstreamError as error:
+            logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
+
+
+async def _do(duty: Duty, storage: Storage) -> None:
+    async with storage.upkeep.alone(duty.name) as mine:
+        if mine:
+            await duty.work(storage)
+
+
+async def _every(interval_ms: int) -> AsyncIterator[None]:
+    while True:
+        yield
+        await asyncio.sleep(interval_ms / limits.SECOND_MS)

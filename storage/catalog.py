@@ -1,0 +1,428 @@
+"""The catalog: what each queue and stream is called, and how it is configured.
+
+Reading is from a cache that announcements keep true (`storage.postgres.cache`); every change is one
+transaction in Postgres, and is visible to this process when the call returns.
+"""
+
+import logging
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Generic, NamedTuple, TypeVar, cast
+
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    InvalidCursor,
+    MillstreamError,
+    OutcomeUnknown,
+    PreconditionFailed,
+    QueueNotFound,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StreamNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import LogId, QueueName, StreamName, check_name, new_log_id
+from storage.domain.queues import Queue, QueueSpec
+from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges
+from storage.postgres.cache import DefinitionCache
+from storage.postgres.database import Database
+from storage.postgres.definitions import (
+    CHANNEL,
+    Definitions,
+    DeletedDefinitions,
+    Held,
+    Namespaces,
+    QueueRows,
+    StreamRows,
+)
+from storage.postgres.listener import Listener, running
+from storage.settings import StorageSettings
+
+logger = logging.getLogger(__name__)
+
+N = TypeVar("N", bound=QueueName | StreamName)
+S = TypeVar("S", bound=QueueSpec | StreamSpec)
+D = TypeVar("D", bound=Queue | Stream)
+
+Bury = Callable[[str, Sequence[LogId]], Awaitable[None]]
+"""Put tombstones on a namespace's logs in the hot store."""
+
+
+class Catalog:
+    """The definitions of every namespace, and the one place that changes them.
+
+    Versions count from 1. `if_match` is the version that the caller has seen: when another one stands, or
+    none, PreconditionFailed is raised. Every method raises StorageUnavailable or StorageBusy when
+    Postgres does not serve; one that changes something raises OutcomeUnknown when it may have.
+    """
+
+    def __init__(self, database: Database, listener: Listener, clock: Clock, bury: Bury) -> None:
+        self._clock = clock
+        self._bury = bury
+        self._queues = _Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
+        self._streams = _Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
+        self._deleted = DeletedDefinitions(database)
+        self._namespaces = Namespaces(database)
+        listener.subscribe(CHANNEL, self._on_change, self._on_lost)
+
+    # Queues
+
+    async def queue(self, name: QueueName) -> Queue:
+        """The queue, from the cache if it is there. Raises QueueNotFound."""
+        return await self._queues.cache.get(name)
+
+    async def fresh_queue(self, name: QueueName) -> Queue:
+        """The queue as Postgres has it now. Raises QueueNotFound."""
+        return await self._queues.cache.fresh(name)
+
+    async def put_queue(
+        self,
+        name: QueueName,
+        spec: QueueSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Queue, bool]:
+        """Create the queue or replace its specification; the queue, and whether it was created.
+
+        An equal specification changes nothing, the version included. Raises ValidationFailed when the
+        specification is not valid or asks for another type, PreconditionFailed when `if_match` does not
+        hold or `create_only` is asked for a queue that exists.
+        """
+        return await self._queues.put(name, spec, if_match, create_only)
+
+    async def change_queue(
+        self,
+        name: QueueName,
+        change: Callable[[QueueSpec], QueueSpec],
+        *,
+        if_match: int | None = None,
+    ) -> Queue:
+        """Replace the specification by what `change` makes of it, with nobody in between.
+
+        Raises QueueNotFound, and what put_queue raises.
+        """
+        return await self._queues.change(name, change, if_match)
+
+    async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
+        """Delete the queue with all its messages; the queue as it was. Raises QueueNotFound."""
+        queue = await self._queues.delete(name, if_match)
+        await self._bury_or_leave(name.namespace, [queue.log_id])
+        return queue
+
+    async def list_queues(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Queue]:
+        """Queues whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        return await self._queues.page(namespace, prefix, after, limit)
+
+    def every_queue(self) -> AsyncIterator[Queue]:
+        """Every queue of every namespace, read page by page, for sweeps."""
+        return self._queues.every()
+
+    # Streams
+
+    async def stream(self, name: StreamName) -> Stream:
+        """The stream, from the cache if it is there. Raises StreamNotFound."""
+        return await self._streams.cache.get(name)
+
+    async def fresh_stream(self, name: StreamName) -> Stream:
+        """The stream as Postgres has it now. Raises StreamNotFound."""
+        return await self._streams.cache.fresh(name)
+
+    async def put_stream(
+        self,
+        name: StreamName,
+        spec: StreamSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Stream, bool]:
+        """As put_queue; what cannot change is the number of shards."""
+        return await self._streams.put(name, spec, if_match, create_only)
+
+    async def change_stream(
+        self,
+        name: StreamName,
+        change: Callable[[StreamSpec], StreamSpec],
+        *,
+        if_match: int | None = None,
+    ) -> Stream:
+        """As change_queue. Raises StreamNotFound, and what put_stream raises."""
+        return await self._streams.change(name, change, if_match)
+
+    async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
+        """Delete the stream with all its records; the stream as it was. Raises StreamNotFound."""
+        stream = await self._streams.delete(name, if_match)
+        await self._bury_or_leave(name.namespace, [shard.log_id for shard in stream.shards])
+        return stream
+
+    async def list_streams(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Stream]:
+        """As list_queues."""
+        return await self._streams.page(namespace, prefix, after, limit)
+
+    def every_stream(self) -> AsyncIterator[Stream]:
+        """Every stream of every namespace, read page by page, for sweeps."""
+        return self._streams.every()
+
+    # Namespaces
+
+    async def put_namespace(self, namespace: str) -> str:
+        """Create the namespace unless it exists; its account id, 12 digits and fixed for ever."""
+        check_name(namespace)
+        await self._namespaces.insert(namespace, _new_account_id())
+        account_id = await self._namespaces.find(namespace)
+        assert account_id is not None
+        return account_id
+
+    # What is deleted
+
+    async def deleted_logs(
+        self, older_than_ms: int, *, after: LogId = "", limit: int = limits.PAGE_ITEMS_MAX
+    ) -> list[tuple[str, LogId]]:
+        """(namespace, log id) of queues and shards deleted at least so long ago, a page at a time.
+
+        Pages go by log id, strictly after `after`.
+        """
+        return await self._deleted.logs(self._clock.now_ms() - older_than_ms, after, limit)
+
+    async def forget_deleted(self, log_ids: Sequence[LogId]) -> None:
+        """Forget deleted queues and shards for good, once the hot store holds nothing of them."""
+        await self._deleted.forget(log_ids)
+
+    async def _bury_or_leave(self, namespace: str, log_ids: Sequence[LogId]) -> None:
+        """The deletion stands; a sweep buries what cannot be buried now."""
+        try:
+            await self._bury(namespace, log_ids)
+        except (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown) as error:
+            logger.warning("left %d deleted logs for the sweep: %s", len(log_ids), error)
+
+    # What other processes announce
+
+    def _on_change(self, payload: str) -> None:
+        """Drop what "queue:<namespace>/<name>" or "stream:…" names."""
+        kind, _, path = payload.partition(":")
+        namespace, _, name = path.partition("/")
+        if kind == self._queues.kind:
+            self._queues.cache.drop(QueueName(name, namespace))
+        elif kind == self._streams.kind:
+            self._streams.cache.drop(StreamName(name, namespace))
+
+    def _on_lost(self) -> None:
+        self._queues.cache.drop_all()
+        self._streams.cache.drop_all()
+
+    async def close(self) -> None:
+        """End the reads that are under way."""
+        await self._queues.cache.close()
+        await self._streams.cache.close()
+
+
+@asynccontextmanager
+async def open_catalog(
+    database: Database, settings: StorageSettings, clock: Clock, bury: Bury
+) -> AsyncGenerator[Catalog]:
+    """A catalog that hears the changes of other processes while the block runs."""
+    listener = Listener(settings.database_url)
+    catalog = Catalog(database, listener, clock, bury)
+    async with running(listener):
+        await listener.wait(limits.LISTEN_CHECK_MS)
+        try:
+            yield catalog
+        finally:
+            await catalog.close()
+
+
+class _Kind(NamedTuple, Generic[N, S, D]):
+    """What differs between queues and streams, as far as the catalog's rules go."""
+
+    create: Callable[[N, S, int], D]
+    refuse_change: Callable[[S, S], None]
+    not_found: Callable[[N], MillstreamError]
+
+
+class _Shelf(Generic[N, S, D]):
+    """Everything the catalog does alike for queues and streams."""
+
+    def __init__(
+        self,
+        definitions: Definitions[N, D],
+        rules: _Kind[N, S, D],
+        listener: Listener,
+        clock: Clock,
+    ) -> None:
+        self._definitions = definitions
+        self._rules = rules
+        self._clock = clock
+        self.kind = definitions.kind
+        self.cache = DefinitionCache(self._read, lambda: listener.listening, clock)
+
+    async def put(
+        self, name: N, spec: S, if_match: int | None, create_only: bool
+    ) -> tuple[D, bool]:
+        spec.check()
+        with self._dropping(name):
+            async with self._definitions.held(name) as held:
+                _check_version(held.definition, if_match)
+                if held.definition is None:
+                    return await self._insert(held, name, spec), True
+                if create_only:
+                    raise PreconditionFailed(f"The {self.kind} '{name.name}' exists already.")
+                return await self._update(held, held.definition, spec), False
+
+    async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
+        with self._dropping(name):
+            async with self._definitions.held(name) as held:
+                found = self._existing(held, name)
+                _check_version(found, if_match)
+                return await self._update(held, found, change(cast("S", found.spec)))
+
+    async def delete(self, name: N, if_match: int | None) -> D:
+        with self._dropping(name):
+            async with self._definitions.held(name) as held:
+                found = self._existing(held, name)
+                _check_version(found, if_match)
+                await held.delete(found, self._clock.now_ms())
+                return found
+
+    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
+        if not _could_name(after):
+            raise InvalidCursor
+        if not _could_name(prefix):
+            return []
+        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        return await self._definitions.page(namespace, prefix, after, limit)
+
+    async def every(self) -> AsyncIterator[D]:
+        page = await self._definitions.page_of_all(None)
+        while page:
+            for definition in page:
+                yield definition
+            page = await self._definitions.page_of_all(cast("N", page[-1].name))
+
+    async def _read(self, name: N) -> D:
+        found = await self._definitions.find(name)
+        if found is None:
+            raise self._rules.not_found(name)
+        return found
+
+    def _existing(self, held: Held[D], name: N) -> D:
+        if held.definition is None:
+            raise self._rules.not_found(name)
+        return held.definition
+
+    async def _insert(self, held: Held[D], name: N, spec: S) -> D:
+        created = self._rules.create(name, spec, self._clock.now_ms())
+        await held.insert(created)
+        return created
+
+    async def _update(self, held: Held[D], found: D, spec: S) -> D:
+        """Store the next version, unless it says what the present one says."""
+        spec.check()
+        self._rules.refuse_change(cast("S", found.spec), spec)
+        if spec == found.spec:
+            return found
+        now_ms = max(self._clock.now_ms(), found.changed_at_ms)
+        changed = replace(found, spec=spec, version=found.version + 1, changed_at_ms=now_ms)
+        await held.update(changed)
+        return changed
+
+    @contextmanager
+    def _dropping(self, name: N) -> Iterator[None]:
+        """Forget the definition at the end, whatever became of the change."""
+        try:
+            yield
+        finally:
+            self.cache.drop(name)
+
+
+def _check_version(found: Queue | Stream | None, if_match: int | None) -> None:
+    if if_match is None:
+        return
+    if found is None:
+        raise PreconditionFailed("There is nothing that could have this version.")
+    if found.version != if_match:
+        raise PreconditionFailed(
+            f"The version is {found.version}, not {if_match}.", version=found.version
+        )
+
+
+def _could_name(part: str) -> bool:
+    """Names are printable ASCII; what is not would be no text to Postgres, or sort elsewhere."""
+    return part.isascii() and (part == "" or part.isprintable())
+
+
+def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
+    return Queue(
+        name=name,
+        log_id=new_log_id(),
+        spec=spec,
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
+    if new.type is not old.type:
+        raise ValidationFailed.at(
+            "/type", f"The queue is {old.type}, and a queue's type cannot change.", "immutable"
+        )
+
+
+def _queue_not_found(name: QueueName) -> QueueNotFound:
+    return QueueNotFound(f"There is no queue '{name.name}'.")
+
+
+def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
+    shards = [
+        Shard(index, new_log_id(), first, last)
+        for index, (first, last) in enumerate(even_ranges(spec.shards))
+    ]
+    return Stream(
+        name=name,
+        stream_id=new_log_id(),
+        spec=spec,
+        shards=tuple(shards),
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
+    if new.shards != old.shards:
+        raise ValidationFailed.at(
+            "/shards",
+            f"The stream was made with {old.shards} shards, and only a reshard changes that.",
+            "immutable",
+        )
+
+
+def _stream_not_found(name: StreamName) -> StreamNotFound:
+    return StreamNotFound(f"There is no stream '{name.name}'.")
+
+
+def _new_account_id() -> str:
+    return str(10**11 + secrets.randbelow(9 * 10**11))
+
+
+_QUEUES = _Kind(_new_queue, _refuse_queue_change, _queue_not_found)
+_STREAMS = _Kind(_new_stream, _refuse_stream_change, _stream_not_found)

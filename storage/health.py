@@ -1,0 +1,172 @@
+"""Is everything there that the service stands on, and set as it should be?"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+
+from storage.domain.clock import Clock
+from storage.domain.errors import MillstreamError
+from storage.postgres.database import Database
+from storage.postgres.migrate import head, read_revision
+from storage.redis.store import HotStore
+from storage.settings import StorageSettings
+
+_CHECK_S = 1.0
+_SKEW_MS_MAX = 1_000
+_PRESSURE = 0.8
+_POSTGRES_MIN = 140_000
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of `millstream doctor`. `ok` is None for a warning; `hint` says what to do."""
+
+    check: str
+    ok: bool | None
+    detail: str
+    hint: str = ""
+
+
+class Health:
+    """Checks of the two stores."""
+
+    def __init__(
+        self, store: HotStore, database: Database, clock: Clock, settings: StorageSettings
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._clock = clock
+        self._settings = settings
+
+    async def check(self) -> dict[str, str]:
+        """Name of each check -> 'ok' or what is wrong; each takes a second at most."""
+        checks: dict[str, Callable[[], Awaitable[str]]] = {
+            "redis": self._store.ping,
+            "postgres": self._postgres,
+            "migrations": self._migrations,
+        }
+        answers = await asyncio.gather(*(_bounded(check) for check in checks.values()))
+        return dict(zip(checks, answers, strict=True))
+
+    async def _postgres(self) -> str:
+        await self._database.ping()
+        return "ok"
+
+    async def _migrations(self) -> str:
+        found, wanted = await read_revision(self._database), head()
+        return (
+            "ok" if found == wanted else f"the database is at {found}, this version needs {wanted}"
+        )
+
+    async def diagnose(self) -> list[Finding]:
+        """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
+        return [
+            *await self._hot_findings(),
+            *await self._clock_findings(),
+            *await self._postgres_findings(),
+        ]
+
+    async def _hot_findings(self) -> list[Finding]:
+        info = await self._store.info("server", "memory", "persistence")
+        flavour = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
+        fsync = await self._store.setting("appendfsync")
+        policy = await self._store.setting("maxmemory-policy") or info.get("maxmemory_policy")
+        return [
+            Finding(
+                "store version",
+                _at_least(info["redis_version"], (6, 2)),
+                flavour,
+                "Redis 6.2 or Valkey 7.2 and later",
+            ),
+            Finding(
+                "append-only file",
+                info["aof_enabled"] == 1,
+                "on" if info["aof_enabled"] else "off",
+                "appendonly yes",
+            ),
+            Finding(
+                "last write to it",
+                info.get("aof_last_write_status") == "ok",
+                str(info.get("aof_last_write_status")),
+                "look at the disk",
+            ),
+            self._fsync_finding(fsync),
+            Finding(
+                "memory policy",
+                policy == "noeviction",
+                str(policy),
+                "maxmemory-policy noeviction: anything else loses messages",
+            ),
+            _memory_finding(info),
+        ]
+
+    def _fsync_finding(self, fsync: str | None) -> Finding:
+        wanted = self._settings.durability
+        if fsync is None:
+            return Finding(
+                "fsync", None, "the server does not say", "make sure of appendfsync yourself"
+            )
+        return Finding(
+            "fsync",
+            fsync == wanted,
+            fsync,
+            f"appendfsync {wanted}, as durability={wanted} promises",
+        )
+
+    async def _clock_findings(self) -> list[Finding]:
+        skew_ms = abs(await self._store.time_ms() - self._clock.now_ms())
+        return [
+            Finding(
+                "clock",
+                skew_ms <= _SKEW_MS_MAX,
+                f"{skew_ms} ms from the store's",
+                "run an NTP client on both",
+            )
+        ]
+
+    async def _postgres_findings(self) -> list[Finding]:
+        version = await self._postgres_version()
+        migrations = await self._migrations()
+        return [
+            Finding(
+                "postgres version",
+                version >= _POSTGRES_MIN,
+                f"{version // 10_000}.{version % 10_000}",
+                "Postgres 14 or later",
+            ),
+            Finding("migrations", migrations == "ok", migrations, "millstream migrate"),
+        ]
+
+    async def _postgres_version(self) -> int:
+        async with self._database.reading() as session:
+            return int(await session.scalar(text("show server_version_num")) or 0)
+
+
+def _memory_finding(info: dict[str, Any]) -> Finding:
+    used, most = (
+        int(info["used_memory"]),
+        int(info.get("maxmemory") or info.get("total_system_memory") or 0),
+    )
+    share = used / most if most else 0.0
+    return Finding(
+        "memory",
+        None if share > _PRESSURE else True,
+        f"{used >> 20} of {most >> 20} MiB",
+        "give the store more memory",
+    )
+
+
+def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
+    return tuple(int(part) for part in version.split(".")[: len(wanted)]) >= wanted
+
+
+async def _bounded(check: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(_CHECK_S):
+            return await check()
+    except TimeoutError:
+        return "no answer within a second"
+    except MillstreamError as error:
+        return error.detail

@@ -1,0 +1,101 @@
+"""Opens the storage room, and closes it: the composition of engines, tiers and settings."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from storage.access import Access
+from storage.catalog import Bury, Catalog, open_catalog
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.limits import Limits
+from storage.domain.names import LogId
+from storage.health import Health
+from storage.logs import LogKeeper, StoreEpoch
+from storage.postgres import migrate as migrations
+from storage.postgres.database import open_database
+from storage.postgres.reservations import Reservations, StoreIdentities
+from storage.queues import Queues
+from storage.redis.client import open_client
+from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.messages import HotQueues
+from storage.redis.pipeline import Pipeline
+from storage.redis.store import HotStore
+from storage.redis.wakeups import Wakeups
+from storage.settings import StorageSettings
+from storage.streams import Streams
+from storage.upkeep import Upkeep
+
+_DEFAULT_LIMITS = Limits()
+_DEFAULT_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The engines, open."""
+
+    queues: Queues
+    streams: Streams
+    catalog: Catalog
+    access: Access
+    health: Health
+    upkeep: Upkeep
+
+
+def migrate(settings: StorageSettings) -> None:
+    """Bring the database to this version's schema. Raises DatabaseTooNew, StorageUnavailable."""
+    migrations.migrate(settings.database_url)
+
+
+@asynccontextmanager
+async def open_storage(
+    settings: StorageSettings, *, clock: Clock = _DEFAULT_CLOCK, limits: Limits = _DEFAULT_LIMITS
+) -> AsyncGenerator[Storage]:
+    """The engines over the two stores that `settings` name.
+
+    Connects to the hot store at the first use. Raises StorageUnavailable when Postgres cannot be reached.
+    """
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(settings))
+        client = await stack.enter_async_context(open_client(settings.redis_url))
+        store, identities = HotStore(client), StoreIdentities(database)
+        epoch = StoreEpoch(store, identities)
+        pipeline = Pipeline(settings.redis_url, limits, epoch.check)
+        stack.push_async_callback(pipeline.close)
+        logs = HotLogs(pipeline)
+        keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
+        stack.push_async_callback(keeper.close)
+        bury = _buried_by(logs)
+        catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
+        wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
+        queues = Queues(HotQueues(pipeline, limits), catalog, keeper, wakeups, clock, limits)
+        stack.push_async_callback(queues.close)
+        streams = Streams(logs, catalog, keeper, wakeups, clock, limits)
+        yield Storage(
+            queues,
+            streams,
+            catalog,
+            Access(),
+            Health(store, database, clock, settings),
+            Upkeep(logs, store, identities, catalog, database),
+        )
+
+
+@asynccontextmanager
+async def _open_wakeups(url: str, limits: Limits) -> AsyncGenerator[Wakeups]:
+    client: Redis
+    async with open_client(url, waits=True) as client:
+        wakeups = Wakeups(client, limits)
+        try:
+            yield wakeups
+        finally:
+            await wakeups.close()
+
+
+def _buried_by(logs: HotLogs) -> Bury:
+    async def bury(namespace: str, log_ids: Sequence[LogId]) -> None:
+        for log_id in log_ids:
+            await logs.bury(LogAddress(namespace, log_id))
+
+    return bury

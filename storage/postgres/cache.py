@@ -1,0 +1,116 @@
+"""Definitions kept in the process, so that reading one costs nothing.
+
+What keeps the cache true:
+
+    this process changes a definition      dropped when the change is committed, or may have been
+    another process does                   its announcement drops it (LISTEN/NOTIFY)
+    announcements may have been missed     everything is dropped; nothing is kept until they come again
+    an announcement was lost all the same  a definition is read again after DEFINITION_AGE_MS_MAX
+    it changed while it was being read     that read is not kept
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import Queue
+from storage.domain.streams import Stream
+
+N = TypeVar("N", bound=QueueName | StreamName)
+D = TypeVar("D", bound=Queue | Stream)
+
+
+class _Kept(NamedTuple, Generic[D]):
+    definition: D
+    read_at_ms: int
+
+
+class DefinitionCache(Generic[N, D]):
+    """Definitions of one kind, and the reads of them that are under way: at most one for each name.
+
+    A read counts as long as it stands in `_reading`. What drops a name takes its read out too, so that
+    an answer that may be old is given only to those who asked before, and is not kept.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[N], Awaitable[D]],
+        may_keep: Callable[[], bool],
+        clock: Clock,
+        kept_max: int = limits.DEFINITIONS_CACHED_MAX,
+    ) -> None:
+        self._read = read
+        self._may_keep = may_keep
+        self._clock = clock
+        self._kept_max = kept_max
+        self._kept: dict[N, _Kept[D]] = {}
+        self._reading: dict[N, asyncio.Task[D]] = {}
+        self._tasks: set[asyncio.Task[D]] = set()
+
+    async def get(self, name: N) -> D:
+        """The definition, from here if it is young enough. Raises what the read raises."""
+        kept = self._kept.get(name)
+        if kept is not None and self._is_young(kept):
+            return kept.definition
+        return await self._join(name)
+
+    async def fresh(self, name: N) -> D:
+        """The definition by a read that began after this call; callers at one time share it."""
+        earlier = self._reading.get(name)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        return await self._join(name)
+
+    def drop(self, name: N) -> None:
+        """Forget one definition."""
+        self._kept.pop(name, None)
+        self._reading.pop(name, None)
+
+    def drop_all(self) -> None:
+        """Forget every definition."""
+        self._kept.clear()
+        self._reading.clear()
+
+    async def close(self) -> None:
+        """End the reads that are under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _is_young(self, kept: _Kept[D]) -> bool:
+        """A clock that was set back makes everything old."""
+        age_ms = self._clock.now_ms() - kept.read_at_ms
+        return 0 <= age_ms < limits.DEFINITION_AGE_MS_MAX
+
+    async def _join(self, name: N) -> D:
+        """Wait for the read of this name; a caller that gives up does not end it for the others."""
+        task = self._reading.get(name)
+        if task is None:
+            task = self._reading[name] = asyncio.create_task(self._read_and_keep(name))
+            self._tasks.add(task)
+            task.add_done_callback(lambda done: self._finish(name, done))
+        return await asyncio.shield(task)
+
+    async def _read_and_keep(self, name: N) -> D:
+        hears_changes = self._may_keep()
+        read_at_ms = self._clock.now_ms()
+        definition = await self._read(name)
+        if hears_changes and self._reading.get(name) is asyncio.current_task():
+            self._keep(name, _Kept(definition, read_at_ms))
+        return definition
+
+    def _keep(self, name: N, kept: _Kept[D]) -> None:
+        self._kept.pop(name, None)
+        if len(self._kept) >= self._kept_max:
+            del self._kept[next(iter(self._kept))]
+        self._kept[name] = kept
+
+    def _finish(self, name: N, task: asyncio.Task[D]) -> None:
+        self._tasks.discard(task)
+        if self._reading.get(name) is task:
+            del self._reading[name]
+        if not task.cancelled():
+            task.exception()  # whoever waited has seen it; perhaps nobody waited to the end

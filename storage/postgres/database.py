@@ -1,0 +1,162 @@
+"""Connections to Postgres, and the one place that turns its errors into ours.
+
+A transaction that did not reach its commit has changed nothing, so whatever goes wrong before is
+`StorageUnavailable`. Only a commit that was sent and not answered has an unknown outcome.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import psycopg
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+from storage.domain import limits
+from storage.domain.errors import (
+    MillstreamError,
+    OutcomeUnknown,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+)
+from storage.settings import StorageSettings
+
+_DRIVER = "postgresql+psycopg"
+_REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
+
+_REFUSAL_CLASSES = ("08", "40", "53", "57")
+"""SQLSTATE classes: connection, rolled back for another's sake, out of resources, shut down or cancelled."""
+
+_REFUSALS = frozenset({"25006", "55P03"})
+"""Read-only, as a standby is; a lock that was not free in time."""
+
+_DISK_FULL = "53100"
+_UNDEFINED_TABLE = "42P01"
+
+
+class Database:
+    """Transactions, on at most as many connections as its engine's pool has."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._sessions = async_sessionmaker(engine, expire_on_commit=False)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncSession]:
+        """A transaction that is rolled back at the end. Raises StorageUnavailable or StorageBusy."""
+        with _translated(StorageUnavailable):
+            async with self._sessions() as session, asyncio.timeout(_REPLY_SECONDS):
+                yield session
+
+    @asynccontextmanager
+    async def writing(
+        self,
+        *,
+        unknown: type[MillstreamError] = OutcomeUnknown,
+        limit_ms: int = limits.POSTGRES_REPLY_MS_MAX,
+    ) -> AsyncGenerator[AsyncSession]:
+        """A transaction that is committed at the end, unless its block raises.
+
+        The block has `limit_ms`. Raises StorageUnavailable, StorageBusy or StorageFull when nothing
+        happened, and `unknown` when the commit was not answered: a caller for whom doing it twice is
+        harmless passes StorageUnavailable.
+        """
+        with _translated(StorageUnavailable):
+            async with self._sessions() as session:
+                async with asyncio.timeout(limit_ms / limits.SECOND_MS):
+                    yield session
+                    await session.flush()
+                with _translated(unknown):
+                    async with asyncio.timeout(_REPLY_SECONDS):
+                        await session.commit()
+
+    async def ping(self) -> None:
+        """Ask for one answer. Raises StorageUnavailable."""
+        async with self.reading() as session:
+            await session.execute(text("select 1"))
+
+    async def close(self) -> None:
+        """Close the idle connections; those in use close when they come back."""
+        await self._engine.dispose()
+
+
+@asynccontextmanager
+async def open_database(settings: StorageSettings) -> AsyncGenerator[Database]:
+    """The database of `settings`. Connects at the first use, so this never fails."""
+    database = Database(_open_engine(settings))
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def _open_engine(settings: StorageSettings) -> AsyncEngine:
+    listening = 1  # the LISTEN connection counts too
+    return create_async_engine(
+        driver_url(settings.database_url),
+        pool_size=max(1, settings.postgres_connections_max - listening),
+        max_overflow=0,
+        pool_timeout=_REPLY_SECONDS,
+        pool_pre_ping=True,
+        connect_args=connection_options(),
+    )
+
+
+def connection_options() -> dict[str, str | int]:
+    """What every connection says to Postgres: who it is, and how long it waits to be let in."""
+    return {"application_name": "millstream", "connect_timeout": int(_REPLY_SECONDS)}
+
+
+def driver_url(url: str) -> str:
+    """`postgresql://…` as SQLAlchemy wants it, with the driver's name."""
+    return make_url(url).set(drivername=_DRIVER).render_as_string(hide_password=False)
+
+
+def libpq_url(url: str) -> str:
+    """`postgresql+psycopg://…` as Postgres's own programs and psycopg want it."""
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+@contextmanager
+def _translated(lost: type[MillstreamError]) -> Iterator[None]:
+    """Raise `lost` when no answer came, and what `refusal` says when it was an error."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise lost("Postgres did not answer in time.") from error
+    except NoConnectionFree as error:
+        raise StorageBusy("Every connection to Postgres is in use; nothing happened.") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise lost("The connection to Postgres was lost.") from error
+        raise refusal(error.orig) or error from error.orig
+
+
+def refusal(error: BaseException | None) -> MillstreamError | None:
+    """Our word for an error of the driver after which nothing has happened; None for a fault of ours."""
+    if not isinstance(error, psycopg.Error):
+        return None
+    state = error.sqlstate or ""
+    if state == _DISK_FULL:
+        return StorageFull("Postgres is out of disk space; nothing happened.")
+    if state == _UNDEFINED_TABLE:
+        return StorageUnavailable("The database has not been migrated to this version.")
+    if state.startswith(_REFUSAL_CLASSES) or state in _REFUSALS or _never_connected(error):
+        return StorageUnavailable(f"Postgres refuses: {_first_line(error)}")
+    return None
+
+
+def _never_connected(error: psycopg.Error) -> bool:
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n", 1)[0]

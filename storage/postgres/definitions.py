@@ -1,0 +1,315 @@
+"""The stored definitions of queues and streams, as domain values.
+
+`Definitions` reads them, and `held` gives one writer at a time the right to change what a name stands
+for. What changes is announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.queues import Queue, QueueSpec
+from storage.domain.streams import Shard, Stream, StreamSpec
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.tables import LogRow, NamespaceRow, QueueRow, ShardRow, StreamRow
+
+CHANNEL = "millstream_catalog"
+
+N = TypeVar("N", bound=QueueName | StreamName)
+D = TypeVar("D", bound=Queue | Stream)
+
+_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
+
+
+class Rows(Protocol[D]):
+    """What differs between the two kinds of definition."""
+
+    @property
+    def kind(self) -> str:
+        """The word that announcements begin with."""
+
+    @property
+    def table(self) -> type[QueueRow] | type[StreamRow]: ...
+
+    def select(self) -> Select[Any]:
+        """The definitions that are not deleted, each a row that `definition` takes."""
+
+    def definition(self, row: Row[Any]) -> D: ...
+
+    def row_of(self, definition: D) -> ColumnElement[bool]:
+        """The condition that finds its row."""
+
+    def logs(self, definition: D) -> list[LogId]: ...
+
+    async def insert(self, session: AsyncSession, definition: D) -> None: ...
+
+
+class QueueRows:
+    """A queue is one row, and its log is its own."""
+
+    kind = "queue"
+    table = QueueRow
+
+    def select(self) -> Select[Any]:
+        return select(QueueRow).where(col(QueueRow.deleted_at_ms).is_(None))
+
+    def definition(self, row: Row[Any]) -> Queue:
+        found: QueueRow = row.QueueRow
+        return Queue(
+            name=QueueName(found.name, found.namespace),
+            log_id=found.log_id,
+            spec=msgspec.convert(found.spec, QueueSpec),
+            version=found.version,
+            created_at_ms=found.created_at_ms,
+            changed_at_ms=found.changed_at_ms,
+        )
+
+    def row_of(self, definition: Queue) -> ColumnElement[bool]:
+        return col(QueueRow.log_id) == definition.log_id
+
+    def logs(self, definition: Queue) -> list[LogId]:
+        return [definition.log_id]
+
+    async def insert(self, session: AsyncSession, definition: Queue) -> None:
+        await session.execute(
+            insert(QueueRow).values(log_id=definition.log_id, **_values(definition))
+        )
+
+
+_SHARDS = (
+    select(
+        func.jsonb_agg(
+            func.jsonb_build_array(
+                col(ShardRow.index),
+                col(ShardRow.log_id),
+                col(ShardRow.first_hash_key),
+                col(ShardRow.last_hash_key),
+            )
+        )
+    )
+    .where(
+        col(ShardRow.stream_id) == col(StreamRow.stream_id), col(ShardRow.closed_at_ms).is_(None)
+    )
+    .correlate(StreamRow)
+    .scalar_subquery()
+    .label("shards")
+)
+
+
+class StreamRows:
+    """A stream is a row and its shards', read by one statement, so that they always belong together."""
+
+    kind = "stream"
+    table = StreamRow
+
+    def select(self) -> Select[Any]:
+        return select(StreamRow, _SHARDS).where(col(StreamRow.deleted_at_ms).is_(None))
+
+    def definition(self, row: Row[Any]) -> Stream:
+        found: StreamRow = row.StreamRow
+        shards = sorted((Shard(*shard) for shard in row.shards), key=lambda s: s.first_hash_key)
+        return Stream(
+            name=StreamName(found.name, found.namespace),
+            stream_id=found.stream_id,
+            spec=msgspec.convert(found.spec, StreamSpec),
+            shards=tuple(shards),
+            version=found.version,
+            created_at_ms=found.created_at_ms,
+            changed_at_ms=found.changed_at_ms,
+        )
+
+    def row_of(self, definition: Stream) -> ColumnElement[bool]:
+        return col(StreamRow.stream_id) == definition.stream_id
+
+    def logs(self, definition: Stream) -> list[LogId]:
+        return [shard.log_id for shard in definition.shards]
+
+    async def insert(self, session: AsyncSession, definition: Stream) -> None:
+        await session.execute(
+            insert(StreamRow).values(stream_id=definition.stream_id, **_values(definition))
+        )
+        await session.execute(insert(ShardRow), _shard_values(definition))
+
+
+def _values(definition: Queue | Stream) -> dict[str, Any]:
+    return {
+        "namespace": definition.name.namespace,
+        "name": definition.name.name,
+        "spec": msgspec.to_builtins(definition.spec),
+        "version": definition.version,
+        "created_at_ms": definition.created_at_ms,
+        "changed_at_ms": definition.changed_at_ms,
+    }
+
+
+def _shard_values(stream: Stream) -> list[dict[str, Any]]:
+    return [
+        {
+            **msgspec.structs.asdict(shard),
+            "stream_id": stream.stream_id,
+            "opened_at_ms": stream.created_at_ms,
+            "parents": [],
+        }
+        for shard in stream.shards
+    ]
+
+
+class Held(Generic[D]):
+    """A name that nobody else can write to, and what it stands for now: `definition`, or None."""
+
+    def __init__(
+        self, session: AsyncSession, rows: Rows[D], name: QueueName | StreamName, now: D | None
+    ) -> None:
+        self._session = session
+        self._rows = rows
+        self._name = name
+        self.definition = now
+
+    async def insert(self, definition: D) -> None:
+        """Give the name its first definition, and its logs their rows."""
+        await self._rows.insert(self._session, definition)
+        logs = [
+            {"log_id": log_id, "namespace": self._name.namespace}
+            for log_id in self._rows.logs(definition)
+        ]
+        await self._session.execute(insert(LogRow), logs)
+        await self._announce()
+
+    async def update(self, definition: D) -> None:
+        """Store a later version; its logs stay the same."""
+        await self._change(
+            definition,
+            spec=msgspec.to_builtins(definition.spec),
+            version=definition.version,
+            changed_at_ms=definition.changed_at_ms,
+        )
+
+    async def delete(self, definition: D, now_ms: int) -> None:
+        """Free the name. The logs cannot be opened any more; the row stays for the sweep."""
+        logs = self._rows.logs(definition)
+        await self._session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
+        await self._change(definition, deleted_at_ms=now_ms)
+
+    async def _change(self, definition: D, **values: Any) -> None:
+        row = self._rows.row_of(definition)
+        await self._session.execute(update(self._rows.table).where(row).values(**values))
+        await self._announce()
+
+    async def _announce(self) -> None:
+        payload = f"{self._rows.kind}:{self._name}"
+        await self._session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
+
+
+class Definitions(Generic[N, D]):
+    """The definitions of one kind."""
+
+    def __init__(self, database: Database, rows: Rows[D]) -> None:
+        self._database = database
+        self._rows = rows
+
+    @property
+    def kind(self) -> str:
+        """`queue` or `stream`, as announcements say it."""
+        return self._rows.kind
+
+    async def find(self, name: N) -> D | None:
+        """What the name stands for, or None."""
+        async with self._database.reading() as session:
+            return await self._find(session, name)
+
+    async def _find(self, session: AsyncSession, name: N) -> D | None:
+        table = self._rows.table
+        wanted = self._rows.select().where(
+            col(table.namespace) == name.namespace, col(table.name) == name.name
+        )
+        row = (await session.execute(wanted)).one_or_none()
+        return None if row is None else self._rows.definition(row)
+
+    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
+        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        name = col(self._rows.table.name)
+        wanted = self._rows.select().where(
+            col(self._rows.table.namespace) == namespace,
+            name > after,
+            name >= prefix,
+            name < prefix + _AFTER_EVERY_CHARACTER,
+        )
+        return await self._read(wanted.order_by(name).limit(limit))
+
+    async def page_of_all(self, after: N | None) -> list[D]:
+        """A page of every namespace's, by namespace and name, strictly after `after`."""
+        table = self._rows.table
+        place = tuple_(col(table.namespace), col(table.name))
+        wanted = self._rows.select().order_by(col(table.namespace), col(table.name))
+        if after is not None:
+            wanted = wanted.where(place > tuple_(after.namespace, after.name))
+        return await self._read(wanted.limit(limits.PAGE_ITEMS_MAX))
+
+    async def _read(self, wanted: Select[Any]) -> list[D]:
+        async with self._database.reading() as session:
+            return [self._rows.definition(row) for row in await session.execute(wanted)]
+
+    @asynccontextmanager
+    async def held(self, name: N) -> AsyncGenerator[Held[D]]:
+        """Hold the name until the block ends, which commits unless it raises.
+
+        Raises OutcomeUnknown when the commit was not answered.
+        """
+        async with self._database.writing() as session:
+            await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
+            yield Held(session, self._rows, name, await self._find(session, name))
+
+
+class DeletedDefinitions:
+    """What is left of deleted queues and streams until the hot store has been swept."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def logs(
+        self, deleted_before_ms: int, after: LogId, limit: int
+    ) -> list[tuple[str, LogId]]:
+        """(namespace, log id) of what was deleted by then, by log id, strictly after `after`."""
+        bounds = {"deleted_before_ms": deleted_before_ms, "after": after, "limit": limit}
+        async with self._database.reading() as session:
+            rows = await session.execute(query("deleted_logs"), bounds)
+            return [(row.namespace, row.log_id) for row in rows]
+
+    async def forget(self, log_ids: Sequence[LogId]) -> None:
+        """Remove the rows of these logs' queues and shards, if deleted, and of streams left empty."""
+        gone = {"log_ids": list(log_ids)}
+        async with self._database.writing() as session:
+            await session.execute(
+                delete(QueueRow).where(
+                    col(QueueRow.log_id).in_(log_ids), col(QueueRow.deleted_at_ms).is_not(None)
+                )
+            )
+            await session.execute(query("forget_deleted_shards"), gone)
+            await session.execute(query("forget_empty_streams"))
+
+
+class Namespaces:
+    """The tenants."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, name: str) -> str | None:
+        """The namespace's account id, or None when there is no such namespace."""
+        wanted = select(col(NamespaceRow.account_id)).where(col(NamespaceRow.name) == name)
+        async with self._database.reading() as session:
+            return await session.scalar(wanted)
+
+    async def insert(self, name: str, account_id: str) -> None:
+        """Make the namespace unless it exists, in which case it keeps its account id."""
+        made = {"name": name, "account_id": account_id}
+        async with self._database.writing() as session:
+            await session.execute(query("insert_namespace"), made)

@@ -1,0 +1,120 @@
+"""What other processes announce: one LISTEN connection per process.
+
+Postgres keeps nothing for a listener that is away. Whoever subscribes is therefore told when the
+connection is lost, and must then forget what an announcement could have changed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from storage.domain import limits
+from storage.postgres.database import connection_options, libpq_url
+
+logger = logging.getLogger(__name__)
+
+_CHECK_SECONDS = limits.LISTEN_CHECK_MS / limits.SECOND_MS
+_REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
+_BACKOFF_SECONDS = 0.1
+_BACKOFF_SECONDS_MAX = limits.LISTEN_BACKOFF_MS_MAX / limits.SECOND_MS
+
+OnChange = Callable[[str], None]
+OnLost = Callable[[], None]
+
+
+class Listener:
+    """Hears the announcements of a database while it runs; reconnects by itself."""
+
+    def __init__(self, url: str) -> None:
+        self._url = libpq_url(url)
+        self._channels: dict[str, tuple[OnChange, OnLost]] = {}
+        self._listening = asyncio.Event()
+
+    def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
+        """Call `on_change(payload)` for each announcement, and `on_lost()` when some may be missed.
+
+        To be called before the listener runs.
+        """
+        self._channels[channel] = (on_change, on_lost)
+
+    @property
+    def listening(self) -> bool:
+        """Whether everything that is announced from now on will be heard, or its loss told."""
+        return self._listening.is_set()
+
+    async def wait(self, timeout_ms: int) -> bool:
+        """Wait until it listens, at most so long; whether it does."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_ms / limits.SECOND_MS):
+                await self._listening.wait()
+        return self.listening
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        pause = _BACKOFF_SECONDS
+        while True:
+            try:
+                await self._listen()
+            except (psycopg.Error, OSError, TimeoutError) as error:
+                pause = _BACKOFF_SECONDS if self.listening else min(2 * pause, _BACKOFF_SECONDS_MAX)
+                logger.warning("not listening to postgres: %s", str(error).strip())
+            except Exception:
+                logger.exception("a subscriber of the listener failed")
+            finally:
+                self._lose()
+            await asyncio.sleep(pause)
+
+    async def _listen(self) -> None:
+        connection = await AsyncConnection.connect(
+            self._url, autocommit=True, **_keepalive_options()
+        )
+        async with connection:
+            for channel in self._channels:
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            self._listening.set()
+            while True:
+                await self._hear(connection)
+
+    async def _hear(self, connection: AsyncConnection[Any]) -> None:
+        """Hand on announcements for a while, then ask for an answer: a dead peer says nothing."""
+        async for notice in connection.notifies(timeout=_CHECK_SECONDS):
+            on_change, _ = self._channels[notice.channel]
+            on_change(notice.payload)
+        async with asyncio.timeout(_REPLY_SECONDS):
+            await connection.execute("SELECT 1")
+
+    def _lose(self) -> None:
+        """Stop counting on announcements before anything else runs."""
+        if not self.listening:
+            return
+        self._listening.clear()
+        for _, on_lost in self._channels.values():
+            on_lost()
+
+
+@asynccontextmanager
+async def running(listener: Listener) -> AsyncGenerator[Listener]:
+    """The listener, listening while the block runs."""
+    task = asyncio.create_task(listener.run(), name="postgres-listener")
+    try:
+        yield listener
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _keepalive_options() -> dict[str, Any]:
+    """The kernel gives up on a silent peer after about as long as we do."""
+    idle = int(_CHECK_SECONDS)
+    return connection_options() | {
+        "keepalives": 1,
+        "keepalives_idle": idle,
+        "keepalives_interval": idle,
+        "keepalives_count": 2,
+    }

@@ -1,0 +1,96 @@
+"""Bringing a database to the newest revision, one process at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from storage.domain import limits
+from storage.postgres.database import Database, connection_options, driver_url, refusal
+
+_SCRIPTS = Path(__file__).with_name("migrations")
+_LOCK = 0x6D69677261746521  # "migrate!"
+
+
+class DatabaseTooNew(RuntimeError):
+    """The database was migrated by a newer version of Millstream than this one."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"The database is at revision {found}, which this version of Millstream does not know "
+            f"(its newest is {head()}). Use the version that migrated it, or a newer one."
+        )
+
+
+def migrate(url: str) -> None:
+    """Bring the database to `head()`, in one transaction; nothing to do is no error.
+
+    A process that finds another at work waits up to a minute for it. Raises DatabaseTooNew, and
+    StorageUnavailable when the database cannot be reached.
+    """
+    with _connected(url) as connection:
+        connection.execute(
+            text(f"set local lock_timeout = {limits.POSTGRES_MIGRATION_WAIT_MS_MAX}")
+        )
+        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        refuse_newer(_revision(connection))
+        command.upgrade(_config(connection), "head")
+
+
+def head() -> str:
+    """The newest revision this version knows."""
+    found = ScriptDirectory(str(_SCRIPTS)).get_current_head()
+    assert found is not None
+    return found
+
+
+def current(url: str) -> str | None:
+    """The database's revision, or None when it was never migrated. Raises StorageUnavailable."""
+    with _connected(url) as connection:
+        return _revision(connection)
+
+
+async def read_revision(database: Database) -> str | None:
+    """As `current`, on a connection of the pool."""
+    async with database.reading() as session:
+        connection = await session.connection()
+        return await connection.run_sync(_revision)
+
+
+def refuse_newer(revision: str | None) -> None:
+    """Raise DatabaseTooNew unless this version knows the revision."""
+    if revision is not None and revision not in _known_revisions():
+        raise DatabaseTooNew(revision)
+
+
+@cache
+def _known_revisions() -> frozenset[str]:
+    scripts = ScriptDirectory(str(_SCRIPTS))
+    return frozenset(script.revision for script in scripts.walk_revisions())
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Connection]:
+    engine = create_engine(driver_url(url), poolclass=NullPool, connect_args=connection_options())
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except DBAPIError as error:
+        raise refusal(error.orig) or error from error.orig
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _config(connection: Connection) -> Config:
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    return config

@@ -1,0 +1,135 @@
+"""The tables, as the migrations make them: a test compares the two.
+
+    namespaces ─┬─ queues ──────────────┐
+                ├─ streams ── shards ───┼── logs ── log_holes
+                └───────────────────────┘
+    deployment  one row
+
+A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
+store; its name is free at once. Its rows in `logs` go with the deletion, so that nobody opens them again.
+"""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, Numeric, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlmodel import Field, SQLModel
+
+from storage.domain.names import LogId
+
+NAME = Text(collation="C")
+"""Names sort and compare by their bytes, whatever the database's locale."""
+
+HASH_KEY = Numeric(39, 0)
+"""A whole number below 2^128."""
+
+LIVE = text("deleted_at_ms IS NULL")
+
+METADATA = SQLModel.metadata
+"""What the database should look like."""
+
+
+class NamespaceRow(SQLModel, table=True):
+    """A tenant. `account_id` is its fixed 12-digit number, which AWS clients see."""
+
+    __tablename__ = "namespaces"
+
+    name: str = Field(primary_key=True, sa_type=NAME)
+    account_id: str = Field(unique=True, sa_type=Text)
+
+
+class DeploymentRow(SQLModel, table=True):
+    """What is known of the deployment as a whole; one row.
+
+    `store_epoch`, `replid` and `beacon` are `storage.domain.epochs.StoreIdentity`; `secret` is 32 random
+    bytes that every process shares.
+    """
+
+    __tablename__ = "deployment"
+    __table_args__ = (CheckConstraint("id = 1", name="deployment_is_one_row"),)
+
+    id: int = Field(default=1, primary_key=True)
+    store_epoch: int = Field(sa_type=BigInteger)
+    replid: str = Field(sa_type=Text)
+    beacon: int = Field(sa_type=BigInteger)
+    secret: bytes
+
+
+class QueueRow(SQLModel, table=True):
+    """A queue's definition; `spec` is a `QueueSpec`."""
+
+    __tablename__ = "queues"
+    __table_args__ = (
+        Index("queues_live_name", "namespace", "name", unique=True, postgresql_where=LIVE),
+    )
+
+    log_id: LogId = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class StreamRow(SQLModel, table=True):
+    """A stream's definition; `spec` is a `StreamSpec`."""
+
+    __tablename__ = "streams"
+    __table_args__ = (
+        Index("streams_live_name", "namespace", "name", unique=True, postgresql_where=LIVE),
+    )
+
+    stream_id: LogId = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class ShardRow(SQLModel, table=True):
+    """One shard of a stream: its log, and the hash keys it takes, both ends inclusive.
+
+    `parents` are the indexes of the shards it was split or merged from.
+    """
+
+    __tablename__ = "shards"
+
+    stream_id: LogId = Field(primary_key=True, foreign_key="streams.stream_id", sa_type=NAME)
+    index: int = Field(primary_key=True, sa_type=Integer)
+    log_id: LogId = Field(unique=True, sa_type=NAME)
+    first_hash_key: int = Field(sa_type=HASH_KEY)
+    last_hash_key: int = Field(sa_type=HASH_KEY)
+    opened_at_ms: int = Field(sa_type=BigInteger)
+    closed_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    parents: list[int] = Field(default_factory=list, sa_type=ARRAY(Integer))
+
+
+class LogRow(SQLModel, table=True):
+    """How far a log's offsets are handed out: see `storage.postgres.reservations`."""
+
+    __tablename__ = "logs"
+
+    log_id: LogId = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    ceiling: int = Field(default=0, sa_type=BigInteger)
+    store_epoch: int | None = Field(default=None, sa_type=BigInteger)
+    log_epoch: int = Field(default=0, sa_type=BigInteger)
+    epoch_start: int = Field(default=0, sa_type=BigInteger)
+
+
+class LogHoleRow(SQLModel, table=True):
+    """Offsets [first, next) of a log that no record has, or that the hot store lost."""
+
+    __tablename__ = "log_holes"
+    __table_args__ = (CheckConstraint("first < next", name="log_holes_hold_something"),)
+
+    log_id: LogId = Field(
+        primary_key=True, foreign_key="logs.log_id", ondelete="CASCADE", sa_type=NAME
+    )
+    first: int = Field(primary_key=True, sa_type=BigInteger)
+    next: int = Field(sa_type=BigInteger)

@@ -1,0 +1,289 @@
+"""Queues: send, receive, settle, and what an owner asks about them.
+
+Each verb is one script call in the hot store, so it happens whole or not at all.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from storage.catalog import Catalog
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    BatchTooLarge,
+    ErrorCode,
+    MillstreamError,
+    QueueNotFound,
+    ReceiptHandleInvalid,
+    StorageUnavailable,
+    ValidationFailed,
+)
+from storage.domain.limits import Limits
+from storage.domain.messages import (
+    DeadLetter,
+    NewMessage,
+    ReceiptHandle,
+    ReceivedMessage,
+    SentMessage,
+    SettleAction,
+    Settled,
+    Settlement,
+    check_settlement,
+)
+from storage.domain.names import LogId, QueueName
+from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.logs import LogGone, LogKeeper
+from storage.redis.answers import LogNotReady, Refusal
+from storage.redis.logs import LogAddress
+from storage.redis.messages import HotQueues, HotReceive, PartSent, SendPart, Sends, encode_message
+from storage.redis.wakeups import Wakeups
+
+T = TypeVar("T")
+
+
+class Queues:
+    """The queues of a deployment. Every verb raises QueueNotFound for a queue that is not there."""
+
+    def __init__(
+        self,
+        hot: HotQueues,
+        catalog: Catalog,
+        keeper: LogKeeper,
+        wakeups: Wakeups,
+        clock: Clock,
+        known: Limits,
+    ) -> None:
+        self._hot = hot
+        self._catalog = catalog
+        self._keeper = keeper
+        self._wakeups = wakeups
+        self._clock = clock
+        self._limits = known
+        self._gatherers: dict[LogId, Sends] = {}
+        self._releases: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait for releases that are under way."""
+        await asyncio.gather(*self._releases, return_exceptions=True)
+
+    async def send(
+        self, name: QueueName, messages: Sequence[NewMessage], *, idempotency_key: str = ""
+    ) -> list[SentMessage]:
+        """Add messages, all or none; one answer for each, in order.
+
+        A repeat with the same idempotency key within ten minutes adds nothing and gets the first answer.
+        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused.
+        """
+        _check_batch(messages)
+        return await self._on(name, partial(self._send, messages, idempotency_key))
+
+    async def _send(
+        self, messages: Sequence[NewMessage], key: str, queue: Queue
+    ) -> list[SentMessage]:
+        for message in messages:
+            queue.check_message(message)
+        encoded = [encode_message(message, queue) for message in messages]
+        part = SendPart(encoded, key, _fingerprint(encoded) if key else "")
+        sent: PartSent = await self._hot.send(self._gatherer(queue), part)
+        if sent.left < self._limits.reservation_offsets_min // 2:
+            self._keeper.note(_address(queue), sent.messages[-1].offset + 1, sent.left)
+        return sent.messages
+
+    def _gatherer(self, queue: Queue) -> Sends:
+        """The one object by which sends of a flush to this queue find one another."""
+        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        known = self._gatherers.get(queue.log_id)
+        if known is None or known.store_epoch != epoch or known.now != now:
+            fifo = queue.spec.type is QueueType.FIFO
+            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits)
+            self._gatherers[queue.log_id] = known
+        return known
+
+    async def receive(
+        self,
+        name: QueueName,
+        *,
+        messages_max: int = 1,
+        visibility_timeout_ms: int | None = None,
+        wait_ms: int = 0,
+    ) -> list[ReceivedMessage]:
+        """Take up to `messages_max` ready messages; wait up to `wait_ms` for the first one.
+
+        Safe to cancel: before messages were taken nothing happens, after it they are released at once.
+        """
+        _check_receive(messages_max, visibility_timeout_ms, wait_ms)
+        once = partial(self._receive, messages_max, visibility_timeout_ms)
+        if wait_ms == 0:
+            return (await self._on(name, partial(once, False))).messages
+        return await self._receive_or_wait(name, once, wait_ms)
+
+    async def _receive(
+        self, messages_max: int, visibility_timeout_ms: int | None, ask_to_wake: bool, queue: Queue
+    ) -> HotReceive:
+        timeout_ms = (
+            queue.spec.visibility_timeout_ms
+            if visibility_timeout_ms is None
+            else visibility_timeout_ms
+        )
+        return await self._hot.receive(
+            queue,
+            messages_max=messages_max,
+            visibility_timeout_ms=timeout_ms,
+            ask_to_wake=ask_to_wake,
+            now=self._clock.script_time(),
+            abandoned=partial(self._release_soon, queue.name),
+        )
+
+    async def _receive_or_wait(
+        self, name: QueueName, once: Callable[..., Awaitable[HotReceive]], wait_ms: int
+    ) -> list[ReceivedMessage]:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_ms / limits.SECOND_MS
+        log_id = (await self._catalog.queue(name)).log_id
+        with self._wakeups.waiting([log_id], alone=True) as waiter:
+            while True:
+                waiter.start_over()
+                found = await self._on(name, partial(once, True))
+                if found.messages:
+                    waiter.satisfied = True
+                    return found.messages
+                if loop.time() >= until:
+                    return []
+                if found.next_due_ms >= 0:
+                    self._wakeups.wake_after(log_id, found.next_due_ms - found.now_ms)
+                await waiter.wait(until - loop.time())
+
+    def _release_soon(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
+        task = asyncio.create_task(self.release(name, messages))
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
+
+    async def release(self, name: QueueName, messages: Iterable[ReceivedMessage]) -> None:
+        """Give back what was received for a client that is gone. Leases end by themselves if this fails."""
+        verdicts = [
+            Settlement(message.receipt_handle, SettleAction.RELEASE) for message in messages
+        ]
+        try:
+            await self.settle(name, verdicts)
+        except MillstreamError:
+            return
+
+    async def settle(self, name: QueueName, settlements: Sequence[Settlement]) -> list[Settled]:
+        """Take consumers' verdicts; one answer for each, in order. A message acknowledged before is fine."""
+        if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
+            raise BatchTooLarge(f"A call settles 1 to {limits.SETTLEMENTS_MAX} deliveries.")
+        for settlement in settlements:
+            check_settlement(settlement)
+        return await self._on(name, partial(self._settle, settlements))
+
+    async def _settle(self, settlements: Sequence[Settlement], queue: Queue) -> list[Settled]:
+        answers: list[Settled] = [_INVALID] * len(settlements)
+        verdicts: list[tuple[Settlement, ReceiptHandle]] = []
+        places: list[int] = []
+        for place, settlement in enumerate(settlements):
+            try:
+                verdicts.append(
+                    (settlement, ReceiptHandle.decode(settlement.receipt_handle, queue.log_id))
+                )
+            except ReceiptHandleInvalid:
+                continue
+            places.append(place)
+        if verdicts:
+            settled = await self._hot.settle(queue, verdicts, self._clock.script_time())
+            for place, answer in zip(places, settled, strict=True):
+                answers[place] = answer
+        return answers
+
+    async def stats(self, name: QueueName) -> QueueStats:
+        """Exact counts by state, as of now."""
+        return await self._on(name, lambda queue: self._hot.stats(queue, self._clock.script_time()))
+
+    async def purge(self, name: QueueName) -> int:
+        """Drop every message but the dead letters; gives how many."""
+        return await self._on(name, self._hot.purge)
+
+    async def dead_letters(
+        self,
+        name: QueueName,
+        *,
+        after_offset: int = -1,
+        messages_max: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[DeadLetter]:
+        """The messages the queue gave up on, in the order they were sent in."""
+        return await self._on(
+            name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
+        )
+
+    async def redrive(self, name: QueueName) -> int:
+        """Make every dead letter ready again, with its counts and its retention started anew; gives how many."""
+        redriven, more = 0, limits.BATCH_MESSAGES_MAX
+        while more == limits.BATCH_MESSAGES_MAX:
+            more = await self._on(name, self._redrive_some)
+            redriven += more
+        return redriven
+
+    async def _redrive_some(self, queue: Queue) -> int:
+        return await self._hot.redrive(queue, limits.BATCH_MESSAGES_MAX, self._clock.script_time())
+
+    async def tidy(self, name: QueueName) -> int:
+        """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
+        return await self._on(name, lambda queue: self._hot.tidy(queue, self._clock.script_time()))
+
+    async def _on(self, name: QueueName, verb: Callable[[Queue], Awaitable[T]]) -> T:
+        """Run a verb on the queue, seeing to its log first where the script asks for it."""
+        queue = await self._catalog.queue(name)
+        for _ in range(limits.MENDS_MAX):
+            try:
+                return await verb(queue)
+            except LogNotReady as problem:
+                queue = await self._mend(queue, problem)
+        raise StorageUnavailable("The queue is being made or moved; try again.")
+
+    async def _mend(self, queue: Queue, problem: LogNotReady) -> Queue:
+        if problem.refusal in (Refusal.UNKNOWN_LOG, Refusal.DELETED):
+            current = await self._catalog.fresh_queue(queue.name)
+            if current.log_id != queue.log_id:
+                return current
+        try:
+            await self._keeper.mend(_address(queue), problem)
+        except LogGone:
+            raise QueueNotFound(f"There is no queue '{queue.name.name}'.") from None
+        return queue
+
+
+_INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
+
+
+def _address(queue: Queue) -> LogAddress:
+    return LogAddress(queue.name.namespace, queue.log_id)
+
+
+def _fingerprint(encoded: Sequence[tuple[bytes, bytes]]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for batch, options in encoded:
+        digest.update(batch)
+        digest.update(options)
+    return digest.hexdigest()
+
+
+def _check_batch(messages: Sequence[NewMessage]) -> None:
+    if not messages:
+        raise ValidationFailed.at("/messages", "A batch has at least one message", "too_few")
+    if len(messages) > limits.BATCH_MESSAGES_MAX:
+        raise BatchTooLarge(f"A call sends at most {limits.BATCH_MESSAGES_MAX} messages.")
+
+
+def _check_receive(messages_max: int, visibility_timeout_ms: int | None, wait_ms: int) -> None:
+    if not 1 <= messages_max <= limits.RECEIVE_MESSAGES_MAX:
+        raise ValidationFailed.at(
+            "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"
+        )
+    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
+        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+    if not 0 <= (visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+        raise ValidationFailed.at(
+            "/visibility_timeout_seconds", "must be 0 to 43200", "out_of_range"
+        )

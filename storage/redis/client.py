@@ -1,0 +1,90 @@
+"""Connections to the hot store, and the one place that turns its errors into ours.
+
+redis-py retries by default, and a write whose answer was lost would so be done twice: every client and
+connection here is built without retries.
+"""
+
+from typing import Any
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailable
+
+_REFUSALS = (
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    ReadOnlyError,
+    TryAgainError,
+)
+_REFUSAL_WORDS = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
+
+
+class ScriptFailed(RuntimeError):
+    """A script did what its author did not foresee; what it had done stays done."""
+
+
+def open_pool(url: str) -> ConnectionPool:
+    """A pool whose connections never retry and have no time-out of their own: the pipeline has one."""
+    return ConnectionPool.from_url(
+        url,
+        protocol=2,
+        socket_timeout=None,
+        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+        retry=Retry(NoBackoff(), 0),
+        retry_on_error=[],
+        lib_name=None,
+        lib_version=None,
+    )
+
+
+def open_client(url: str, *, waits: bool = False) -> Redis:
+    """A client for what is not on the hot path. `waits`: for a subscription, which reads without end."""
+    return Redis.from_url(
+        url,
+        protocol=2,
+        decode_responses=True,
+        socket_timeout=None if waits else limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+        retry=Retry(NoBackoff(), 0),
+        retry_on_error=[],
+        health_check_interval=15,
+    )
+
+
+def make_connection(pool: ConnectionPool) -> AbstractConnection:
+    """A connection of the caller's own, outside the pool's book-keeping."""
+    connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
+    return connection
+
+
+def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
+    """What the server's refusal means. In all but the last case it did nothing."""
+    if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
+        return StorageFull()
+    if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_WORDS):
+        return StorageUnavailable(f"The store refuses writes: {error}")
+    return ScriptFailed(str(error))
+
+
+def unreachable(error: RedisError | OSError) -> StorageUnavailable:
+    """The store could not be reached, so nothing was sent."""
+    return StorageUnavailable(f"The store cannot be reached: {type(error).__name__}")
+
+
+Reply = Any
+"""What a command answered: bytes, an integer, None, or a list of these."""

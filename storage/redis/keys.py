@@ -1,0 +1,51 @@
+"""The keys of a log, spelled here and nowhere else.
+
+    ms:version                        the layout: 1
+    ms:store                          hash: epoch, beacon (storage.domain.epochs)
+    ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
+
+`storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
+"""
+
+from functools import lru_cache
+
+from storage.domain.names import LogId
+
+LAYOUT = "1"
+VERSION_KEY = "ms:version"
+STORE_KEY = "ms:store"
+WAKE_CHANNEL = "ms:wake"
+
+_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old")
+_QUEUE_PARTS = (
+    *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
+    *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old"),
+)
+_EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
+_REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process
+
+
+def key(namespace: str, log_id: LogId, part: str) -> str:
+    """One key of a log."""
+    return f"ms:{namespace}:{{{log_id}}}:{part}"
+
+
+@lru_cache(_REMEMBERED_MAX)
+def log_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """The keys that a stream's scripts work on, in the scripts' order."""
+    return _spell(namespace, log_id, _LOG_PARTS)
+
+
+@lru_cache(_REMEMBERED_MAX)
+def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """The keys that a queue's scripts work on, in the scripts' order."""
+    return _spell(namespace, log_id, _QUEUE_PARTS)
+
+
+def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """All keys of a log, meta first."""
+    return _spell(namespace, log_id, _EVERY_PART)
+
+
+def _spell(namespace: str, log_id: LogId, parts: tuple[str, ...]) -> tuple[bytes, ...]:
+    return tuple(key(namespace, log_id, part).encode() for part in parts)

@@ -1,0 +1,279 @@
+"""A stream's shard, and what every log has: the typed side of the log scripts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.batches import Record, decode_batches, encode_batch
+from storage.domain.clock import SERVER_TIME, ScriptTime
+from storage.domain.errors import (
+    DuplicateForgotten,
+    FenceMismatch,
+    IdempotencyKeyReused,
+    MillstreamError,
+    OffsetMismatch,
+    ProducerFenced,
+    SequenceOutOfOrder,
+    ShardClosed,
+)
+from storage.domain.limits import Limits
+from storage.domain.names import LogId
+from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord
+from storage.redis.answers import checked, refusal_in
+from storage.redis.client import Reply
+from storage.redis.keys import every_key, key, log_keys
+from storage.redis.pipeline import Command, Pipeline, command_of
+from storage.redis.scripts import script
+
+_condition_encoder = msgspec.msgpack.Encoder()
+
+
+class LogAddress(msgspec.Struct, frozen=True, gc=False):
+    """Where a log is kept."""
+
+    namespace: str
+    log_id: LogId
+
+
+class AppendPart(msgspec.Struct, frozen=True, gc=False):
+    """What one caller wants appended to a log."""
+
+    records: Sequence[Record]
+    condition: AppendCondition = UNCONDITIONAL
+    idempotency_key: str = ""
+    fingerprint: str = ""
+    size_bytes: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but the log's own state decides on it, so it can share a batch."""
+        return self.condition is UNCONDITIONAL and not self.idempotency_key
+
+
+class PartAppended(msgspec.Struct, frozen=True, gc=False):
+    """Where a part's first record went. `left`: offsets that are reserved beyond the log's end."""
+
+    offset: int
+    duplicate: bool
+    left: int
+
+
+class HotRead(msgspec.Struct, frozen=True):
+    """What `read_log` found: records from `start_at` on, possibly after a hole."""
+
+    now_ms: int
+    start: int
+    next: int
+    start_at: int
+    records: Sequence[LogRecord]
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """A log's oldest readable offset, the next one to be written, and the bytes it holds."""
+
+    start: int
+    next: int
+    bytes: int
+
+
+class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
+
+    Compared by identity: one object, one gathering.
+    """
+
+    address: LogAddress
+    store_epoch: int
+    now: ScriptTime
+    limits: Limits
+
+    def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
+        """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
+        return [(self._command(some), len(some)) for some in _entries_of(parts)]
+
+    def _command(self, parts: Sequence[AppendPart]) -> Command:
+        plain = [record for part in parts if part.is_plain for record in part.records]
+        arguments: list[bytes | int] = [encode_batch(plain), len(plain), b""] if plain else []
+        for part in parts:
+            if not part.is_plain:
+                arguments += [encode_batch(part.records), len(part.records), _condition_of(part)]
+        return command_of(
+            script("append_records"),
+            log_keys(self.address.namespace, self.address.log_id),
+            self.now,
+            self.store_epoch,
+            limits.PRODUCER_IDLE_MS,
+            self.limits.producers_max,
+            limits.IDEMPOTENCY_WINDOW_MS,
+            self.limits.idempotency_keys_max,
+            *arguments,
+        )
+
+    def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
+        """A PartAppended for each part, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        left, verdicts = reply[2], iter(reply[3:])
+        plain_at = next(verdicts)[1] if any(part.is_plain for part in parts) else 0
+        answers: list[PartAppended | MillstreamError] = []
+        for part in parts:
+            if part.is_plain:
+                answers.append(PartAppended(plain_at, False, left))
+                plain_at += len(part.records)
+            else:
+                answers.append(_verdict(next(verdicts), left))
+        return answers
+
+
+def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
+    """The parts in order, in runs that fit one entry; a part is never split."""
+    runs: list[list[AppendPart]] = [[]]
+    records = size = 0
+    for part in parts:
+        records += len(part.records)
+        size += part.size_bytes
+        if runs[-1] and (records > limits.ENTRY_RECORDS_MAX or size > limits.ENTRY_BYTES_MAX):
+            runs.append([])
+            records, size = len(part.records), part.size_bytes
+        runs[-1].append(part)
+    return runs
+
+
+def _condition_of(part: AppendPart) -> bytes:
+    producer, expected = part.condition.producer, part.condition.expected_offset
+    return _condition_encoder.encode(
+        (
+            producer.producer_id if producer else "",
+            producer.epoch if producer else 0,
+            producer.sequence if producer else 0,
+            -1 if expected is None else expected,
+            "",
+            part.idempotency_key,
+            part.fingerprint,
+        )
+    )
+
+
+def _verdict(verdict: Reply, left: int) -> PartAppended | MillstreamError:
+    """The numbers are those of append_records.lua."""
+    match verdict:
+        case [0, offset]:
+            return PartAppended(offset, False, left)
+        case [1, -1]:
+            return DuplicateForgotten()
+        case [1, offset]:
+            return PartAppended(offset, True, left)
+        case [2, epoch]:
+            return ProducerFenced(current_epoch=epoch)
+        case [3, _]:
+            return ShardClosed()
+        case [4, _]:
+            return FenceMismatch()
+        case [5, sequence]:
+            return SequenceOutOfOrder(expected_sequence=sequence)
+        case [6, offset]:
+            return OffsetMismatch(next_offset=offset)
+        case _:
+            return IdempotencyKeyReused()
+
+
+class HotLogs:
+    """The operations every log has. Raises LogNotReady where the log must be seen to first."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def create(
+        self, at: LogAddress, next_offset: int, ceiling: int, store_epoch: int, log_epoch: int
+    ) -> bool:
+        """Make the log unless it is there. False when it was deleted."""
+        made = await self._pipeline.write(
+            "create_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch
+        )
+        return bool(made >= 0)
+
+    async def advance(
+        self, at: LogAddress, next_offset: int, ceiling: int, store_epoch: int, log_epoch: int
+    ) -> None:
+        """Take the log into a new store epoch, unless another process did."""
+        await self._pipeline.write(
+            "advance_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch
+        )
+
+    async def raise_ceiling(self, at: LogAddress, ceiling: int, store_epoch: int) -> None:
+        """Allow the offsets below `ceiling`, which Postgres has reserved."""
+        await self._pipeline.write("raise_ceiling", [_meta(at)], ceiling, store_epoch)
+
+    async def bury(self, at: LogAddress) -> None:
+        """Delete everything the log holds and leave a tombstone."""
+        await self._pipeline.write("bury_log", every_key(at.namespace, at.log_id))
+
+    async def forget(self, at: LogAddress) -> None:
+        """Drop a tombstone."""
+        await self._pipeline.write("forget_log", [_meta(at)])
+
+    async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
+        """Append a part together with others of the same flush."""
+        appended: PartAppended = await self._pipeline.gather(gatherer, part)
+        return appended
+
+    async def read(
+        self,
+        at: LogAddress,
+        how: str,
+        number: int,
+        *,
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool = False,
+        now: ScriptTime = SERVER_TIME,
+    ) -> HotRead:
+        """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
+        keys = log_keys(at.namespace, at.log_id)[:2]
+        wake = "1" if ask_to_wake else "0"
+        run = self._pipeline.write if ask_to_wake else self._pipeline.read
+        reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
+        records = _records_from(reply[4], reply[5:], records_max)
+        return HotRead(reply[1], reply[2], reply[3], reply[4], records)
+
+    async def extent(self, at: LogAddress) -> Extent:
+        """How far the log reaches."""
+        keys = log_keys(at.namespace, at.log_id)[:2]
+        reply = checked(await self._pipeline.read("measure_log", keys))
+        return Extent(reply[1], reply[2], reply[3])
+
+    async def trim(
+        self,
+        at: LogAddress,
+        retention_ms: int,
+        retention_bytes: int | None,
+        entries_max: int,
+        now: ScriptTime,
+    ) -> int:
+        """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
+        keys = log_keys(at.namespace, at.log_id)[:2]
+        size: int | str = "" if retention_bytes is None else retention_bytes
+        reply = checked(
+            await self._pipeline.write("trim_log", keys, now, retention_ms, size, entries_max)
+        )
+        return int(reply[2])
+
+
+def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:
+    records: list[LogRecord] = []
+    for entry_id, fields in entries:
+        first, arrival_ms = (int(number) for number in entry_id.split(b"-"))
+        batches = [fields[index + 1] for index in range(0, len(fields), 2) if fields[index] == b"d"]
+        held = decode_batches(batches)
+        skipped = max(0, offset - first)
+        records += [
+            LogRecord(first + index, arrival_ms, held[index]) for index in range(skipped, len(held))
+        ]
+    return records[:records_max]
+
+
+def _meta(at: LogAddress) -> bytes:
+    return key(at.namespace, at.log_id, "meta").encode()

@@ -1,0 +1,378 @@
+"""A queue's messages: the typed side of the queue scripts."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.batches import (
+    CONTENT_TYPE,
+    DEDUP_ID,
+    GROUP,
+    MESSAGE_ID,
+    Header,
+    Record,
+    decode_one,
+    encode_batch,
+)
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import ErrorCode, IdempotencyKeyReused
+from storage.domain.limits import Limits
+from storage.domain.messages import (
+    DeadLetter,
+    NewMessage,
+    ReceiptHandle,
+    ReceivedMessage,
+    SentMessage,
+    SettleAction,
+    Settled,
+    Settlement,
+    message_id,
+)
+from storage.domain.names import LogId
+from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.redis.answers import checked, refusal_in
+from storage.redis.client import Reply
+from storage.redis.keys import queue_keys
+from storage.redis.pipeline import Argument, Command, Pipeline, command_of
+from storage.redis.scripts import script
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+class SendPart(msgspec.Struct, frozen=True, gc=False):
+    """One caller's messages, already encoded: (batch, options) for each."""
+
+    encoded: Sequence[tuple[bytes, bytes]]
+    idempotency_key: str = ""
+    fingerprint: str = ""
+
+
+class PartSent(msgspec.Struct, frozen=True, gc=False):
+    """Where a part's messages went. `left`: offsets that are reserved beyond the log's end."""
+
+    messages: list[SentMessage]
+    left: int
+
+
+class HotReceive(msgspec.Struct, frozen=True):
+    """What a receive found; `next_due_ms` says when to look again when it found nothing, -1 for never."""
+
+    messages: list[ReceivedMessage]
+    now_ms: int
+    next_due_ms: int
+
+
+class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Gathers the sends of one flush to one queue. Compared by identity: one object, one gathering."""
+
+    namespace: str
+    log_id: LogId
+    fifo: bool
+    store_epoch: int
+    now: ScriptTime
+    limits: Limits
+
+    def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
+        """One script call for each BATCH_MESSAGES_MAX messages or so."""
+        return [(self._command(some), len(some)) for some in _calls_of(parts)]
+
+    def _command(self, parts: Sequence[SendPart]) -> Command:
+        arguments: list[Argument] = []
+        for part in parts:
+            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint)
+            for pair in part.encoded:
+                arguments += pair
+        return command_of(
+            script("send_messages"),
+            queue_keys(self.namespace, self.log_id),
+            self.now,
+            self.store_epoch,
+            "1" if self.fifo else "0",
+            limits.IDEMPOTENCY_WINDOW_MS,
+            self.limits.idempotency_keys_max,
+            limits.DEDUP_WINDOW_MS,
+            *arguments,
+        )
+
+    def answers(self, parts: Sequence[SendPart], reply: Reply) -> Sequence[Any]:
+        """A PartSent for each part, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        left = reply[2]
+        return [
+            self._answer(part, verdict, left)
+            for part, verdict in zip(parts, reply[3:], strict=True)
+        ]
+
+    def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | IdempotencyKeyReused:
+        match verdict:
+            case [0, first]:
+                offsets: Iterable[int] = range(first, first + len(part.encoded))
+            case [1, *found]:
+                offsets = found
+            case _:
+                return IdempotencyKeyReused()
+        return PartSent([self._sent(offset) for offset in offsets], left)
+
+    def _sent(self, offset: int) -> SentMessage:
+        if offset < 0:
+            return SentMessage(message_id(self.log_id, -1 - offset), -1 - offset, duplicate=True)
+        return SentMessage(message_id(self.log_id, offset), offset)
+
+
+def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
+    """A message as the log keeps it, and its options for the script: delay, group, deduplication id."""
+    headers = message.headers
+    reserved: list[Header] = []
+    if message.content_type:
+        reserved.append((CONTENT_TYPE, "", message.content_type.encode()))
+    if message.group:
+        reserved.append((GROUP, "", message.group.encode()))
+    if message.dedup_id:
+        reserved.append((DEDUP_ID, "", message.dedup_id.encode()))
+    batch = encode_batch((Record(message.body, "", (*headers, *reserved)),))
+    delay_ms = queue.spec.delay_ms if message.delay_ms is None else message.delay_ms
+    if queue.spec.type is QueueType.FIFO:
+        return batch, _encoder.encode((0, message.group, message.dedup_id))
+    return batch, _encoder.encode((delay_ms, "", "")) if delay_ms else b""
+
+
+def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
+    runs: list[list[SendPart]] = [[]]
+    messages = 0
+    for part in parts:
+        messages += len(part.encoded)
+        if runs[-1] and messages > limits.BATCH_MESSAGES_MAX:
+            runs.append([])
+            messages = len(part.encoded)
+        runs[-1].append(part)
+    return runs
+
+
+class HotQueues:
+    """The operations of a queue. Raises LogNotReady where the log must be seen to first."""
+
+    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+        self._pipeline = pipeline
+        self._limits = known
+
+    async def send(self, gatherer: Sends, part: SendPart) -> PartSent:
+        """Add a part together with others of the same flush."""
+        sent: PartSent = await self._pipeline.gather(gatherer, part)
+        return sent
+
+    async def receive(
+        self,
+        queue: Queue,
+        *,
+        messages_max: int,
+        visibility_timeout_ms: int,
+        ask_to_wake: bool,
+        now: ScriptTime,
+        abandoned: Callable[[list[ReceivedMessage]], None],
+    ) -> HotReceive:
+        """Hand out messages that are ready; `abandoned` gets them when the caller was gone by then."""
+
+        def give_up(reply: Reply) -> None:
+            if refusal_in(reply) is None and len(reply) > _RECEIVE_HEAD:
+                abandoned(_received_all(queue.log_id, reply))
+
+        reply = checked(
+            await self._pipeline.write(
+                "receive_messages",
+                _keys(queue),
+                now,
+                visibility_timeout_ms,
+                messages_max,
+                limits.RECEIVE_BYTES_MAX,
+                queue.spec.attempts_max or 0,
+                queue.spec.retention_ms,
+                self._limits.due_moves_per_call,
+                self._limits.skips_per_call,
+                "1" if ask_to_wake else "0",
+                _fifo(queue),
+                abandoned=give_up,
+            )
+        )
+        return HotReceive(_received_all(queue.log_id, reply), reply[1], reply[2])
+
+    async def settle(
+        self, queue: Queue, verdicts: Sequence[tuple[Settlement, ReceiptHandle]], now: ScriptTime
+    ) -> list[Settled]:
+        """Take verdicts; one answer for each."""
+        reply = checked(
+            await self._pipeline.write(
+                "settle_messages",
+                _keys(queue),
+                now,
+                queue.spec.attempts_max or 0,
+                limits.VISIBILITY_TIMEOUT_MS_MAX,
+                *(_encode_verdict(settlement, handle) for settlement, handle in verdicts),
+            )
+        )
+        return [_settled(result, visible_at_ms) for result, visible_at_ms in reply[2:]]
+
+    async def tidy(self, queue: Queue, now: ScriptTime) -> int:
+        """One bounded round of upkeep; gives the pieces of work done, 0 when there is none left."""
+        reply = checked(
+            await self._pipeline.write("tidy_queue", _keys(queue), *self._upkeep(queue, now))
+        )
+        return int(reply[1])
+
+    async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
+        """Counts by state as of now."""
+        reply = checked(
+            await self._pipeline.write("count_messages", _keys(queue), *self._upkeep(queue, now))
+        )
+        names = (
+            "ready",
+            "delayed",
+            "in_flight",
+            "dead_lettered",
+            "sent",
+            "deduplicated",
+            "acknowledged",
+        )
+        more = ("expired", "purged", "receives", "bytes_sent")
+        oldest = None if reply[12] < 0 else reply[12]
+        return QueueStats(
+            **dict(zip((*names, *more), reply[1:12], strict=True)), oldest_ready_at_ms=oldest
+        )
+
+    async def purge(self, queue: Queue) -> int:
+        """Drop every message but the dead letters; gives how many."""
+        return int(checked(await self._pipeline.write("purge_queue", _keys(queue)))[1])
+
+    async def dead_letters(
+        self, queue: Queue, after_offset: int, messages_max: int
+    ) -> list[DeadLetter]:
+        """Dead letters in the order they were sent in, from the first after `after_offset`."""
+        reply = checked(
+            await self._pipeline.read("list_dead_letters", _keys(queue), after_offset, messages_max)
+        )
+        return [_dead(queue.log_id, row) for row in reply[1:]]
+
+    async def redrive(self, queue: Queue, messages_max: int, now: ScriptTime) -> int:
+        """Make dead letters ready again; gives how many."""
+        reply = checked(
+            await self._pipeline.write("redrive_dead_letters", _keys(queue), now, messages_max)
+        )
+        return int(reply[1])
+
+    def _upkeep(self, queue: Queue, now: ScriptTime) -> tuple[Argument, ...]:
+        spec = queue.spec
+        times = (spec.retention_ms, spec.dead_letter_retention_ms)
+        return (
+            now,
+            spec.attempts_max or 0,
+            *times,
+            self._limits.due_moves_per_call,
+            self._limits.expired_per_call,
+        )
+
+
+def _keys(queue: Queue) -> tuple[bytes, ...]:
+    return queue_keys(queue.name.namespace, queue.log_id)
+
+
+def _fifo(queue: Queue) -> str:
+    return "1" if queue.spec.type is QueueType.FIFO else "0"
+
+
+def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
+    extends = settlement.action is SettleAction.EXTEND
+    time_ms = settlement.visibility_timeout_ms if extends else settlement.delay_ms
+    times = (handle.arrival_ms, handle.receives, handle.received_ms)
+    return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
+
+
+def _settled(result: int, visible_at_ms: int) -> Settled:
+    """The numbers are those of settle_messages.lua."""
+    match result:
+        case 0:
+            return Settled(None, None if visible_at_ms < 0 else visible_at_ms)
+        case 1:
+            return Settled(ErrorCode.RECEIPT_HANDLE_EXPIRED)
+        case _:
+            return Settled(ErrorCode.MESSAGE_NOT_FOUND)
+
+
+class _Words(msgspec.Struct, gc=False):
+    """The reserved headers of a message, apart from its own ones."""
+
+    headers: tuple[Header, ...]
+    content_type: str = ""
+    group: str = ""
+    dedup_id: str = ""
+    message_id: str = ""
+
+
+def _words_of(record: Record) -> _Words:
+    if not record.headers:
+        return _NO_WORDS
+    own = tuple(header for header in record.headers if not header[0].startswith(":"))
+    if len(own) == len(record.headers):
+        return _Words(own)
+    reserved = {name: value.decode() for name, _, value in record.headers if name.startswith(":")}
+    return _Words(
+        own,
+        reserved.get(CONTENT_TYPE, ""),
+        reserved.get(GROUP, ""),
+        reserved.get(DEDUP_ID, ""),
+        reserved.get(MESSAGE_ID, ""),
+    )
+
+
+_NO_WORDS = _Words(())
+
+
+_RECEIVE_HEAD = 3
+
+
+def _received_all(log_id: LogId, reply: Reply) -> list[ReceivedMessage]:
+    return [_received(log_id, reply[1], row) for row in reply[_RECEIVE_HEAD:]]
+
+
+def _received(log_id: LogId, now_ms: int, row: Reply) -> ReceivedMessage:
+    offset, arrival_ms, batch, receives, failures, crashes, first_ms, visible_at_ms = row
+    record = decode_one(batch)
+    words = _words_of(record)
+    return ReceivedMessage(
+        message_id=words.message_id or message_id(log_id, offset),
+        offset=offset,
+        body=record.data,
+        headers=words.headers,
+        content_type=words.content_type,
+        group=words.group,
+        dedup_id=words.dedup_id,
+        receipt_handle=ReceiptHandle(log_id, offset, arrival_ms, receives, now_ms).encode(),
+        sent_at_ms=arrival_ms,
+        first_received_at_ms=first_ms,
+        visible_at_ms=visible_at_ms,
+        receives=receives,
+        failures=failures,
+        crashes=crashes,
+    )
+
+
+def _dead(log_id: LogId, row: Reply) -> DeadLetter:
+    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch = row
+    record = decode_one(batch)
+    words = _words_of(record)
+    return DeadLetter(
+        message_id=words.message_id or message_id(log_id, offset),
+        offset=offset,
+        body=record.data,
+        headers=words.headers,
+        content_type=words.content_type,
+        group=words.group,
+        sent_at_ms=arrival_ms,
+        died_at_ms=died_ms,
+        reason=reason.decode(),
+        receives=receives,
+        failures=failures,
+        crashes=crashes,
+    )

@@ -1,0 +1,321 @@
+"""Every hot command goes through here: what arrives while a flush is under way leaves together in the next.
+
+    callers ──▶ waiting calls ──▶ one write ──▶ one read of all answers ──▶ callers
+                 ▲  while a flush is in flight, calls gather
+
+A lane is one connection and one such loop; writes and reads have a lane each, so that a read does not
+wait behind an fsync. With `appendfsync always` a flush is a group commit.
+
+Calls that do the same to the same log can share one script call: see `Gatherer`.
+
+    never sent, or refused by the server    StorageUnavailable, StorageFull: nothing happened
+    sent, and no answer                     OutcomeUnknown: the caller may retry with the same key
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
+from storage.domain.limits import FLUSH_BYTES_MAX, SECOND_MS, Limits
+from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
+from storage.redis.scripts import Script, script, script_names
+
+Argument = bytes | str | int
+Command = tuple[Argument, ...]
+Abandoned = Callable[[Reply], None]
+"""Called with the answer when its caller was cancelled after the command had left. A caller cancelled
+before that leaves nothing: its command is not sent."""
+
+
+class Gatherer(Protocol):
+    """How the parts of several callers become few commands, and their answers one for each part."""
+
+    def commands(self, parts: Sequence[Any]) -> list[tuple[Command, int]]:
+        """Commands in order, each with the number of parts, from the first on, that it carries."""
+        ...
+
+    def answers(self, parts: Sequence[Any], reply: Reply) -> Sequence[Any]:
+        """The answer for each part of one command; an exception among them is raised to its caller."""
+        ...
+
+
+class _Call:
+    """One command and the caller that waits for its answer."""
+
+    __slots__ = ("abandoned", "command", "done")
+
+    def __init__(
+        self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
+    ) -> None:
+        self.command = command
+        self.done = done
+        self.abandoned = abandoned
+
+    def commands(self) -> list[Command]:
+        return [] if self.done.done() else [self.command]
+
+    def settle(self, replies: Sequence[Reply]) -> None:
+        for reply in replies:
+            _give(self.done, reply)
+            if self.done.cancelled() and self.abandoned and not isinstance(reply, Exception):
+                self.abandoned(reply)
+
+
+class _Gathering:
+    """The parts that several callers want done to one log."""
+
+    __slots__ = ("_counts", "_waiting", "gatherer", "parts")
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self.gatherer = gatherer
+        self.parts: list[tuple[Any, asyncio.Future[Any]]] = []
+
+    def commands(self) -> list[Command]:
+        self._waiting = [(part, done) for part, done in self.parts if not done.done()]
+        if not self._waiting:
+            return []
+        commands = self.gatherer.commands([part for part, _ in self._waiting])
+        self._counts = [count for _, count in commands]
+        return [command for command, _ in commands]
+
+    def settle(self, replies: Sequence[Reply]) -> None:
+        start = 0
+        for count, reply in zip(self._counts, replies, strict=True):
+            self._settle_some(self._waiting[start : start + count], reply)
+            start += count
+
+    def _settle_some(
+        self, waiting: Sequence[tuple[Any, "asyncio.Future[Any]"]], reply: Reply
+    ) -> None:
+        if isinstance(reply, Exception):
+            answers: Sequence[Any] = [reply] * len(waiting)
+        else:
+            answers = self.gatherer.answers([part for part, _ in waiting], reply)
+        for (_, done), answer in zip(waiting, answers, strict=True):
+            _give(done, answer)
+
+
+class _Lane:
+    """One connection, and the loop that fills it."""
+
+    def __init__(self, pipeline: "Pipeline") -> None:
+        self._pipeline = pipeline
+        self._waiting: list[_Call | _Gathering] = []
+        self._gatherings: dict[Gatherer, _Gathering] = {}
+        self._backlog = 0
+        self._arrived = asyncio.Event()
+        self._connection: AbstractConnection | None = None
+        self._task = asyncio.create_task(self._run())
+
+    def call(
+        self, command: Command, abandoned: "Abandoned | None" = None
+    ) -> "asyncio.Future[Reply]":
+        done = self._admit()
+        self._waiting.append(_Call(command, done, abandoned))
+        return done
+
+    def gather(self, gatherer: Gatherer, part: Any) -> "asyncio.Future[Any]":
+        done = self._admit()
+        gathering = self._gatherings.get(gatherer)
+        if gathering is None:
+            gathering = self._gatherings[gatherer] = _Gathering(gatherer)
+            self._waiting.append(gathering)
+        gathering.parts.append((part, done))
+        return done
+
+    def _admit(self) -> "asyncio.Future[Any]":
+        if self._backlog >= self._pipeline.limits.pipeline_backlog_max:
+            raise StorageBusy
+        self._backlog += 1
+        self._arrived.set()
+        return asyncio.get_running_loop().create_future()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        _fail(self._waiting, StorageUnavailable("The service is stopping."))
+        await self._disconnect()
+
+    async def _run(self) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._waiting:
+                taken, self._waiting = self._waiting, []
+                self._gatherings = {}
+                self._backlog = 0
+                await self._flush(taken)
+
+    async def _flush(self, taken: list[_Call | _Gathering]) -> None:
+        """Send every command, read every answer, and hand each to its caller."""
+        planned = [(work, commands) for work in taken if (commands := work.commands())]
+        replies: list[Reply] = []
+        for some in _slices([command for _, commands in planned for command in commands]):
+            replies += await self._exchange(some)
+        position = 0
+        for work, commands in planned:
+            work.settle(replies[position : position + len(commands)])
+            position += len(commands)
+
+    async def _exchange(self, commands: list[Command], may_repeat: bool = True) -> list[Reply]:
+        try:
+            connection = await self._connected()
+        except (RedisError, OSError, TimeoutError) as error:
+            return [unreachable(error)] * len(commands)
+        except StorageUnavailable as error:
+            return [error] * len(commands)
+        replies = await self._replies(connection, commands)
+        unknown = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if unknown:
+            # The server lost its scripts, and did nothing: a new connection loads them again.
+            await self._disconnect()
+            refusal: list[Reply] = [StorageUnavailable()] * len(unknown)
+            again = [commands[index] for index in unknown]
+            answers = await self._exchange(again, may_repeat=False) if may_repeat else refusal
+            for index, reply in zip(unknown, answers, strict=True):
+                replies[index] = reply
+        return replies
+
+    async def _replies(
+        self, connection: AbstractConnection, commands: list[Command]
+    ) -> list[Reply]:
+        replies: list[Reply] = []
+        try:
+            async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
+                await connection.send_packed_command(
+                    connection.pack_commands(commands), check_health=False
+                )
+                for _ in commands:
+                    replies.append(await _reply(connection))  # noqa: PERF401  kept if the next one fails
+        except (RedisError, OSError, TimeoutError):
+            await self._disconnect()
+            replies += [OutcomeUnknown()] * (len(commands) - len(replies))
+        return replies
+
+    async def _connected(self) -> AbstractConnection:
+        if self._connection is not None and not await _is_dead(self._connection):
+            return self._connection
+        await self._disconnect()
+        connection = make_connection(self._pipeline.pool)
+        try:
+            async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
+                await connection.connect()  # type: ignore[no-untyped-call]
+                await _load_scripts(connection)
+                await self._pipeline.on_connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        self._connection = connection
+        return connection
+
+    async def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+
+
+class Pipeline:
+    """The hot store as the engines see it: a write lane and a read lane.
+
+    `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
+    store is the one that was left (`storage.logs`). It raises StorageUnavailable when it cannot tell.
+    """
+
+    def __init__(self, url: str, limits: Limits, on_connect: Callable[[], Awaitable[None]]) -> None:
+        self.limits = limits
+        self.pool: ConnectionPool = open_pool(url)
+        self.on_connect = on_connect
+        self._writes = _Lane(self)
+        self._reads = _Lane(self)
+
+    async def close(self) -> None:
+        """Fail what still waits, and disconnect."""
+        await self._writes.close()
+        await self._reads.close()
+        await self.pool.aclose()
+
+    async def write(
+        self,
+        name: str,
+        keys: Sequence[bytes],
+        *arguments: Argument,
+        abandoned: Abandoned | None = None,
+    ) -> Reply:
+        """Run a script that changes something."""
+        return await self._writes.call(command_of(script(name), keys, *arguments), abandoned)
+
+    async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
+        """Run a script that changes nothing that must last."""
+        try:
+            return await self._reads.call(command_of(script(name), keys, *arguments))
+        except OutcomeUnknown:
+            raise StorageUnavailable("The store did not answer in time.") from None
+
+    async def gather(self, gatherer: Gatherer, part: Any) -> Any:
+        """Have `part` done together with what other callers want of the same gatherer."""
+        return await self._writes.gather(gatherer, part)
+
+
+def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
+    """The command that runs a script which the server has loaded."""
+    return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
+
+
+async def _is_dead(connection: AbstractConnection) -> bool:
+    """Closed, or with something to read although nothing was asked: the end of the stream."""
+    return not connection.is_connected or await connection.can_read()
+
+
+async def _reply(connection: AbstractConnection) -> Reply:
+    try:
+        return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
+    except NoScriptError as error:
+        return error
+    except ResponseError as error:
+        return refused(error)
+
+
+def _slices(commands: list[Command]) -> Iterator[list[Command]]:
+    """The commands in order, in runs of FLUSH_BYTES_MAX at most."""
+    some: list[Command] = []
+    size = 0
+    for command in commands:
+        some.append(command)
+        size += _size(command)
+        if size >= FLUSH_BYTES_MAX:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+async def _load_scripts(connection: AbstractConnection) -> None:
+    loads = [("SCRIPT", "LOAD", script(name).text) for name in script_names()]
+    await connection.send_packed_command(connection.pack_commands(loads), check_health=False)
+    for _ in loads:
+        await connection.read_response()
+
+
+def _give(done: "asyncio.Future[Any]", answer: Any) -> None:
+    if done.done():
+        return
+    if isinstance(answer, Exception):
+        done.set_exception(answer)
+    else:
+        done.set_result(answer)
+
+
+def _fail(works: Sequence[_Call | _Gathering], error: Exception) -> None:
+    for work in works:
+        futures = [work.done] if isinstance(work, _Call) else [done for _, done in work.parts]
+        for done in futures:
+            _give(done, error)
+
+
+def _size(command: Command) -> int:
+    return sum(len(argument) for argument in command if isinstance(argument, bytes))

@@ -1,0 +1,39 @@
+"""The Lua scripts, one operation each, and how they are read from their files.
+
+A line `-- @include name` stands for `lib/name.lua`. A header says what the script is for, its KEYS, ARGV
+and answer, and the numbered invariants it keeps.
+"""
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_FOLDER = Path(__file__).parent
+_INCLUDE = re.compile(r"^-- @include (\w+)$", re.MULTILINE)
+
+
+class Script(NamedTuple):
+    """A script's text with its includes, and the SHA-1 that servers know it by."""
+
+    name: str
+    text: str
+    sha: str
+
+
+@cache
+def script(name: str) -> Script:
+    """The script in `<name>.lua`."""
+    text = _INCLUDE.sub(_included, (_FOLDER / f"{name}.lua").read_text())
+    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, text, sha)
+
+
+def script_names() -> list[str]:
+    """The names of all scripts."""
+    return sorted(path.stem for path in _FOLDER.glob("*.lua"))
+
+
+def _included(match: re.Match[str]) -> str:
+    return (_FOLDER / "lib" / f"{match[1]}.lua").read_text()

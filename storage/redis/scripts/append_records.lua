@@ -1,0 +1,163 @@
+-- Append the parts of one flush to a log. Each part is checked and answered for itself; those that pass
+-- become one entry.
+-- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old
+-- ARGV     1 now_ms or empty  2 store epoch  3 producer idle ms  4 producers at most
+--          5 idempotency window ms  6 keys at most
+--          then three for each part: a batch v1, the number of its records, and its condition: empty, or
+--          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint }
+--          with '' or -1 for what is absent
+-- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
+--          lib/answers.lua says
+-- Checks   store epoch, producer epoch and duplicate, closed, fence, sequence, expected offset
+-- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing
+-- @include numbers
+-- @include time
+-- @include wake
+-- @include answers
+-- @include writable
+-- @include memory
+local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED =
+  0, 1, 2, 3, 4, 5, 6, 7
+local PART_ARGS, FIRST_PART = 3, 7
+local BATCHES_KEPT = 5
+
+local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
+  'fence', 'bytes')
+local wanted = 0
+for index = FIRST_PART, #ARGV, PART_ARGS do
+  wanted = wanted + tonumber(ARGV[index + 1])
+end
+local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
+if refused then
+  return refused
+end
+local now = now_at(ARGV[1], held[5])
+local first_offset = tonumber(held[1])
+local next_offset = first_offset
+local producers, keys = {}, {}
+
+-- A producer's state is { epoch, last sequence, touched ms, { first sequence, records, offset }... },
+-- newest batch last; parts of this flush see what the parts before them did.
+local function state_of(id)
+  local packed = producers[id] or recall(prod, prod_old, id)
+  return packed and cmsgpack.unpack(packed)
+end
+
+local function earlier_batch(state, sequence, count)
+  for index = 4, #state do
+    local batch = state[index]
+    if batch[1] == sequence and batch[2] == count then
+      return batch[3]
+    end
+  end
+end
+
+local function note_batch(id, epoch, sequence, count, offset)
+  local state = state_of(id)
+  if not state or state[1] < epoch then
+    state = { epoch, 0, 0 }
+  end
+  state[2], state[3] = sequence + count - 1, now
+  table.insert(state, { sequence, count, offset })
+  if #state > 3 + BATCHES_KEPT then
+    table.remove(state, 4)
+  end
+  producers[id] = cmsgpack.pack(state)
+end
+
+local function key_verdict(key, fingerprint, count)
+  local known = keys[key] or recall(idem, idem_old, key)
+  if known then
+    local offset, records, print, at = string.match(known, '^(%d+) (%d+) (%S*) (%d+)$')
+    if now - tonumber(at) < tonumber(ARGV[5]) then
+      if print ~= fingerprint or tonumber(records) ~= count then
+        return { KEY_REUSED, 0 }
+      end
+      return { DUPLICATE, tonumber(offset) }
+    end
+  end
+end
+
+local function verdict_of(count, condition)
+  local id, epoch, sequence, expected, fence, key, fingerprint = unpack(condition)
+  local state
+  if id ~= '' then
+    state = state_of(id)
+    if state and epoch < state[1] then
+      return { FENCED_PRODUCER, state[1] }
+    end
+    if state and epoch == state[1] then
+      local offset = earlier_batch(state, sequence, count)
+      if offset then
+        return { DUPLICATE, offset }
+      elseif sequence <= state[2] then
+        return { DUPLICATE, -1 }
+      end
+    end
+  end
+  if key ~= '' then
+    local known = key_verdict(key, fingerprint, count)
+    if known then
+      return known
+    end
+  end
+  if held[6] then
+    return { CLOSED, held[6] }
+  end
+  if held[7] and held[7] ~= fence then
+    return { FENCED, held[7] }
+  end
+  if id ~= '' then
+    local follows = (state and state[1] == epoch) and state[2] + 1 or 0
+    if sequence ~= follows then
+      return { OUT_OF_ORDER, follows }
+    end
+  end
+  if expected >= 0 and expected ~= next_offset then
+    return { NOT_EXPECTED, next_offset }
+  end
+  return { APPENDED, next_offset }
+end
+
+local UNCONDITIONAL = { '', 0, 0, -1, '', '', '' }
+local answer = { OK, now, 0 }
+local entry, size = {}, 0
+for index = FIRST_PART, #ARGV, PART_ARGS do
+  local batch, count = ARGV[index], tonumber(ARGV[index + 1])
+  local condition = ARGV[index + 2] == '' and UNCONDITIONAL or cmsgpack.unpack(ARGV[index + 2])
+  local verdict = verdict_of(count, condition)
+  if verdict[1] == APPENDED then
+    if condition[1] ~= '' then
+      note_batch(condition[1], condition[2], condition[3], count, next_offset)
+    end
+    if condition[6] ~= '' then
+      keys[condition[6]] = word(next_offset) .. ' ' .. word(count) .. ' ' .. condition[7] .. ' ' .. word(now)
+    end
+    table.insert(entry, 'd')
+    table.insert(entry, batch)
+    size = size + #batch
+    next_offset = next_offset + count
+  end
+  table.insert(answer, verdict)
+end
+
+local added = next_offset - first_offset
+if added > 0 then
+  local bytes = tonumber(held[8])
+  if added > 1 then
+    table.insert(entry, 'n')
+    table.insert(entry, word(added))
+  end
+  redis.call('XADD', log, word(first_offset) .. '-' .. word(now), 'c', word(bytes), unpack(entry))
+  redis.call('HSET', meta, 'next', word(next_offset), 'last_ms', word(now), 'bytes', word(bytes + size))
+  for id, state in pairs(producers) do
+    remember(meta, prod, prod_old, 'prod_since', now, tonumber(ARGV[3]), tonumber(ARGV[4]), id, state)
+  end
+  for key, value in pairs(keys) do
+    remember(meta, idem, idem_old, 'idem_since', now, tonumber(ARGV[5]), tonumber(ARGV[6]), key, value)
+  end
+  wake(meta)
+end
+answer[3] = tonumber(held[2]) - next_offset
+return answer

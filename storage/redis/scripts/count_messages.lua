@@ -1,0 +1,56 @@
+-- Count a queue's messages by state, exactly, as of now: what is due moves first.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     as tidy_queue.lua
+-- Returns  { OK, ready, delayed, in flight, dead-lettered, sent, deduplicated, acknowledged, expired, purged,
+--          receives, bytes sent, arrival of the oldest ready message in ms or -1 }, or what lib/answers.lua
+--          says
+-- Keeps    Q10: sent is the sum of the states and of what is gone, each counted on its own
+-- @include numbers
+-- @include time
+-- @include wake
+-- @include answers
+-- @include queue
+-- @include tidy
+local OLDEST_LOOKED_AT = 100
+
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+if held[3] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local now = now_at(ARGV[1], held[2])
+if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then
+  wake(K.meta)
+end
+count('expired', drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
+  + drop_old_dead(now, tonumber(ARGV[4]), tonumber(ARGV[6])))
+
+local delayed = redis.call('ZCOUNT', K.delayed, '(' .. word(now), '+inf')
+local in_flight = redis.call('ZCOUNT', K.leases, '(' .. word(now), '+inf')
+local living = redis.call('XLEN', K.log) + redis.call('HLEN', K.kept)
+
+-- The first message from `offset` that waits: neither in flight nor delayed.
+local function oldest_from(offset)
+  for _, entry in ipairs(redis.call('XRANGE', K.log, offset, '+', 'COUNT', OLDEST_LOOKED_AT)) do
+    local at, arrival = string.match(entry[1], '^(%d+)-(%d+)$')
+    if not redis.call('ZSCORE', K.leases, at) and not redis.call('ZSCORE', K.delayed, at) then
+      return tonumber(arrival)
+    end
+  end
+  return -1
+end
+
+local meta = redis.call('HMGET', K.meta, 'deduplicated', 'acknowledged', 'expired', 'purged', 'receives', 'bytes',
+  'cursor', 'skipped')
+for index = 1, 8 do
+  meta[index] = tonumber(meta[index] or '0')
+end
+local oldest = oldest_from(word(redis.call('EXISTS', K.turns) == 1 and 0 or meta[7]))
+local returned = redis.call('ZRANGE', K.returned, 0, 0)[1]
+if returned then
+  local arrival = record_of(returned)[ARRIVAL]
+  oldest = oldest < 0 and arrival or math.min(oldest, arrival)
+end
+return { OK, living - delayed - in_flight, delayed, in_flight, redis.call('ZCARD', K.dead),
+  tonumber(held[1]) - meta[8], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6], oldest }

@@ -1,0 +1,7 @@
+-- The first element of every answer: what became of the call as a whole.
+local OK = 0
+local UNKNOWN_LOG = 1    -- nothing is kept under this id: the caller asks Postgres, then creates it
+local DELETED = 2        -- a tombstone: the caller's definition is stale
+local CALLER_BEHIND = 3  -- { 3, log's store epoch }: the caller's store epoch is older than the log's
+local LOG_BEHIND = 4     -- { 4, next }: the store got a new epoch; the log must jump to its reserved ceiling
+local AT_CEILING = 5     -- { 5, next }: more offsets must be reserved first

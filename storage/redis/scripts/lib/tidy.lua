@@ -1,0 +1,71 @@
+-- Upkeep of a queue, bounded for each call: drop what its retention no longer covers, and move the few
+-- survivors of a mostly settled head out of the log, whose memory is freed a node at a time.
+local STRAGGLERS_PER_CALL, SPARSE, SPARSE_MIN = 100, 4, 1000
+
+-- Take a message out of the state it is in.
+local function detach(offset, record)
+  local in_flight = redis.call('ZREM', K.leases, offset) == 1
+  local delayed = not in_flight and redis.call('ZREM', K.delayed, offset) == 1
+  if record[GROUP] == '' then
+    redis.call('ZREM', K.returned, offset)
+  elseif in_flight or delayed then
+    unlock(record[GROUP])
+  else
+    local waiting = waiting_of(record[GROUP])
+    redis.call('LREM', waiting, 1, offset)
+    if redis.call('EXISTS', waiting) == 0 then
+      redis.call('LREM', K.turns, 1, record[GROUP])
+    end
+  end
+end
+
+local function drop_expired(now, retention_ms, most)
+  local dropped = 0
+  while dropped < most do
+    local head = redis.call('XRANGE', K.log, '-', '+', 'COUNT', 1)[1]
+    local offset, arrival = string.match(head and head[1] or '0-0', '^(%d+)-(%d+)$')
+    local record = head and (record_of(offset) or new_record(tonumber(arrival), ''))
+    if not head or not expired(record, now, retention_ms) then
+      break
+    end
+    detach(offset, record)
+    forget(offset, record)
+    dropped = dropped + 1
+  end
+  for _, offset in ipairs(redis.call('ZRANGE', K.returned, 0, most - 1)) do
+    local record = record_of(offset)
+    if not expired(record, now, retention_ms) then
+      break
+    end
+    detach(offset, record)
+    forget(offset, record)
+    dropped = dropped + 1
+  end
+  return dropped
+end
+
+local function drop_old_dead(now, dead_retention_ms, most)
+  local old = redis.call('ZRANGEBYSCORE', K.dead_due, '-inf', word(now - dead_retention_ms), 'LIMIT', 0, most)
+  for _, offset in ipairs(old) do
+    redis.call('ZREM', K.dead, offset)
+    redis.call('ZREM', K.dead_due, offset)
+    redis.call('HDEL', K.dead_letters, offset)
+  end
+  return #old
+end
+
+local function keep_stragglers(next_offset)
+  local moved = 0
+  for _, entry in ipairs(redis.call('XRANGE', K.log, '-', '+', 'COUNT', STRAGGLERS_PER_CALL)) do
+    local offset = string.match(entry[1], '^(%d+)-')
+    local span = next_offset - tonumber(offset)
+    local sparse = span > SPARSE_MIN and span > SPARSE * redis.call('XLEN', K.log)
+    if not sparse or redis.call('HEXISTS', K.records, offset) == 0 then
+      break
+    end
+    redis.call('HSET', K.kept, offset, entry[2][2])
+    redis.call('XDEL', K.log, entry[1])
+    moved = moved + 1
+  end
+  return moved
+end

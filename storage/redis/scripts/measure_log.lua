@@ -1,0 +1,15 @@
+-- How far a stream's log reaches, and what it holds.
+-- KEYS     1 log  2 meta
+-- ARGV     none
+-- Returns  { OK, start, next, bytes of the entries it holds }, or what lib/answers.lua says
+-- @include answers
+-- @include entries
+local held = redis.call('HMGET', KEYS[2], 'next', 'start', 'bytes', 'deleted')
+if held[4] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+local before = first and tonumber(field(first[2], 'c')) or tonumber(held[3])
+return { OK, tonumber(held[2]), tonumber(held[1]), tonumber(held[3]) - before }

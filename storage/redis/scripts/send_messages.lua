@@ -1,0 +1,149 @@
+-- Add the messages of one flush to a queue: several calls' parts, each under its own idempotency key.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 now_ms or empty  2 store epoch  3 '1' for a fifo queue
+--          4 idempotency window ms  5 keys at most  6 deduplication window ms
+--          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
+--          and two for each message: a batch v1 and its options: empty, or
+--          MessagePack { delay ms, group, deduplication id }
+-- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
+--          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate },
+--          or what lib/answers.lua says
+-- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
+--          deduplication id and window; Q8 never early; S1, S2
+-- @include numbers
+-- @include time
+-- @include wake
+-- @include answers
+-- @include writable
+-- @include memory
+-- @include queue
+local SENT, MIXED, KEY_REUSED = 0, 1, 2
+local FIRST_PART = 7
+
+local fifo = ARGV[3] == '1'
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms')
+local wanted, index = 0, FIRST_PART
+while index <= #ARGV do
+  local messages = tonumber(ARGV[index])
+  wanted = wanted + messages
+  index = index + 3 + 2 * messages
+end
+local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
+if refused then
+  return refused
+end
+local now = now_at(ARGV[1], held[5])
+local at = '-' .. word(now)
+local next_offset = tonumber(held[1])
+local bytes, duplicates = 0, 0
+
+local function sent_before(dedup_id)
+  local known = recall(K.dedup, K.dedup_old, dedup_id)
+  if known then
+    local offset, sent = string.match(known, '^(%d+) (%d+)$')
+    if now - tonumber(sent) < tonumber(ARGV[6]) then
+      return tonumber(offset)
+    end
+  end
+end
+
+local function add_to_group(offset, group)
+  local waiting = redis.call('RPUSH', waiting_of(group), offset)
+  if waiting == 1 and redis.call('HEXISTS', K.groups, group) == 0 then
+    redis.call('RPUSH', K.turns, group)
+  end
+end
+
+-- Gives the message's offset, and true when it was sent before.
+local function send(batch, packed)
+  local options = packed ~= '' and cmsgpack.unpack(packed)
+  if fifo and options[3] ~= '' then
+    local earlier = sent_before(options[3])
+    if earlier then
+      duplicates = duplicates + 1
+      return earlier, true
+    end
+    -- 1e9 items: deduplication has a window, and no cap that would let a duplicate in early.
+    remember(K.meta, K.dedup, K.dedup_old, 'dedup_since', now, tonumber(ARGV[6]), 1e9, options[3],
+      word(next_offset) .. ' ' .. word(now))
+  end
+  local offset = word(next_offset)
+  if not options then
+    redis.call('XADD', K.log, offset .. at, 'd', batch)
+  else
+    redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
+    if fifo then
+      redis.call('HSET', K.records, offset, cmsgpack.pack(new_record(now, options[2])))
+      add_to_group(offset, options[2])
+    else
+      redis.call('HSET', K.records, offset, cmsgpack.pack(new_record(now, '')))
+      redis.call('ZADD', K.delayed, word(now + options[1]), offset)
+    end
+  end
+  next_offset = next_offset + 1
+  bytes = bytes + #batch
+  return next_offset - 1, false
+end
+
+local function send_part(first, messages)
+  local offsets, mixed = { MIXED }, false
+  for position = first, first + 2 * messages - 1, 2 do
+    local offset, duplicate = send(ARGV[position], ARGV[position + 1])
+    table.insert(offsets, duplicate and -1 - offset or offset)
+    mixed = mixed or duplicate
+  end
+  return mixed and offsets or { SENT, offsets[2] }
+end
+
+-- What a key's first call was answered: { KEY_REUSED }, or its offsets, now all duplicates.
+local function answered_before(key, fingerprint)
+  local known = recall(K.idem, K.idem_old, key)
+  if known then
+    local answered = cmsgpack.unpack(known)
+    if now - answered[2] < tonumber(ARGV[4]) then
+      if answered[1] ~= fingerprint then
+        return { KEY_REUSED }
+      end
+      local offsets = { MIXED }
+      for position = 3, #answered do
+        table.insert(offsets, -1 - answered[position])
+      end
+      return offsets
+    end
+  end
+end
+
+local function remember_answer(key, fingerprint, verdict, messages)
+  local answered = { fingerprint, now }
+  for position = 1, messages do
+    local offset = verdict[1] == SENT and verdict[2] + position - 1 or verdict[position + 1]
+    table.insert(answered, offset < 0 and -1 - offset or offset)
+  end
+  remember(K.meta, K.idem, K.idem_old, 'idem_since', now, tonumber(ARGV[4]), tonumber(ARGV[5]), key,
+    cmsgpack.pack(answered))
+end
+
+local answer = { OK, now, 0 }
+index = FIRST_PART
+while index <= #ARGV do
+  local messages, key, fingerprint = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2]
+  local verdict = key ~= '' and answered_before(key, fingerprint)
+  if not verdict then
+    verdict = send_part(index + 3, messages)
+    if key ~= '' then
+      remember_answer(key, fingerprint, verdict, messages)
+    end
+  end
+  table.insert(answer, verdict)
+  index = index + 3 + 2 * messages
+end
+
+local added = next_offset - tonumber(held[1])
+if added > 0 then
+  redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))
+  redis.call('HINCRBY', K.meta, 'bytes', bytes)
+  wake(K.meta)
+end
+count('deduplicated', duplicates)
+answer[3] = tonumber(held[2]) - next_offset
+return answer

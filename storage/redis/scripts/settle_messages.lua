@@ -1,0 +1,140 @@
+-- Take consumers' verdicts on deliveries.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
+--          then for each verdict MessagePack { action, offset, arrival ms, receives, received ms,
+--          delay or visibility timeout ms, reason }
+-- Returns  { OK, now_ms, { result, visible at ms or -1 } for each }, or what lib/answers.lua says
+-- Keeps    Q1 one state; Q2 a handle names one delivery; Q3 a release adds no failure; Q4 nothing
+--          acknowledged returns; Q6 a group stays locked while one of its messages is in flight; Q9, Q10
+-- @include numbers
+-- @include time
+-- @include wake
+-- @include answers
+-- @include queue
+local DONE, HANDLE_EXPIRED, GONE = 0, 1, 2
+local FIRST_VERDICT = 4
+
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+if held[3] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local now = now_at(ARGV[1], held[2])
+local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])
+local acknowledged, stirred = 0, false
+
+-- The message, when this handle is its latest; else nil and what to answer.
+local function delivered(action, offset, receives, received)
+  local record = record_of(offset)
+  if not record then
+    return nil, action == 'ack' and DONE or GONE
+  end
+  if record[RECEIVES] ~= receives or record[RECEIVED] ~= received then
+    return nil, HANDLE_EXPIRED
+  end
+  return record
+end
+
+-- The lease's deadline while it runs. One that has run out is ended first, so that a verdict meets the
+-- message in the state it has.
+local function running_lease(offset)
+  local deadline = redis.call('ZSCORE', K.leases, offset)
+  if deadline and tonumber(deadline) <= now then
+    end_lease(offset, attempts_max, now)
+    stirred = true
+    return nil
+  end
+  return deadline
+end
+
+-- A late acknowledgement, before the next delivery: the message waits among the returned ones.
+local function withdraw(offset, record)
+  if record[GROUP] == '' then
+    return redis.call('ZREM', K.returned, offset) == 1
+  end
+  local waiting = waiting_of(record[GROUP])
+  local found = redis.call('LREM', waiting, 1, offset) == 1
+  if found and redis.call('EXISTS', waiting) == 0 then
+    redis.call('LREM', K.turns, 1, record[GROUP])
+  end
+  return found
+end
+
+local function acknowledge(offset, record, deadline)
+  if deadline then
+    redis.call('ZREM', K.leases, offset)
+  elseif not withdraw(offset, record) then
+    return HANDLE_EXPIRED
+  end
+  forget(offset, record)
+  acknowledged = acknowledged + 1
+  if deadline and record[GROUP] ~= '' then
+    unlock(record[GROUP])
+    stirred = true
+  end
+  return DONE
+end
+
+local function send_back(offset, record, delay_ms)
+  redis.call('ZREM', K.leases, offset)
+  record[RECEIVED] = 0
+  save(offset, record)
+  stirred = true
+  if delay_ms > 0 then
+    redis.call('ZADD', K.delayed, word(now + delay_ms), offset)
+    return DONE, now + delay_ms
+  end
+  give_back(offset, record)
+  return DONE, now
+end
+
+local function fail(offset, record, delay_ms, reason, fatal)
+  record[FAILURES] = record[FAILURES] + 1
+  if fatal or exhausted(record, attempts_max) then
+    redis.call('ZREM', K.leases, offset)
+    bury(offset, record, reason, now)
+    stirred = true
+    return DONE
+  end
+  return send_back(offset, record, delay_ms)
+end
+
+local function extend(offset, record, timeout_ms)
+  local visible_at = math.min(now + timeout_ms, record[RECEIVED] + delivery_ms_max)
+  redis.call('ZADD', K.leases, word(visible_at), offset)
+  stirred = true
+  return DONE, visible_at
+end
+
+local function settle(action, offset, receives, received, time_ms, reason)
+  local record, refused = delivered(action, offset, receives, received)
+  if not record then
+    return refused
+  end
+  local deadline = running_lease(offset)
+  if action == 'ack' then
+    return acknowledge(offset, record, deadline)
+  elseif not deadline then
+    return HANDLE_EXPIRED
+  elseif action == 'nack' then
+    return fail(offset, record, time_ms, reason, false)
+  elseif action == 'reject' then
+    return fail(offset, record, 0, reason, true)
+  elseif action == 'release' then
+    return send_back(offset, record, 0)
+  end
+  return extend(offset, record, time_ms)
+end
+
+local answer = { OK, now }
+for index = FIRST_VERDICT, #ARGV do
+  local action, offset, _, receives, received, time_ms, reason = unpack(cmsgpack.unpack(ARGV[index]))
+  local result, visible_at = settle(action, word(offset), receives, received, time_ms, reason)
+  table.insert(answer, { result, visible_at or -1 })
+end
+count('acknowledged', acknowledged)
+if stirred then
+  wake(K.meta)
+end
+return answer

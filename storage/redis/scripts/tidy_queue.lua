@@ -1,0 +1,27 @@
+-- A sweep's visit to a queue: what is due moves, what has expired goes, stragglers leave the log.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 retention ms  4 dead-letter retention ms
+--          5 due moves at most  6 messages to drop at most
+-- Returns  { OK, pieces of work done }: 0 when there was none left; or what lib/answers.lua says
+-- Keeps    Q1 one state; Q8 never early; Q10: what is dropped counts as expired
+-- @include numbers
+-- @include time
+-- @include wake
+-- @include answers
+-- @include queue
+-- @include tidy
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+if held[3] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local now = now_at(ARGV[1], held[2])
+local moved = move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5]))
+local dropped = drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
+  + drop_old_dead(now, tonumber(ARGV[4]), tonumber(ARGV[6]))
+count('expired', dropped)
+if moved > 0 then
+  wake(K.meta)
+end
+return { OK, moved + dropped + keep_stragglers(tonumber(held[1])) }

@@ -1,0 +1,98 @@
+"""The hot store as a whole: which one it is, and whether it keeps what it acknowledges."""
+
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from storage.domain.epochs import StoreFacts, StoreIdentity
+from storage.domain.errors import StorageUnavailable
+from storage.redis.client import unreachable
+from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
+
+_NO_REPLID = "0" * 40
+
+
+class LayoutUnknown(StorageUnavailable):
+    """The store was written by another version of Millstream, with a layout that this one does not know."""
+
+
+class HotStore:
+    """Questions to the server that are not about one log. All raise StorageUnavailable."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def run_id(self) -> str:
+        """Names the server process: another one after a restart."""
+        return str((await self._info("server"))["run_id"])
+
+    async def facts(self, remembered: StoreIdentity) -> StoreFacts:
+        """What the store says of itself, for `needs_new_epoch`."""
+        replication = await self._info("replication")
+        held = await self._ask(self._client.hgetall(STORE_KEY))
+        replid = str(replication["master_replid"])
+        return StoreFacts(
+            epoch=int(held.get("epoch", 0)),
+            beacon=int(held.get("beacon", 0)),
+            replid=replid,
+            promoted=replication.get("master_replid2", _NO_REPLID) != _NO_REPLID,
+            fsync_always=await self.setting("appendfsync") == "always"
+            and await self.setting("appendonly") == "yes",
+            restarted=replid != remembered.replid,
+        )
+
+    async def check_layout(self) -> None:
+        """Mark an empty store with our layout. Raises LayoutUnknown when it carries another."""
+        await self._ask(self._client.setnx(VERSION_KEY, LAYOUT))
+        found = await self._ask(self._client.get(VERSION_KEY))
+        if found != LAYOUT:
+            raise LayoutUnknown(
+                f"The store has layout {found}; this version of Millstream knows {LAYOUT}."
+            )
+
+    async def write_epoch(self, epoch: int, beacon: int) -> None:
+        """Mark the store with its epoch."""
+        await self._ask(self._client.hset(STORE_KEY, mapping={"epoch": epoch, "beacon": beacon}))
+
+    async def beat(self) -> int:
+        """Raise the beacon, and give it."""
+        return int(await self._ask(self._client.hincrby(STORE_KEY, "beacon", 1)))
+
+    async def ping(self) -> str:
+        """'ok', or what is wrong: a full disk makes even PING fail."""
+        if not await self._ask(self._client.ping()):
+            return "no answer"
+        role = (await self._info("replication"))["role"]
+        return "ok" if role == "master" else f"the server is a {role}"
+
+    async def setting(self, name: str) -> str | None:
+        """A configuration value, or None where CONFIG is not allowed."""
+        try:
+            return dict(await self._client.config_get(name)).get(name)
+        except ResponseError:
+            return None
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None
+
+    async def info(self, *sections: str) -> dict[str, Any]:
+        """The server's INFO, of some sections."""
+        found: dict[str, Any] = {}
+        for section in sections:
+            found |= await self._info(section)
+        return found
+
+    async def time_ms(self) -> int:
+        """The server's clock."""
+        seconds, micros = await self._ask(self._client.time())
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def _info(self, section: str) -> dict[str, Any]:
+        found: dict[str, Any] = await self._ask(self._client.info(section))
+        return found
+
+    async def _ask(self, question: Any) -> Any:
+        try:
+            return await question
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None

@@ -1,0 +1,170 @@
+"""Long polls that cost nothing while they wait.
+
+A read that finds nothing leaves a flag in the log; the next append, release or due move publishes the
+log's id once and clears it. One subscription per process hears all of them:
+
+    publish ──▶ Wakeups ──▶ queue: its longest waiting caller; who finds something passes the wake-up on
+                       └──▶ stream: everyone who reads its end
+
+After a lost subscription, and now and then anyway, every log that is waited for is looked at again: a
+publish that was missed costs time, never a message.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from storage.domain.errors import StorageBusy
+from storage.domain.limits import SECOND_MS, Limits
+from storage.domain.names import LogId
+from storage.redis.keys import WAKE_CHANNEL
+
+_RESUBSCRIBE_S = 0.2
+
+
+class Waiter:
+    """One caller that waits for logs to change."""
+
+    __slots__ = ("_alone", "_woken", "satisfied")
+
+    def __init__(self, alone: bool) -> None:
+        self._alone = alone
+        self._woken: asyncio.Future[None] | None = None
+        self.satisfied = False
+
+    async def wait(self, seconds: float) -> None:
+        """Return when woken, or after `seconds`."""
+        if self._woken is None:
+            self._woken = asyncio.get_running_loop().create_future()
+        await asyncio.wait([self._woken], timeout=seconds)
+
+    def start_over(self) -> None:
+        """Forget an earlier wake-up: the caller is about to look."""
+        self._woken = None
+
+    @property
+    def was_woken(self) -> bool:
+        """Woken, and has not looked since."""
+        return self._woken is not None and self._woken.done()
+
+    @property
+    def shares(self) -> bool:
+        """Whether others are woken at the same time."""
+        return not self._alone
+
+    def wake(self) -> None:
+        """End the wait, now or when it begins."""
+        if self._woken is None:
+            self._woken = asyncio.get_running_loop().create_future()
+        if not self._woken.done():
+            self._woken.set_result(None)
+
+
+class Wakeups:
+    """Who waits for which log, in this process."""
+
+    def __init__(self, client: Redis, limits: Limits) -> None:
+        self._client = client
+        self._limits = limits
+        self._waiters: dict[LogId, dict[Waiter, None]] = {}
+        self._timers: dict[LogId, asyncio.TimerHandle] = {}
+        self._count = 0
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
+
+    async def close(self) -> None:
+        """Stop listening; whoever waits is woken."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for timer in self._timers.values():
+            timer.cancel()
+        self.wake_all()
+
+    @property
+    def count(self) -> int:
+        """How many callers wait."""
+        return self._count
+
+    @contextmanager
+    def waiting(self, log_ids: Iterable[LogId], *, alone: bool) -> Iterator[Waiter]:
+        """Register before looking, so that no wake-up falls between the look and the wait.
+
+        `alone`: a wake-up is for one caller, who passes it on when it found something. Raises StorageBusy
+        when too many wait.
+        """
+        if self._count >= self._limits.waiters_max:
+            raise StorageBusy("Too many callers are waiting.")
+        waiter = Waiter(alone)
+        logs = tuple(log_ids)
+        for log_id in logs:
+            self._waiters.setdefault(log_id, {})[waiter] = None
+        self._count += 1
+        try:
+            yield waiter
+        finally:
+            self._count -= 1
+            for log_id in logs:
+                self._leave(log_id, waiter)
+
+    def _leave(self, log_id: LogId, waiter: Waiter) -> None:
+        waiters = self._waiters[log_id]
+        del waiters[waiter]
+        if not waiters:
+            del self._waiters[log_id]
+            if timer := self._timers.pop(log_id, None):
+                timer.cancel()
+        elif waiter.satisfied or waiter.was_woken:
+            self.wake(log_id)
+
+    def wake(self, log_id: LogId) -> None:
+        """Wake who is next, or all who share."""
+        for waiter in self._waiters.get(log_id, ()):
+            if waiter.shares:
+                waiter.wake()
+            elif not waiter.was_woken:
+                waiter.wake()
+                return
+
+    def wake_all(self) -> None:
+        """Have every log looked at again."""
+        for log_id in list(self._waiters):
+            self.wake(log_id)
+
+    def wake_after(self, log_id: LogId, delay_ms: int) -> None:
+        """Wake when something is due; the soonest time given counts."""
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(0, delay_ms) / SECOND_MS
+        timer = self._timers.get(log_id)
+        if timer is not None:
+            if timer.when() <= when:
+                return
+            timer.cancel()
+        self._timers[log_id] = loop.call_at(when, self._due, log_id)
+
+    def _due(self, log_id: LogId) -> None:
+        self._timers.pop(log_id, None)
+        self.wake(log_id)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with self._client.pubsub(ignore_subscribe_messages=False) as subscription:
+                    await subscription.subscribe(WAKE_CHANNEL)
+                    while True:
+                        message = await subscription.get_message(timeout=None)
+                        if message is None:
+                            continue
+                        if message["type"] == "subscribe":
+                            self.wake_all()
+                        elif message["type"] == "message":
+                            self.wake(message["data"])
+            except (RedisError, OSError):
+                await asyncio.sleep(_RESUBSCRIBE_S)
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.waiter_recheck_ms / SECOND_MS)
+            self.wake_all()

@@ -1,0 +1,139 @@
+"""Real servers, started once per run, and a fresh database for each test that asks for one.
+
+Every server ends with the run, also when the run is killed: see `storage.embedded.child_setup`.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+import redis
+from hypothesis import HealthCheck, settings
+
+from storage.embedded import running_postgres, running_valkey
+
+TEMPLATE = "migrated"
+
+_numbers = count(1)
+
+# Real servers stand behind the examples: how long one takes says nothing.
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "night", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--store",
+        choices=["plain", "cluster", "both"],
+        default="plain",
+        help="Which Valkey stands behind `redis_url`: one server, one node of a cluster, or each in turn.",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give `redis_url` the stores of --store, except where a test names its own."""
+    named = any(
+        "redis_url" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")
+    )
+    if "redis_url" in metafunc.fixturenames and not named:
+        store = metafunc.config.getoption("--store")
+        stores = ["plain", "cluster"] if store == "both" else [store]
+        metafunc.parametrize("redis_url", stores, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """One Valkey for the run, fsync always. Tests share its keys."""
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-valkey-") as data,
+        running_valkey(Path(data)) as url,
+    ):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def valkey_cluster_url() -> Iterator[str]:
+    """One Valkey with `cluster-enabled yes`, which owns every slot."""
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-cluster-") as data,
+        running_valkey(Path(data), cluster=True) as url,
+    ):
+        yield url
+
+
+@pytest.fixture
+def redis_url(request: pytest.FixtureRequest) -> str:
+    """An empty store: "plain" or "cluster", as --store or an indirect parameter says."""
+    store = getattr(request, "param", "plain")
+    url = str(request.getfixturevalue("valkey_url" if store == "plain" else "valkey_cluster_url"))
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres_server_url() -> Iterator[str]:
+    """One Postgres for the run; the URL names its own database `millstream`, which is empty."""
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-postgres-") as data,
+        running_postgres(Path(data)) as url,
+    ):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server_url: str) -> str:
+    """The name of a migrated database, to be copied."""
+    from storage.postgres.migrate import migrate
+
+    _execute(postgres_server_url, f'CREATE DATABASE "{TEMPLATE}"')
+    migrate(_database(postgres_server_url, TEMPLATE))
+    return TEMPLATE
+
+
+@pytest.fixture
+def database_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
+    """A migrated database of the test's own."""
+    with _fresh_database(postgres_server_url, migrated_template) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_database_url(postgres_server_url: str) -> Iterator[str]:
+    """A database of the test's own with nothing in it."""
+    with _fresh_database(postgres_server_url, "template1") as url:
+        yield url
+
+
+@contextmanager
+def _fresh_database(server_url: str, template: str) -> Iterator[str]:
+    name = f"test_{next(_numbers)}"
+    _execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    yield _database(server_url, name)
+    _execute(server_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _database(server_url: str, name: str) -> str:
+    return urlsplit(server_url)._replace(path=f"/{name}").geturl()
+
+
+def _execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())

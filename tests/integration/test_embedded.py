@@ -1,0 +1,162 @@
+"""The private servers: what they promise, who can reach them, and that they end."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from storage.embedded import (
+    EmbeddedServerError,
+    MissingBinary,
+    PostgresServer,
+    ServerNotReady,
+    ValkeyServer,
+    find_valkey,
+    running,
+    running_postgres,
+    running_valkey,
+    start,
+    stop,
+)
+
+START_AND_SLEEP = """
+import sys, time
+from pathlib import Path
+from storage.embedded import PostgresServer, ValkeyServer, start
+for server in (ValkeyServer(Path(sys.argv[1])), PostgresServer(Path(sys.argv[1]), fsync=False)):
+    server.prepare()
+    process = start(server)
+    server.wait_ready()
+    print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_valkey_writes_to_disk_before_it_answers_and_evicts_nothing(valkey_url):
+    with redis.Redis.from_url(valkey_url, decode_responses=True) as client:
+        append = client.config_get("append*")
+        policy = client.config_get("maxmemory-policy")
+
+    assert append["appendonly"] == "yes"
+    assert append["appendfsync"] == "always"
+    assert policy == {"maxmemory-policy": "noeviction"}
+
+
+def test_the_cluster_node_owns_every_slot(valkey_cluster_url):
+    with redis.RedisCluster.from_url(valkey_cluster_url) as client:
+        client.set("{a}", "1")
+        client.set("{b}", "2")
+
+        assert client.get("{b}") == b"2"
+
+
+def test_valkey_finds_its_data_after_a_restart(tmp_path):
+    with running_valkey(tmp_path) as url, redis.Redis.from_url(url) as client:
+        client.set("kept", "yes")
+
+    with running_valkey(tmp_path) as url, redis.Redis.from_url(url) as client:
+        assert client.get("kept") == b"yes"
+
+
+def test_postgres_is_utf8_finds_its_data_and_listens_on_no_network(tmp_path):
+    with running_postgres(tmp_path) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept (word text)")
+        connection.execute("INSERT INTO kept VALUES (lower('ÄPFEL'))")
+
+    with running_postgres(tmp_path) as url, psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT word FROM kept").fetchall()
+        listens = connection.execute("SHOW listen_addresses").fetchone()
+
+    assert rows == [("äpfel",)]
+    assert listens == ("",)
+
+
+def test_nobody_else_can_enter_the_directories_of_the_sockets(tmp_path):
+    with running_valkey(tmp_path), running_postgres(tmp_path):
+        modes = {
+            path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run").iterdir()
+        }
+
+    assert modes == {"valkey": 0o700, "postgres": 0o700}
+
+
+def test_a_data_directory_too_deep_for_a_socket_still_works(tmp_path):
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+
+    with running_valkey(deep) as url, redis.Redis.from_url(url) as client:
+        assert client.ping()
+
+    assert str(deep) not in url
+
+
+def test_a_socket_directory_of_another_user_is_refused(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "valkey").symlink_to("/tmp")
+
+    with pytest.raises(EmbeddedServerError, match="belongs to another user"):
+        ValkeyServer(tmp_path).prepare()
+
+
+def test_an_initdb_that_was_cut_short_is_done_again(tmp_path):
+    (tmp_path / "postgres.new").mkdir()
+    (tmp_path / "postgres.new" / "PG_VERSION").write_text("18")
+
+    with running_postgres(tmp_path) as url, psycopg.connect(url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_pid_file_whose_number_is_another_program_does_not_stop_postgres(tmp_path):
+    server = PostgresServer(tmp_path, fsync=False)
+    server.prepare()
+    (server.directory / "postmaster.pid").write_text(f"{os.getpid()}\n{server.directory}\n")
+
+    with running(server) as url, psycopg.connect(url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path):
+    server = PostgresServer(tmp_path, fsync=False)
+    server.prepare()
+    (server.directory / "PG_VERSION").write_text("17\n")
+    process = start(server)
+
+    with pytest.raises(ServerNotReady, match=r"ended while starting: .*(version|compatible)"):
+        server.wait_ready(alive=lambda: process.poll() is None)
+
+    stop(process, server.stop_signal)
+
+
+def test_no_valkey_on_path_is_a_missing_binary(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(MissingBinary, match="no valkey-server and no redis-server on PATH"):
+        find_valkey("path")
+
+
+def test_the_servers_end_when_the_process_that_started_them_is_killed(tmp_path):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", START_AND_SLEEP, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    children = [int(parent.stdout.readline()) for _ in range(2)]
+
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+
+    assert _all_end(children, within_s=5)
+
+
+def _all_end(pids: list[int], *, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

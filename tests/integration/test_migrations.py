@@ -1,0 +1,123 @@
+"""The database comes to the newest revision from wherever it was, and only one process takes it there."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Engine, NullPool, create_engine
+
+from storage.domain.errors import StorageUnavailable
+from storage.postgres.database import driver_url, open_database
+from storage.postgres.migrate import DatabaseTooNew, current, head, migrate, read_revision
+from storage.postgres.reservations import StoreIdentities
+from storage.postgres.tables import METADATA
+from storage.settings import StorageSettings
+
+
+def test_an_empty_database_becomes_current(empty_database_url):
+    assert current(empty_database_url) is None
+
+    migrate(empty_database_url)
+
+    assert current(empty_database_url) == head()
+
+
+def test_the_tables_in_code_are_the_tables_in_the_database(empty_database_url):
+    migrate(empty_database_url)
+
+    with _engine(empty_database_url).connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        differences = compare_metadata(context, METADATA)
+
+    assert differences == []
+
+
+def test_migrating_again_keeps_what_is_there(empty_database_url):
+    migrate(empty_database_url)
+    before = _account_id(empty_database_url)
+
+    migrate(empty_database_url)
+
+    assert _account_id(empty_database_url) == before
+
+
+def test_the_default_namespace_has_an_account_id_of_12_digits(empty_database_url):
+    migrate(empty_database_url)
+
+    account_id = _account_id(empty_database_url)
+
+    assert len(account_id) == 12
+    assert account_id.isdecimal()
+
+
+def test_processes_that_start_together_migrate_once(empty_database_url):
+    with ThreadPoolExecutor(4) as processes:
+        outcomes = list(processes.map(migrate, [empty_database_url] * 4))
+
+    assert outcomes == [None] * 4
+    assert current(empty_database_url) == head()
+
+
+def test_a_database_newer_than_the_code_is_left_alone(empty_database_url):
+    migrate(empty_database_url)
+    _execute(empty_database_url, "update alembic_version set version_num = '9999'")
+
+    with pytest.raises(DatabaseTooNew, match="9999"):
+        migrate(empty_database_url)
+
+    assert current(empty_database_url) == "9999"
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(empty_database_url):
+    _execute(empty_database_url, "create table shards (mine int)")
+
+    with pytest.raises(Exception, match="shards"):
+        migrate(empty_database_url)
+
+    assert _tables(empty_database_url) == {"shards"}
+
+
+def test_a_database_that_is_not_there_is_unavailable():
+    with pytest.raises(StorageUnavailable):
+        migrate("postgresql://postgres@/none?host=/nowhere")
+
+
+async def test_a_process_reads_the_revision_on_its_own_connections(database_url):
+    async with open_database(_settings(database_url)) as database:
+        assert await read_revision(database) == head()
+
+
+async def test_a_database_without_tables_is_unavailable_and_says_why(empty_database_url):
+    async with open_database(_settings(empty_database_url)) as database:
+        with pytest.raises(StorageUnavailable, match="has not been migrated"):
+            await StoreIdentities(database).read()
+
+
+def _settings(url: str) -> StorageSettings:
+    return StorageSettings(redis_url="redis://unused", database_url=url)
+
+
+def _engine(url: str) -> Engine:
+    return create_engine(driver_url(url), poolclass=NullPool)
+
+
+def _execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+def _account_id(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select account_id from namespaces where name = 'default'"
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def _tables(url: str) -> set[str]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("select tablename from pg_tables where schemaname = 'public'")
+        return {str(row[0]) for row in rows}
