@@ -243,7 +243,7 @@ async def open_catalog(
     listener = Listener(settings.database_url)
     catalog = Catalog(database, listener, clock, bury)
     async with running(listener):
-        await listener.wait(limits.LISTEN_CHECK_MS)
+        await listener.attempted()
         try:
             yield catalog
         finally:

@@ -35,6 +35,7 @@ settings.register_profile(
 settings.register_profile(
     "night", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", max_examples=5, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 

@@ -94,6 +94,7 @@ DEFINITION_AGE_MS_MAX = (
 )
 DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it the oldest is read again
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
+POSTGRES_CONNECTION_WAIT_MS_MAX = 2 * SECOND_MS  # every connection is in use; then 503
 POSTGRES_DECISION_MS_MAX = 30 * SECOND_MS  # deciding the store epoch asks the hot store as well
 POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # another process is migrating
 LISTEN_CHECK_MS = 5 * SECOND_MS  # how soon a dead LISTEN connection is noticed

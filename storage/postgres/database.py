@@ -104,7 +104,7 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         driver_url(settings.database_url),
         pool_size=max(1, settings.postgres_connections_max - listening),
         max_overflow=0,
-        pool_timeout=_REPLY_SECONDS,
+        pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         pool_pre_ping=True,
         connect_args=connection_options(),
     )

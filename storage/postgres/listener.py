@@ -33,7 +33,8 @@ class Listener:
     def __init__(self, url: str) -> None:
         self._url = libpq_url(url)
         self._channels: dict[str, tuple[OnChange, OnLost]] = {}
-        self._listening = asyncio.Event()
+        self._listening = False
+        self._attempted = asyncio.Event()
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
         """Call `on_change(payload)` for each announcement, and `on_lost()` when some may be missed.
@@ -45,14 +46,11 @@ class Listener:
     @property
     def listening(self) -> bool:
         """Whether everything that is announced from now on will be heard, or its loss told."""
-        return self._listening.is_set()
+        return self._listening
 
-    async def wait(self, timeout_ms: int) -> bool:
-        """Wait until it listens, at most so long; whether it does."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_ms / limits.SECOND_MS):
-                await self._listening.wait()
-        return self.listening
+    async def attempted(self) -> None:
+        """Wait until it listens for the first time, or has failed to."""
+        await self._attempted.wait()
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -62,10 +60,11 @@ class Listener:
                 await self._listen()
             except (psycopg.Error, OSError, TimeoutError) as error:
                 pause = _BACKOFF_SECONDS if self.listening else min(2 * pause, _BACKOFF_SECONDS_MAX)
-                logger.warning("not listening to postgres: %s", str(error).strip())
+                logger.warning("not listening to postgres: %s", str(error).strip() or "no answer")
             except Exception:
                 logger.exception("a subscriber of the listener failed")
             finally:
+                self._attempted.set()
                 self._lose()
             await asyncio.sleep(pause)
 
@@ -76,7 +75,8 @@ class Listener:
         async with connection:
             for channel in self._channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            self._listening.set()
+            self._listening = True
+            self._attempted.set()
             while True:
                 await self._hear(connection)
 
@@ -92,7 +92,7 @@ class Listener:
         """Stop counting on announcements before anything else runs."""
         if not self.listening:
             return
-        self._listening.clear()
+        self._listening = False
         for _, on_lost in self._channels.values():
             on_lost()
 
@@ -113,6 +113,7 @@ def _keepalive_options() -> dict[str, Any]:
     """The kernel gives up on a silent peer after about as long as we do."""
     idle = int(_CHECK_SECONDS)
     return connection_options() | {
+        "application_name": "millstream-listener",
         "keepalives": 1,
         "keepalives_idle": idle,
         "keepalives_interval": idle,

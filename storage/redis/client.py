@@ -47,8 +47,6 @@ def open_pool(url: str) -> ConnectionPool:
         socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
         retry=Retry(NoBackoff(), 0),
         retry_on_error=[],
-        lib_name=None,
-        lib_version=None,
     )
 
 

@@ -13,6 +13,7 @@ Calls that do the same to the same log can share one script call: see `Gatherer`
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -24,6 +25,8 @@ from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailabl
 from storage.domain.limits import FLUSH_BYTES_MAX, SECOND_MS, Limits
 from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
 from storage.redis.scripts import Script, script, script_names
+
+logger = logging.getLogger(__name__)
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
@@ -149,7 +152,13 @@ class _Lane:
                 taken, self._waiting = self._waiting, []
                 self._gatherings = {}
                 self._backlog = 0
-                await self._flush(taken)
+                try:
+                    await self._flush(taken)
+                except Exception as error:
+                    # A fault of ours, not the store's: whoever called hears it, and the lane goes on.
+                    logger.exception("flush failed")
+                    await self._disconnect()
+                    _fail(taken, error)
 
     async def _flush(self, taken: list[_Call | _Gathering]) -> None:
         """Send every command, read every answer, and hand each to its caller."""

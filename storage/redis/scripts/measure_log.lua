@@ -1,4 +1,4 @@
--- How far a stream's log reaches, and what it holds.
+-- How far a log reaches, and what it holds.
 -- KEYS     1 log  2 meta
 -- ARGV     none
 -- Returns  { OK, start, next, bytes of the entries it holds }, or what lib/answers.lua says
@@ -11,5 +11,5 @@ elseif not held[1] then
   return { UNKNOWN_LOG }
 end
 local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-local before = first and tonumber(field(first[2], 'c')) or tonumber(held[3])
+local before = tonumber(first and field(first[2], 'c') or held[3])  -- a queue's entries have no c
 return { OK, tonumber(held[2]), tonumber(held[1]), tonumber(held[3]) - before }

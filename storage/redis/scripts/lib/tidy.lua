@@ -1,6 +1,6 @@
 -- Upkeep of a queue, bounded for each call: drop what its retention no longer covers, and move the few
 -- survivors of a mostly settled head out of the log, whose memory is freed a node at a time.
-local STRAGGLERS_PER_CALL, SPARSE, SPARSE_MIN = 100, 4, 1000
+local STRAGGLERS_PER_CALL, SPARSE, SPARSE_MIN, RETURNED_LOOKED_AT = 100, 4, 1000, 100
 
 -- Take a message out of the state it is in.
 local function detach(offset, record)
@@ -32,14 +32,14 @@ local function drop_expired(now, retention_ms, most)
     forget(offset, record)
     dropped = dropped + 1
   end
-  for _, offset in ipairs(redis.call('ZRANGE', K.returned, 0, most - 1)) do
+  -- Redriven messages lie among the returned ones with a younger age, so none of these ends the search.
+  for _, offset in ipairs(redis.call('ZRANGE', K.returned, 0, RETURNED_LOOKED_AT - 1)) do
     local record = record_of(offset)
-    if not expired(record, now, retention_ms) then
-      break
+    if expired(record, now, retention_ms) then
+      detach(offset, record)
+      forget(offset, record)
+      dropped = dropped + 1
     end
-    detach(offset, record)
-    forget(offset, record)
-    dropped = dropped + 1
   end
   return dropped
 end

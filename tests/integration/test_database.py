@@ -1,0 +1,138 @@
+"""What goes wrong with Postgres is told in our words: nothing happened, or nobody knows."""
+
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
+from storage.postgres.database import Database, driver_url, libpq_url, open_database
+from storage.settings import StorageSettings
+
+ADD = text("insert into namespaces (name, account_id) values ('acme', '123456789012')")
+COUNT = text("select count(*) from namespaces where name = 'acme'")
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    where = StorageSettings(redis_url="redis://unused", database_url=database_url)
+    async with open_database(where) as database:
+        yield database
+
+
+async def test_what_is_written_is_there(database):
+    async with database.writing() as session:
+        await session.execute(ADD)
+
+    assert await count(database) == 1
+
+
+async def test_a_block_that_raises_writes_nothing(database):
+    async def add_and_fail() -> None:
+        async with database.writing() as session:
+            await session.execute(ADD)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await add_and_fail()
+
+    assert await count(database) == 0
+
+
+async def test_a_connection_lost_before_the_commit_means_nothing_happened(database, database_url):
+    async def add_twice() -> None:
+        async with database.writing() as session:
+            await session.execute(ADD)
+            await lose_connection(session, database_url)
+            await session.execute(COUNT)
+
+    with pytest.raises(StorageUnavailable):
+        await add_twice()
+
+    assert await count(database) == 0
+
+
+async def test_a_connection_lost_with_the_commit_means_nobody_knows(database, database_url):
+    async def add() -> None:
+        async with database.writing() as session:
+            await session.execute(ADD)
+            await lose_connection(session, database_url)
+
+    with pytest.raises(OutcomeUnknown):
+        await add()
+
+
+async def test_a_caller_to_whom_twice_is_harmless_hears_that_nothing_happened(
+    database, database_url
+):
+    async def add() -> None:
+        async with database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(ADD)
+            await lose_connection(session, database_url)
+
+    with pytest.raises(StorageUnavailable):
+        await add()
+
+
+async def test_the_pool_recovers_when_postgres_has_dropped_its_connections(database, database_url):
+    await database.ping()
+
+    with psycopg.connect(database_url, autocommit=True) as operator:
+        operator.execute(
+            "select pg_terminate_backend(pid, 1000) from pg_stat_activity"
+            " where application_name = 'millstream' and datname = current_database()"
+        )
+
+    assert await count(database) == 0
+
+
+async def test_a_block_that_takes_too_long_is_given_up(database):
+    async def sleep() -> None:
+        async with database.writing(limit_ms=50) as session:
+            await session.execute(text("select pg_sleep(60)"))
+
+    with pytest.raises(StorageUnavailable, match="in time"):
+        await sleep()
+
+    await database.ping()
+
+
+async def test_more_transactions_than_connections_are_refused(database_url):
+    where = StorageSettings(
+        redis_url="redis://unused", database_url=database_url, postgres_connections_max=2
+    )
+
+    async with open_database(where) as database, database.reading() as session:
+        await session.execute(COUNT)
+        with pytest.raises(StorageBusy):
+            await database.ping()
+
+
+async def test_a_database_that_is_not_there_is_unavailable():
+    where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
+
+    async with open_database(where) as database:
+        with pytest.raises(StorageUnavailable, match="Postgres refuses"):
+            await database.ping()
+
+
+def test_urls_keep_all_but_the_drivers_name():
+    url = "postgresql://me:p%40ss@/db?host=%2Ftmp%2Fa"
+
+    assert driver_url(url) == "postgresql+psycopg://me:p%40ss@/db?host=%2Ftmp%2Fa"
+    assert libpq_url(driver_url(url)) == url
+    assert libpq_url("postgres://host/db") == "postgresql://host/db"
+
+
+async def count(database: Database) -> int:
+    async with database.reading() as session:
+        return int(await session.scalar(COUNT) or 0)
+
+
+async def lose_connection(session: AsyncSession, url: str) -> None:
+    """Postgres ends this session's connection, as when it restarts."""
+    pid = await session.scalar(text("select pg_backend_pid()"))
+    with psycopg.connect(url, autocommit=True) as operator:
+        operator.execute("select pg_terminate_backend(%s, 1000)", [pid])

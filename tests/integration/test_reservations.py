@@ -1,0 +1,348 @@
+"""Offsets are never handed out twice, wherever a process stops and whatever the hot store forgets (S1)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.domain.epochs import StoreIdentity
+from storage.domain.names import DEFAULT_NAMESPACE, LogId, new_log_id
+from storage.postgres.database import Database, open_database
+from storage.postgres.reservations import (
+    EpochBehind,
+    Reservation,
+    Reservations,
+    StoreIdentities,
+)
+from storage.postgres.tables import LogRow
+from storage.settings import StorageSettings
+
+PROCESSES = 3
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    async with open_database(_settings(database_url)) as database:
+        yield database
+
+
+@pytest.fixture
+def reservations(database: Database) -> Reservations:
+    return Reservations(database)
+
+
+@pytest.fixture
+async def log_id(database: Database) -> LogId:
+    return await _new_log(database)
+
+
+async def test_a_log_that_was_never_made_begins_at_0(reservations, log_id):
+    opened = await reservations.open_log(log_id, 1, None, 100)
+
+    assert opened == Reservation(next=0, ceiling=100, log_epoch=0, fresh=True)
+    assert await reservations.holes(log_id) == []
+
+
+async def test_a_log_that_is_being_made_is_not_opened_a_second_time(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100, lost=False)
+
+    second = await reservations.open_log(log_id, 1, None, 100, lost=False)
+
+    assert second == Reservation(next=0, ceiling=100, log_epoch=0, fresh=False)
+
+
+async def test_a_log_whose_maker_crashed_goes_on_above_what_was_reserved(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+
+    again = await reservations.open_log(log_id, 1, None, 50, lost=True)
+
+    assert again == Reservation(next=100, ceiling=150, log_epoch=1, fresh=True)
+    assert await reservations.holes(log_id) == [(0, 100)]
+
+
+async def test_a_new_store_epoch_jumps_to_the_ceiling_and_the_rest_is_a_hole(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+
+    jumped = await reservations.open_log(log_id, 2, 30, 100)
+
+    assert jumped == Reservation(next=100, ceiling=200, log_epoch=1, fresh=True)
+    assert await reservations.holes(log_id) == [(30, 100)]
+
+
+async def test_the_first_to_ask_in_a_store_epoch_decides_for_all(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+
+    first, second = await asyncio.gather(
+        reservations.open_log(log_id, 2, 30, 100), reservations.open_log(log_id, 2, 30, 100)
+    )
+
+    assert sorted([first.fresh, second.fresh]) == [False, True]
+    assert _place(first) == _place(second)
+    assert await reservations.holes(log_id) == [(30, 100)]
+
+
+async def test_a_full_log_jumps_without_a_hole(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+
+    await reservations.open_log(log_id, 2, 100, 100)
+
+    assert await reservations.holes(log_id) == []
+
+
+async def test_a_store_that_lost_everything_leaves_one_hole_from_the_beginning(
+    reservations, log_id
+):
+    await reservations.open_log(log_id, 1, None, 100)
+    await reservations.open_log(log_id, 2, 30, 100)
+
+    await reservations.open_log(log_id, 3, None, 100)
+
+    assert await reservations.holes(log_id) == [(0, 200)]
+
+
+async def test_a_hole_that_never_came_to_be_is_taken_back(reservations, log_id):
+    """Two processes open a log at once; the first one makes it, and the other's jump is for nothing."""
+    await reservations.open_log(log_id, 1, None, 100)
+    await reservations.open_log(log_id, 1, None, 100, lost=True)
+
+    await reservations.open_log(log_id, 2, 40, 100)
+
+    assert await reservations.holes(log_id) == [(40, 200)]
+
+
+async def test_a_process_of_an_earlier_store_epoch_is_told_so(reservations, log_id):
+    await reservations.open_log(log_id, 2, None, 100)
+
+    with pytest.raises(EpochBehind) as told:
+        await reservations.open_log(log_id, 1, None, 100)
+
+    assert told.value.facts == {"store_epoch": 2}
+
+
+async def test_a_ceiling_rises_and_never_falls(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+
+    assert await reservations.raise_ceiling(log_id, 1, 500) == 500
+    assert await reservations.raise_ceiling(log_id, 1, 300) == 500
+
+
+async def test_a_ceiling_of_another_store_epoch_is_not_raised(reservations, log_id):
+    await reservations.open_log(log_id, 2, None, 100)
+
+    assert await reservations.raise_ceiling(log_id, 1, 500) is None
+
+
+async def test_a_log_that_is_gone_is_neither_opened_nor_raised(reservations, log_id):
+    await reservations.open_log(log_id, 1, None, 100)
+    await reservations.forget_log(log_id)
+
+    assert await reservations.open_log(log_id, 1, None, 100) is None
+    assert await reservations.raise_ceiling(log_id, 1, 500) is None
+    assert await reservations.holes(log_id) == []
+
+
+# The store's identity
+
+
+async def test_a_new_deployment_remembers_no_store(database):
+    assert await StoreIdentities(database).read() == StoreIdentity(0, "", 0)
+
+
+async def test_what_is_decided_is_remembered(database):
+    identities = StoreIdentities(database)
+
+    async with identities.decide() as decision:
+        await decision.remember(StoreIdentity(4, "abc", 7))
+
+    assert await identities.read() == StoreIdentity(4, "abc", 7)
+
+
+async def test_a_decision_that_fails_is_not_remembered(database):
+    identities = StoreIdentities(database)
+
+    async def fail_after_remembering() -> None:
+        async with identities.decide() as decision:
+            await decision.remember(StoreIdentity(4, "abc", 7))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_after_remembering()
+
+    assert await identities.read() == StoreIdentity(0, "", 0)
+
+
+async def test_processes_decide_one_after_another(database):
+    identities = StoreIdentities(database)
+
+    async def next_epoch() -> None:
+        async with identities.decide() as decision:
+            epoch = decision.remembered.epoch
+            await asyncio.sleep(0.01)
+            await decision.remember(StoreIdentity(epoch + 1, "abc", 0))
+
+    await asyncio.gather(*(next_epoch() for _ in range(4)))
+
+    assert (await identities.read()).epoch == 4
+
+
+async def test_a_late_beat_does_not_lower_the_beacon(database):
+    identities = StoreIdentities(database)
+
+    await identities.beat(9)
+    await identities.beat(5)
+
+    assert (await identities.read()).beacon == 9
+
+
+async def test_a_beat_of_an_earlier_store_epoch_is_not_heard(database):
+    identities = StoreIdentities(database)
+    async with identities.decide() as decision:
+        await decision.remember(StoreIdentity(2, "abc", 3))
+
+    await identities.beat(9, epoch=1)
+    await identities.beat(4, epoch=2)
+
+    assert (await identities.read()).beacon == 4
+
+
+async def test_every_process_reads_the_same_secret(database):
+    first, second = StoreIdentities(database), StoreIdentities(database)
+
+    assert await first.secret() == await second.secret()
+    assert len(await first.secret()) == 32
+
+
+# Any interleaving
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the hot store knows of a log."""
+
+    next: int
+    ceiling: int
+    store_epoch: int
+
+
+@dataclass
+class World:
+    """A hot store that forgets, and processes that stop between Postgres and the store.
+
+    One thing the design rules out and this model too: that a process stays between the two while the
+    log that another made meanwhile is lost within the same store epoch.
+    """
+
+    reservations: Reservations
+    log_id: LogId
+    epoch: int = 1
+    meta: Meta | None = None
+    kept: list[Meta | None] = field(default_factory=list)
+    placed: dict[int, Meta] = field(default_factory=dict)
+    handed_out: list[int] = field(default_factory=list)
+
+    async def ask(self, process: int, lost: bool, wanted: int) -> None:
+        """The first half of a remedy: Postgres decides."""
+        if self.meta is not None and self.meta.store_epoch == self.epoch:
+            return
+        hot_next = None if self.meta is None else self.meta.next
+        place = await self.reservations.open_log(
+            self.log_id, self.epoch, hot_next, wanted, lost=lost
+        )
+        assert place is not None
+        if place.fresh or hot_next is not None:
+            self.placed[process] = Meta(place.next, place.ceiling, self.epoch)
+
+    def apply(self, process: int) -> None:
+        """The second half: the store makes the log if it is not there, or lets it jump if it is behind."""
+        place = self.placed.pop(process, None)
+        if place is None:
+            return
+        if self.meta is None or self.meta.store_epoch < place.store_epoch:
+            self.meta = place
+
+    async def use(self, count: int, wanted: int) -> None:
+        """One process that lives through it all: mend the log if need be, and append."""
+        await self.ask(PROCESSES, True, wanted)
+        self.apply(PROCESSES)
+        assert self.meta is not None
+        end = min(self.meta.next + count, self.meta.ceiling)
+        self.handed_out += range(self.meta.next, end)
+        self.meta = replace(self.meta, next=end)
+
+    async def reserve(self, amount: int) -> None:
+        if self.meta is None or self.meta.store_epoch != self.epoch:
+            return
+        at_least = self.meta.next + amount
+        ceiling = await self.reservations.raise_ceiling(self.log_id, self.epoch, at_least)
+        if ceiling is not None:
+            self.meta = replace(self.meta, ceiling=max(self.meta.ceiling, ceiling))
+
+    def keep(self) -> None:
+        """A backup, or a replica that falls behind from here."""
+        self.kept.append(self.meta)
+
+    def lose(self) -> None:
+        """The log vanishes from the store within an epoch."""
+        self.meta = None
+        self.placed.clear()
+
+    def restore(self, which: int) -> None:
+        """A fail-over or a restore: an earlier state, and a new store epoch."""
+        self.meta = self.kept[which % len(self.kept)] if self.kept else None
+        self.epoch += 1
+
+
+processes = st.integers(0, PROCESSES - 1)
+amounts = st.integers(1, 4)
+use = st.tuples(st.just("use"), st.integers(1, 8), st.integers(1, 8))
+steps = st.one_of(
+    use,
+    use,
+    st.tuples(st.just("ask"), processes, st.booleans(), amounts),
+    st.tuples(st.just("apply"), processes),
+    st.tuples(st.just("reserve"), amounts),
+    st.tuples(st.just("keep")),
+    st.tuples(st.just("lose")),
+    st.tuples(st.just("restore"), st.integers(0, 5)),
+)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(steps, min_size=4, max_size=30))
+def test_no_offset_is_handed_out_twice(database_url, story):
+    """A process that stops is one whose `apply` never comes."""
+    world, holes = asyncio.run(_play(database_url, story))
+
+    assert len(world.handed_out) == len(set(world.handed_out))
+    assert all(first < next_ for first, next_ in holes)
+    assert all(one[1] <= other[0] for one, other in pairwise(holes))
+
+
+async def _play(url: str, story) -> tuple[World, list[tuple[int, int]]]:
+    async with open_database(_settings(url)) as database:
+        world = World(Reservations(database), await _new_log(database))
+        for verb, *arguments in story:
+            outcome = getattr(world, verb)(*arguments)
+            if outcome is not None:
+                await outcome
+        return world, await world.reservations.holes(world.log_id)
+
+
+def _place(place: Reservation) -> tuple[int, int, int]:
+    return place.next, place.ceiling, place.log_epoch
+
+
+async def _new_log(database: Database) -> LogId:
+    """A log as the catalog leaves it: nothing is handed out yet."""
+    log_id = new_log_id()
+    async with database.writing() as session:
+        session.add(LogRow(log_id=log_id, namespace=DEFAULT_NAMESPACE))
+    return log_id
+
+
+def _settings(url: str) -> StorageSettings:
+    return StorageSettings(redis_url="redis://unused", database_url=url)

@@ -1,0 +1,190 @@
+"""What a queue is, in plain Python: the reference that the real one is held against.
+
+It knows nothing of scripts or keys; it keeps every message in one dict and says what must be true. The
+invariants' numbers are those of the design.
+"""
+
+from dataclasses import dataclass, field
+
+from storage.domain.limits import DEDUP_WINDOW_MS, IDEMPOTENCY_WINDOW_MS, VISIBILITY_TIMEOUT_MS_MAX
+from storage.domain.queues import QueueSpec, QueueType
+
+READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
+
+
+@dataclass
+class Message:
+    """One message; `state` is the only state it is in (Q1)."""
+
+    offset: int
+    body: bytes
+    group: str
+    since_ms: int
+    state: str
+    until_ms: int = 0
+    receives: int = 0
+    failures: int = 0
+    crashes: int = 0
+    delivery: object = None
+    received_ms: int = 0
+    was_out: bool = False
+    redriven: bool = False
+
+
+@dataclass
+class ReferenceQueue:
+    """A queue and its clock."""
+
+    spec: QueueSpec
+    now_ms: int
+    messages: dict[int, Message] = field(default_factory=dict)
+    next_offset: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(
+            ("acknowledged", "expired", "purged", "deduplicated", "receives"), 0
+        )
+    )
+    dedup: dict[str, tuple[int, int]] = field(default_factory=dict)
+    answers: dict[str, tuple[object, list[int], int]] = field(default_factory=dict)
+
+    @property
+    def fifo(self) -> bool:
+        return self.spec.type is QueueType.FIFO
+
+    def send(
+        self, messages: list[tuple[bytes, int, str, str]], key: str = ""
+    ) -> list[tuple[int, bool]] | None:
+        """(offset, duplicate) for each (body, delay, group, dedup id); None when the key was reused."""
+        if key and key in self.answers:
+            content, offsets, at = self.answers[key]
+            if self.now_ms - at < IDEMPOTENCY_WINDOW_MS:
+                return [(offset, True) for offset in offsets] if content == messages else None
+        sent = [self._send_one(*message) for message in messages]
+        if key:
+            self.answers[key] = (messages, [offset for offset, _ in sent], self.now_ms)
+        return sent
+
+    def _send_one(self, body: bytes, delay_ms: int, group: str, dedup_id: str) -> tuple[int, bool]:
+        if dedup_id:
+            known = self.dedup.get(dedup_id)
+            if known and self.now_ms - known[1] < DEDUP_WINDOW_MS:  # Q7
+                self.counts["deduplicated"] += 1
+                return known[0], True
+            self.dedup[dedup_id] = (self.next_offset, self.now_ms)
+        message = Message(self.next_offset, body, group, self.now_ms, DELAYED if delay_ms else READY)
+        message.until_ms = self.now_ms + delay_ms
+        message.was_out = bool(delay_ms)
+        self.messages[message.offset] = message
+        self.next_offset += 1
+        return message.offset, False
+
+    def settle_time(self) -> None:
+        """What the passing of time does, seen from now (Q8: not before it is due)."""
+        for message in sorted(self.messages.values(), key=lambda one: one.until_ms):
+            if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
+                message.crashes += 1
+                self._return(message, final=self._exhausted(message))
+            elif message.state == DELAYED and message.until_ms <= self.now_ms:
+                message.state = READY
+        for message in list(self.messages.values()):
+            retention_ms = self.spec.dead_letter_retention_ms if message.state == DEAD else self.spec.retention_ms
+            hidden = message.redriven and message.state in (DELAYED, IN_FLIGHT)
+            if message.since_ms + retention_ms <= self.now_ms and not hidden:
+                del self.messages[message.offset]
+                self.counts["expired"] += 1
+
+    def _exhausted(self, message: Message) -> bool:
+        most = self.spec.attempts_max
+        return most is not None and message.failures + message.crashes >= most
+
+    def _return(self, message: Message, *, final: bool = False) -> None:
+        message.state = DEAD if final else READY
+        message.was_out = True
+        if final:
+            message.delivery = None
+            message.since_ms = self.now_ms
+
+    def ready(self) -> list[Message]:
+        """A standard queue's ready messages, in the order they are served: returned ones first."""
+        waiting = [message for message in self.messages.values() if message.state == READY]
+        return sorted(waiting, key=lambda message: (not message.was_out, message.offset))
+
+    def free_groups(self) -> dict[str, list[int]]:
+        """The waiting offsets of each group that nothing locks, in order (Q6)."""
+        locked = {
+            message.group
+            for message in self.messages.values()
+            if message.state in (IN_FLIGHT, DELAYED)
+        }
+        groups: dict[str, list[int]] = {}
+        for message in sorted(self.messages.values(), key=lambda one: one.offset):
+            if message.state == READY and message.group not in locked:
+                groups.setdefault(message.group, []).append(message.offset)
+        return groups
+
+    def take(self, offset: int, visibility_timeout_ms: int, delivery: object) -> Message:
+        """Hand out one message."""
+        message = self.messages[offset]
+        assert message.state == READY
+        message.state = IN_FLIGHT
+        message.until_ms = self.now_ms + visibility_timeout_ms
+        message.receives += 1  # Q3
+        message.delivery = delivery
+        message.received_ms = self.now_ms
+        message.was_out = True
+        self.counts["receives"] += 1
+        return message
+
+    def settle(self, offset: int, delivery: object, action: str, time_ms: int) -> str:
+        """'ok', 'receipt_handle_expired' or 'message_not_found'."""
+        message = self.messages.get(offset)
+        if message is None or message.state == DEAD:
+            if message is None:
+                return "ok" if action == "ack" else "message_not_found"
+            return "message_not_found" if action != "ack" else "ok"
+        if message.delivery is not delivery:  # Q2
+            return "receipt_handle_expired"
+        if action == "ack":
+            del self.messages[offset]  # Q4
+            self.counts["acknowledged"] += 1
+            return "ok"
+        if message.state != IN_FLIGHT:
+            return "receipt_handle_expired"
+        self._apply(message, action, time_ms)
+        return "ok"
+
+    def _apply(self, message: Message, action: str, time_ms: int) -> None:
+        if action == "extend":
+            message.until_ms = min(
+                self.now_ms + time_ms, message.received_ms + VISIBILITY_TIMEOUT_MS_MAX
+            )
+            return
+        message.delivery = None
+        message.failures += action in ("nack", "reject")
+        final = action == "reject" or (action == "nack" and self._exhausted(message))
+        self._return(message, final=final)  # Q9
+        if action == "nack" and time_ms and not final:
+            message.state, message.until_ms = DELAYED, self.now_ms + time_ms
+
+    def purge(self) -> int:
+        """Everything but the dead letters goes."""
+        gone = [message.offset for message in self.messages.values() if message.state != DEAD]
+        for offset in gone:
+            del self.messages[offset]
+        self.dedup.clear()
+        self.counts["purged"] += len(gone)
+        return len(gone)
+
+    def redrive(self) -> int:
+        """Dead letters start anew (Q3)."""
+        dead = [message for message in self.messages.values() if message.state == DEAD]
+        for message in dead:
+            message.receives = message.failures = message.crashes = 0
+            message.state, message.since_ms, message.redriven = READY, self.now_ms, True
+        return len(dead)
+
+    def stats(self) -> dict[str, int]:
+        """Counts by state, and of what is gone."""
+        states = [message.state for message in self.messages.values()]
+        by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, DEAD)}
+        return {**by_state, **self.counts, "sent": self.next_offset}

@@ -1,0 +1,1 @@
+"""State machines against a plain-Python reference, checking the numbered invariants."""

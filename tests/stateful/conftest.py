@@ -1,0 +1,45 @@
+"""One open storage for a test, on a loop that the test's own steps run on, with a clock it moves."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeVar
+
+import pytest
+
+from storage.domain.clock import ManualClock
+from storage.domain.limits import Limits
+from storage.lifespan import Storage, open_storage
+from storage.settings import StorageSettings
+
+T = TypeVar("T")
+
+_names = count(1)
+
+
+@dataclass
+class Bench:
+    """The engines, and how a step that is no coroutine runs them."""
+
+    storage: Storage
+    clock: ManualClock
+    run: Callable[[Coroutine[Any, Any, T]], T]
+
+    def new_name(self, kind: str) -> str:
+        """A name that no example had before."""
+        return f"{kind}-{next(_names)}"
+
+
+@pytest.fixture
+def bench(redis_url: str, database_url: str) -> Iterator[Bench]:
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    clock = ManualClock()
+    limits = Limits(reservation_offsets_min=20)  # small, so that examples meet their ceilings
+    with asyncio.Runner() as runner:
+        opened = open_storage(settings, clock=clock, limits=limits)
+        storage = runner.run(opened.__aenter__())
+        try:
+            yield Bench(storage, clock, runner.run)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))

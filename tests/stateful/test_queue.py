@@ -1,0 +1,198 @@
+"""A queue against its reference: any mix of verbs and any passing of time, compared after every step."""
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from storage.domain.errors import IdempotencyKeyReused
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec, QueueType
+from tests.reference import ReferenceQueue
+from tests.stateful.conftest import Bench
+
+BODIES = st.binary(min_size=1, max_size=3)
+GROUPS = st.sampled_from(["a", "b", "c"])
+DEDUP_IDS = st.sampled_from(["", "", "x", "y"])
+DELAYS_MS = st.sampled_from([0, 0, 0, 1, 700, 30_000])
+TIMES_MS = st.sampled_from([0, 1, 1_000, 5_000, 30_000])
+STEPS_MS = st.sampled_from([1, 699, 1_000, 4_000, 30_000, 299_999, 400_000])
+KEYS = st.sampled_from(["", "", "", "k1", "k2"])
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Q1 to Q10, by comparison with a queue that has them by construction."""
+
+    handles = Bundle("handles")
+    type = QueueType.STANDARD
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__()
+        self.bench = bench
+        self.queues = bench.storage.queues
+
+    @initialize(attempts_max=st.sampled_from([None, 1, 3]))
+    def create(self, attempts_max: int | None) -> None:
+        spec = QueueSpec(
+            type=self.type,
+            attempts_max=attempts_max,
+            retention_ms=600_000,
+            dead_letter_retention_ms=900_000,
+        )
+        self.name = QueueName(self.bench.new_name("queue"))
+        self.bench.run(self.bench.storage.catalog.put_queue(self.name, spec))
+        self.model = ReferenceQueue(spec, self.bench.clock.now_ms())
+
+    def send_all(self, messages: list[tuple[bytes, int, str, str]], key: str) -> None:
+        expected = self.model.send(messages, key)
+        new = [
+            NewMessage(body, group=group, dedup_id=dedup_id, delay_ms=delay_ms)
+            for body, delay_ms, group, dedup_id in messages
+        ]
+        if expected is None:
+            with pytest.raises(IdempotencyKeyReused):
+                self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
+            return
+        sent = self.bench.run(self.queues.send(self.name, new, idempotency_key=key))
+        assert [(one.offset, one.duplicate) for one in sent] == expected
+
+    @rule(target=handles, messages_max=st.integers(1, 4), visibility_timeout_ms=TIMES_MS)
+    def receive(self, messages_max: int, visibility_timeout_ms: int) -> Any:
+        self.model.settle_time()
+
+        received = self.bench.run(
+            self.queues.receive(
+                self.name, messages_max=messages_max, visibility_timeout_ms=visibility_timeout_ms
+            )
+        )
+
+        self.check_order([message.offset for message in received], messages_max)
+        for message in received:
+            known = self.model.take(message.offset, visibility_timeout_ms, message.receipt_handle)
+            assert message.body == known.body
+            assert message.group == known.group
+            counts = (message.receives, message.failures, message.crashes)
+            assert counts == (known.receives, known.failures, known.crashes)
+        return multiple(*((message.offset, message.receipt_handle) for message in received))
+
+    def check_order(self, offsets: list[int], messages_max: int) -> None:
+        expected = [message.offset for message in self.model.ready()][:messages_max]
+        assert offsets == expected
+
+    @rule(
+        handle=handles,
+        action=st.sampled_from(SettleAction),
+        time_ms=TIMES_MS,
+    )
+    def settle(self, handle: tuple[int, str], action: SettleAction, time_ms: int) -> None:
+        self.settle_one(handle, action, time_ms)
+
+    @rule(handle=consumes(handles))
+    def acknowledge(self, handle: tuple[int, str]) -> None:
+        self.settle_one(handle, SettleAction.ACK, 0)
+
+    def settle_one(self, handle: tuple[int, str], action: SettleAction, time_ms: int) -> None:
+        offset, receipt_handle = handle
+        self.model.settle_time()
+        extends = action is SettleAction.EXTEND
+        settlement = Settlement(
+            receipt_handle,
+            action,
+            delay_ms=0 if extends else time_ms,
+            visibility_timeout_ms=time_ms if extends else 0,
+        )
+
+        [settled] = self.bench.run(self.queues.settle(self.name, [settlement]))
+
+        expected = self.model.settle(offset, receipt_handle, action, time_ms)
+        assert (settled.error or "ok") == expected
+
+    @rule(step_ms=STEPS_MS)
+    def advance(self, step_ms: int) -> None:
+        self.bench.clock.advance(step_ms)
+        self.model.now_ms += step_ms
+
+    @rule()
+    def sweep(self) -> None:
+        self.bench.run(self.queues.tidy(self.name))
+
+    @rule()
+    def redrive(self) -> None:
+        self.model.settle_time()
+        assert self.bench.run(self.queues.redrive(self.name)) == self.model.redrive()
+
+    @precondition(lambda self: len(self.model.messages) > 4)
+    @rule()
+    def purge(self) -> None:
+        self.model.settle_time()
+        assert self.bench.run(self.queues.purge(self.name)) == self.model.purge()
+
+    @invariant()
+    def counts_agree(self) -> None:
+        self.model.settle_time()
+        stats = self.bench.run(self.queues.stats(self.name))
+        expected = self.model.stats()
+        assert {name: getattr(stats, name) for name in expected} == expected
+        gone = stats.acknowledged + stats.expired + stats.purged
+        kept = stats.ready + stats.delayed + stats.in_flight + stats.dead_lettered
+        assert stats.sent == kept + gone  # Q10
+
+    def teardown(self) -> None:
+        """Whatever happened, everything that is left can be received and acknowledged (Q5)."""
+        if not hasattr(self, "model"):
+            return
+        self.bench.clock.advance(31_000)
+        self.model.now_ms += 31_000
+        self.model.settle_time()
+        left = {
+            message.offset for message in self.model.messages.values() if message.state != "dead_lettered"
+        }
+        while left:
+            received = self.bench.run(self.queues.receive(self.name, messages_max=100))
+            assert received, left
+            verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in received]
+            self.bench.run(self.queues.settle(self.name, verdicts))
+            left -= {message.offset for message in received}
+
+
+class StandardQueueMachine(QueueMachine):
+    @rule(messages=st.lists(st.tuples(BODIES, DELAYS_MS), min_size=1, max_size=4), key=KEYS)
+    def send(self, messages: list[tuple[bytes, int]], key: str) -> None:
+        self.send_all([(body, delay_ms, "", "") for body, delay_ms in messages], key)
+
+
+class FifoQueueMachine(QueueMachine):
+    type = QueueType.FIFO
+
+    @rule(messages=st.lists(st.tuples(BODIES, GROUPS, DEDUP_IDS), min_size=1, max_size=4), key=KEYS)
+    def send(self, messages: list[tuple[bytes, str, str]], key: str) -> None:
+        self.send_all([(body, 0, group, dedup_id) for body, group, dedup_id in messages], key)
+
+    def check_order(self, offsets: list[int], messages_max: int) -> None:
+        """Of each group that is free, the first waiting ones, in order; as many as there are (Q6)."""
+        free = self.model.free_groups()
+        assert len(offsets) == min(messages_max, sum(map(len, free.values())))
+        for waiting in free.values():
+            taken = [offset for offset in offsets if offset in waiting]
+            assert taken == waiting[: len(taken)]
+        assert set(offsets) <= {offset for waiting in free.values() for offset in waiting}
+
+
+def test_a_standard_queue_does_what_its_reference_does(bench):
+    run_state_machine_as_test(lambda: StandardQueueMachine(bench))
+
+
+def test_a_fifo_queue_does_what_its_reference_does(bench):
+    run_state_machine_as_test(lambda: FifoQueueMachine(bench))
