@@ -21,7 +21,12 @@ from storage.domain.clock import Clock
 from storage.domain.epochs import StoreIdentity, needs_new_epoch
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
-from storage.postgres.reservations import Reservation, Reservations, StoreIdentities
+from storage.postgres.reservations import (
+    EpochBehind,
+    Reservation,
+    Reservations,
+    StoreIdentities,
+)
 from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.store import HotStore
@@ -162,9 +167,13 @@ class LogKeeper:
 
     async def _place(self, at: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
         wanted = self._amount(at.log_id)
-        place = await self._reservations.open_log(
-            at.log_id, self.store_epoch, hot_next, wanted, lost
-        )
+        try:
+            place = await self._reservations.open_log(
+                at.log_id, self.store_epoch, hot_next, wanted, lost
+            )
+        except EpochBehind as behind:
+            await self._epoch.refresh(behind.facts["store_epoch"])
+            raise
         if place is None:
             raise LogGone
         return place

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.batches import Record
+from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     BatchTooLarge,
@@ -336,6 +336,10 @@ def _by_shard(stream: Stream, records: Sequence[Record], key: str) -> dict[Shard
     return groups
 
 
+_OWN_HEADERS = frozenset({CONTENT_TYPE})
+"""What a front door may say of a record in a reserved header."""
+
+
 def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
     """The records' sizes in bytes. Raises for a batch that this stream does not take."""
     if not records:
@@ -359,7 +363,7 @@ def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
                 "/key", f"A key has at most {limits.KEY_CHARACTERS_MAX} characters", "too_long"
             )
         if record.headers:
-            check_header_names(record.headers)
+            check_header_names(record.headers, _OWN_HEADERS)
     return sizes
 
 

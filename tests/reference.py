@@ -71,7 +71,9 @@ class ReferenceQueue:
                 self.counts["deduplicated"] += 1
                 return known[0], True
             self.dedup[dedup_id] = (self.next_offset, self.now_ms)
-        message = Message(self.next_offset, body, group, self.now_ms, DELAYED if delay_ms else READY)
+        message = Message(
+            self.next_offset, body, group, self.now_ms, DELAYED if delay_ms else READY
+        )
         message.until_ms = self.now_ms + delay_ms
         message.was_out = bool(delay_ms)
         self.messages[message.offset] = message
@@ -87,7 +89,11 @@ class ReferenceQueue:
             elif message.state == DELAYED and message.until_ms <= self.now_ms:
                 message.state = READY
         for message in list(self.messages.values()):
-            retention_ms = self.spec.dead_letter_retention_ms if message.state == DEAD else self.spec.retention_ms
+            retention_ms = (
+                self.spec.dead_letter_retention_ms
+                if message.state == DEAD
+                else self.spec.retention_ms
+            )
             hidden = message.redriven and message.state in (DELAYED, IN_FLIGHT)
             if message.since_ms + retention_ms <= self.now_ms and not hidden:
                 del self.messages[message.offset]

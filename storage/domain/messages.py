@@ -178,11 +178,16 @@ def check_settlement(settlement: Settlement) -> None:
         raise ValidationFailed.at("/reason", "A reason is at most 1024 characters", "too_long")
 
 
-def check_header_names(headers: Headers) -> None:
-    """Raise ValidationFailed when there are too many headers or a name is not allowed."""
-    if len(headers) > limits.HEADERS_MAX:
+def check_header_names(headers: Headers, reserved: frozenset[str] = frozenset()) -> None:
+    """Raise ValidationFailed when there are too many headers or a name is not allowed.
+
+    `reserved` are the names of Millstream's own that may be among them.
+    """
+    if len(headers) > limits.HEADERS_MAX + len(reserved):
         raise ValidationFailed.at("/headers", f"At most {limits.HEADERS_MAX} headers", "too_many")
     for name, _, _ in headers:
+        if name in reserved:
+            continue
         if not 0 < len(name) <= limits.HEADER_NAME_CHARACTERS_MAX or name.startswith(":"):
             fault = FieldFault(
                 f"/headers/{name}",

@@ -256,7 +256,14 @@ class Pipeline:
         abandoned: Abandoned | None = None,
     ) -> Reply:
         """Run a script that changes something."""
-        return await self._writes.call(command_of(script(name), keys, *arguments), abandoned)
+        done = self._writes.call(command_of(script(name), keys, *arguments), abandoned)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            answered = done.done() and not done.cancelled() and done.exception() is None
+            if abandoned and answered:  # cancelled between the answer and its reading
+                abandoned(done.result())
+            raise
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last."""

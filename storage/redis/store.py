@@ -10,7 +10,7 @@ from storage.domain.errors import StorageUnavailable
 from storage.redis.client import unreachable
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 
-_NO_REPLID = "0" * 40
+_NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
 
 
 class LayoutUnknown(StorageUnavailable):
@@ -36,7 +36,7 @@ class HotStore:
             epoch=int(held.get("epoch", 0)),
             beacon=int(held.get("beacon", 0)),
             replid=replid,
-            promoted=replication.get("master_replid2", _NO_REPLID) != _NO_REPLID,
+            promoted=str(replication.get("master_replid2", 0)) not in _NO_REPLID,
             fsync_always=await self.setting("appendfsync") == "always"
             and await self.setting("appendonly") == "yes",
             restarted=replid != remembered.replid,

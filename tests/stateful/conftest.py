@@ -26,6 +26,12 @@ class Bench:
     clock: ManualClock
     run: Callable[[Coroutine[Any, Any, T]], T]
 
+    def reconnect_to_another_server(self) -> None:
+        """What a process does when the store comes back as another server process."""
+        epoch = self.storage.streams._keeper._epoch
+        epoch._run_id = ""
+        self.run(epoch.check())
+
     def new_name(self, kind: str) -> str:
         """A name that no example had before."""
         return f"{kind}-{next(_names)}"

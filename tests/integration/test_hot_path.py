@@ -1,0 +1,306 @@
+"""The hot path over real stores: what shares a call, what waits, and what is said when a store fails."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+import redis
+
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    OutcomeUnknown,
+    QueueNotFound,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+)
+from storage.domain.limits import Limits
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.redis.keys import key
+from storage.settings import StorageSettings
+from tests.integration.faulty import faulty
+
+ORDERS = QueueName("orders")
+CLICKS = StreamName("clicks")
+
+
+@asynccontextmanager
+async def opened(redis_url: str, database_url: str, **limits: int) -> AsyncGenerator[Storage]:
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, limits=Limits(**limits)) as storage:
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        yield storage
+
+
+@pytest.fixture
+async def storage(redis_url, database_url):
+    async with opened(redis_url, database_url) as storage:
+        yield storage
+
+
+async def test_puts_that_arrive_together_share_an_entry(storage, redis_url):
+    await storage.streams.append(CLICKS, [Record(b"first")])
+
+    appended = await asyncio.gather(
+        *(storage.streams.append(CLICKS, [Record(b"%d" % number)]) for number in range(50))
+    )
+
+    assert sorted(one[0].offset for one in appended) == list(range(1, 51))
+    stream = await storage.catalog.stream(CLICKS)
+    log = key("default", stream.shards[0].log_id, "log")
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.xlen(log) <= 3
+    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=17), records_max=5)
+    assert [record.offset for record in read.records] == [17, 18, 19, 20, 21]
+
+
+async def test_sends_that_arrive_together_share_a_call(storage, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"first")])
+    with redis.Redis.from_url(redis_url) as client:
+        before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+        await asyncio.gather(
+            *(storage.queues.send(ORDERS, [NewMessage(b"more")]) for _ in range(100))
+        )
+
+        assert client.info("commandstats")["cmdstat_evalsha"]["calls"] - before <= 3
+    assert (await storage.queues.stats(ORDERS)).ready == 101
+
+
+async def test_a_waiting_receive_gets_what_is_sent_later(storage):
+    waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
+    await asyncio.sleep(0.1)
+
+    await storage.queues.send(ORDERS, [NewMessage(b"late")])
+
+    [message] = await asyncio.wait_for(waiting, 2)
+    assert message.body == b"late"
+
+
+async def test_every_waiting_receive_gets_its_share(storage):
+    waiting = [
+        asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000)) for _ in range(20)
+    ]
+    await asyncio.sleep(0.1)
+
+    await storage.queues.send(ORDERS, [NewMessage(b"%d" % number) for number in range(20)])
+
+    received = await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    assert {message.body for [message] in received} == {b"%d" % number for number in range(20)}
+
+
+async def test_a_waiting_receive_wakes_when_a_delay_passes(storage):
+    await storage.queues.send(ORDERS, [NewMessage(b"soon", delay_ms=300)])
+
+    received = await asyncio.wait_for(storage.queues.receive(ORDERS, wait_ms=10_000), 3)
+
+    assert [message.body for message in received] == [b"soon"]
+
+
+async def test_a_waiting_receive_wakes_when_a_message_is_released(storage):
+    await storage.queues.send(ORDERS, [NewMessage(b"one")])
+    [first] = await storage.queues.receive(ORDERS)
+    waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
+    await asyncio.sleep(0.1)
+
+    await storage.queues.settle(ORDERS, [Settlement(first.receipt_handle, SettleAction.RELEASE)])
+
+    [again] = await asyncio.wait_for(waiting, 2)
+    assert again.offset == first.offset
+
+
+async def test_a_publish_that_was_lost_costs_time_and_no_message(redis_url, database_url):
+    async with opened(redis_url, database_url, waiter_recheck_ms=200) as storage:
+        waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
+        await asyncio.sleep(0.1)
+        storage.queues._wakeups._tasks[0].cancel()  # nobody listens any more
+
+        await storage.queues.send(ORDERS, [NewMessage(b"unheard")])
+
+        assert len(await asyncio.wait_for(waiting, 3)) == 1
+
+
+async def test_a_receive_cancelled_while_it_waits_takes_nothing(storage):
+    waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+    await storage.queues.send(ORDERS, [NewMessage(b"still here")])
+
+    assert len(await storage.queues.receive(ORDERS)) == 1
+
+
+async def test_a_receive_cancelled_after_it_left_gives_the_message_back(storage):
+    await storage.queues.send(ORDERS, [NewMessage(b"one")])
+    for _ in range(20):
+        receiving = asyncio.create_task(storage.queues.receive(ORDERS))
+        await asyncio.sleep(0.0005)
+        receiving.cancel()
+        await asyncio.gather(receiving, return_exceptions=True)
+        if not receiving.cancelled():  # it was quicker than its cancellation
+            await storage.queues.release(ORDERS, receiving.result())
+
+        [again] = await storage.queues.receive(ORDERS, wait_ms=2_000)
+        await storage.queues.settle(
+            ORDERS, [Settlement(again.receipt_handle, SettleAction.RELEASE)]
+        )
+
+        assert again.failures == again.crashes == 0
+
+
+async def test_a_tail_read_wakes_all_who_wait(storage):
+    waiting = [
+        asyncio.create_task(storage.streams.read_shard(CLICKS, 0, ReadFrom(tail=0), wait_ms=10_000))
+        for _ in range(10)
+    ]
+    await asyncio.sleep(0.1)
+
+    await storage.streams.append(CLICKS, [Record(b"news")])
+
+    for read in await asyncio.wait_for(asyncio.gather(*waiting), 3):
+        assert [record.record.data for record in read.records] == [b"news"]
+
+
+@pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+async def test_an_unanswered_send_is_called_unknown_and_its_retry_adds_nothing(
+    redis_url, database_url, tmp_path
+):
+    async with (
+        faulty(redis_url, tmp_path) as (url, faults),
+        opened(url, database_url, redis_reply_ms_max=300) as storage,
+    ):
+        await storage.queues.send(ORDERS, [NewMessage(b"before")])
+        faults.swallow_answers = True
+        with pytest.raises(OutcomeUnknown):
+            await storage.queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
+        faults.swallow_answers = False
+        faults.cut()
+
+        [sent] = await storage.queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
+
+        assert sent.duplicate
+        assert (await storage.queues.stats(ORDERS)).ready == 2
+
+
+@pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+async def test_a_store_that_cannot_be_reached_is_unavailable_and_nothing_happened(
+    redis_url, database_url, tmp_path
+):
+    async with faulty(redis_url, tmp_path) as (url, faults), opened(url, database_url) as storage:
+        await storage.queues.send(ORDERS, [NewMessage(b"before")])
+        faults.refuse = True
+        faults.cut()
+        await asyncio.sleep(0.05)
+        with pytest.raises(StorageUnavailable):
+            await storage.queues.send(ORDERS, [NewMessage(b"lost")])
+        assert (await storage.health.check())["redis"] != "ok"
+        faults.refuse = False
+
+        await storage.queues.send(ORDERS, [NewMessage(b"after")])
+
+        assert (await storage.queues.stats(ORDERS)).sent == 2
+
+
+async def test_a_store_out_of_memory_says_so_and_nothing_happened(storage, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"before")])
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory", 1)
+        try:
+            with pytest.raises(StorageFull):
+                await storage.queues.send(ORDERS, [NewMessage(b"refused")])
+        finally:
+            client.config_set("maxmemory", 0)
+
+    assert (await storage.queues.stats(ORDERS)).sent == 1
+
+
+async def test_a_store_that_lost_its_scripts_gets_them_again(storage, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"before")])
+    with redis.Redis.from_url(redis_url) as client:
+        client.script_flush()
+
+    await storage.queues.send(ORDERS, [NewMessage(b"after")])
+
+    assert (await storage.queues.stats(ORDERS)).sent == 2
+
+
+async def test_too_many_calls_at_once_are_refused_before_anything_happens(redis_url, database_url):
+    async with opened(redis_url, database_url, pipeline_backlog_max=10) as storage:
+        await storage.queues.send(ORDERS, [NewMessage(b"before")])
+
+        answers = await asyncio.gather(
+            *(storage.queues.send(ORDERS, [NewMessage(b"x")]) for _ in range(50)),
+            return_exceptions=True,
+        )
+
+        refused = [answer for answer in answers if isinstance(answer, StorageBusy)]
+        assert refused
+        assert (await storage.queues.stats(ORDERS)).sent == 51 - len(refused)
+
+
+async def test_a_log_that_vanished_goes_on_above_every_offset_it_ever_had(storage, redis_url):
+    [before] = await storage.queues.send(ORDERS, [NewMessage(b"before")])
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+
+    [after] = await storage.queues.send(ORDERS, [NewMessage(b"after")])
+
+    assert after.offset > before.offset
+    assert (await storage.queues.stats(ORDERS)).ready == 1
+
+
+async def test_a_deleted_queue_made_anew_is_another_queue(storage, redis_url, database_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"old")])
+    async with opened(redis_url, database_url) as other:
+        await other.queues.send(ORDERS, [NewMessage(b"old too")])
+
+        await storage.catalog.delete_queue(ORDERS)
+        with pytest.raises(QueueNotFound):
+            await other.queues.send(ORDERS, [NewMessage(b"nowhere")])
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+
+        assert await other.queues.receive(ORDERS) == []
+        await other.queues.send(ORDERS, [NewMessage(b"new")])
+        [message] = await storage.queues.receive(ORDERS)
+        assert message.body == b"new"
+
+
+async def test_offsets_are_reserved_ahead_of_a_fast_log(redis_url, database_url):
+    async with opened(redis_url, database_url, reservation_offsets_min=10) as storage:
+        for _ in range(20):
+            await storage.streams.append(CLICKS, [Record(b"x")] * 25)
+
+        [state] = await storage.streams.shards(CLICKS)
+
+        assert state.next == 500
+
+
+async def test_stragglers_of_a_settled_head_leave_the_log_and_are_still_delivered(
+    storage, redis_url
+):
+    await storage.queues.send(ORDERS, [NewMessage(b"straggler")])
+    [straggler] = await storage.queues.receive(ORDERS)
+    for _ in range(5):
+        await storage.queues.send(ORDERS, [NewMessage(b"x")] * 1_000)
+        received = await storage.queues.receive(ORDERS, messages_max=1_000)
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        await storage.queues.settle(ORDERS, verdicts)
+
+    while await storage.queues.tidy(ORDERS):
+        pass
+
+    queue = await storage.catalog.queue(ORDERS)
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.xlen(key("default", queue.log_id, "log")) == 0
+    release = Settlement(straggler.receipt_handle, SettleAction.RELEASE)
+    await storage.queues.settle(ORDERS, [release])
+    [again] = await storage.queues.receive(ORDERS)
+    assert again.body == b"straggler"
+    assert (await storage.queues.stats(ORDERS)).in_flight == 1

@@ -1,0 +1,40 @@
+"""The Lua scripts' headers, keys and includes: what a reader relies on."""
+
+import re
+
+import pytest
+
+from storage.redis.keys import every_key, log_keys, queue_keys
+from storage.redis.scripts import script, script_names
+
+WRITES_NOTHING = {"list_dead_letters", "measure_log"}
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_a_script_opens_with_what_it_is_for_its_keys_arguments_and_answer(name):
+    header = script(name).text.split("\n\n")[0]
+
+    assert re.match(r"-- [A-Z]", header)
+    for word in ("KEYS", "Returns"):
+        assert re.search(rf"^-- {word}\s", header, re.MULTILINE), word
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_a_script_has_its_includes_in_it(name):
+    assert "@include" not in script(name).text
+
+
+def test_all_keys_of_a_log_share_one_slot():
+    spelled = [*log_keys("ns", "l1"), *queue_keys("ns", "l1"), *every_key("ns", "l1")]
+
+    assert {re.search(rb"\{(.*?)\}", key)[1] for key in spelled} == {b"l1"}  # type: ignore[index]
+
+
+def test_a_queue_script_names_its_keys_in_the_order_they_are_given():
+    text = script("receive_messages").text
+    named = re.search(r"ipairs\(\{ (.*?) \}\)", text, re.DOTALL)
+    assert named is not None
+
+    parts = re.findall(r"'(\w+)'", named[1])
+
+    assert [key.decode().rsplit(":", 1)[1] for key in queue_keys("ns", "l1")] == parts
