@@ -12,15 +12,7 @@ from storage.domain.errors import ErrorCode, MillstreamError, ReceiptHandleInval
 from storage.domain.messages import NewMessage, ReceiptHandle, message_id
 from storage.domain.names import QueueName, StreamName, new_log_id
 from storage.domain.queues import Queue, QueueSpec, QueueType
-from storage.domain.streams import (
-    RING_SIZE,
-    Shard,
-    Stream,
-    StreamName,
-    StreamSpec,
-    even_ranges,
-    hash_key,
-)
+from storage.domain.streams import RING_SIZE, Shard, Stream, StreamSpec, even_ranges, hash_key
 
 LOG = "00ff00ff00ff00ff"
 OFFSETS = st.integers(0, limits.OFFSET_MAX)

@@ -1,0 +1,20 @@
+"""The engines over real stores, with a clock that tests move."""
+
+import pytest
+
+from storage.domain.clock import ManualClock
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def engines(redis_url, database_url, clock):
+    """Open storage whose scripts run on the test's clock."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as storage:
+        yield storage

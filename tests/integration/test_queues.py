@@ -1,0 +1,310 @@
+"""The verbs of a queue, one rule at a time; `tests/stateful` mixes them."""
+
+import pytest
+
+from storage.domain.errors import ErrorCode, IdempotencyKeyReused, MessageTooLarge, QueueNotFound
+from storage.domain.messages import NewMessage, ReceivedMessage, SettleAction, Settlement
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec, QueueType
+
+ORDERS = QueueName("orders")
+TALLY = QueueName("tally.fifo")
+
+
+@pytest.fixture
+async def queues(engines):
+    await engines.catalog.put_queue(ORDERS, QueueSpec(attempts_max=3))
+    await engines.catalog.put_queue(TALLY, QueueSpec(type=QueueType.FIFO, attempts_max=3))
+    return engines.queues
+
+
+def of_group(group: str, *bodies: bytes) -> list[NewMessage]:
+    return [NewMessage(body, group=group) for body in bodies]
+
+
+def bodies(messages: list[ReceivedMessage]) -> list[bytes]:
+    return [message.body for message in messages]
+
+
+async def settle(queues, name, message, action, **more):
+    [settled] = await queues.settle(name, [Settlement(message.receipt_handle, action, **more)])
+    return settled
+
+
+async def test_messages_are_received_in_the_order_they_were_sent(queues):
+    await queues.send(ORDERS, [NewMessage(b"1"), NewMessage(b"2"), NewMessage(b"3")])
+
+    received = await queues.receive(ORDERS, messages_max=10)
+
+    assert bodies(received) == [b"1", b"2", b"3"]
+
+
+async def test_a_message_comes_back_when_its_visibility_timeout_passes(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [first] = await queues.receive(ORDERS, visibility_timeout_ms=30_000)
+
+    clock.advance(ms=29_999)
+    early = await queues.receive(ORDERS)
+    clock.advance(ms=1)
+    [again] = await queues.receive(ORDERS)
+
+    assert early == []
+    assert again.message_id == first.message_id
+    assert again.receipt_handle != first.receipt_handle
+    assert (again.receives, again.crashes, again.failures) == (2, 1, 0)
+
+
+async def test_an_acknowledged_message_does_not_return(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [message] = await queues.receive(ORDERS)
+
+    await settle(queues, ORDERS, message, SettleAction.ACK)
+    clock.advance(ms=3_600_000)
+
+    assert await queues.receive(ORDERS) == []
+    assert (await queues.stats(ORDERS)).acknowledged == 1
+
+
+async def test_acknowledging_twice_is_fine(queues):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [message] = await queues.receive(ORDERS)
+    await settle(queues, ORDERS, message, SettleAction.ACK)
+
+    again = await settle(queues, ORDERS, message, SettleAction.ACK)
+
+    assert again.error is None
+    assert (await queues.stats(ORDERS)).acknowledged == 1
+
+
+async def test_a_late_acknowledgement_counts_until_the_next_delivery(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"one"), NewMessage(b"two")])
+    one, two = await queues.receive(ORDERS, messages_max=2, visibility_timeout_ms=1_000)
+    clock.advance(ms=1_000)
+    assert (await queues.stats(ORDERS)).ready == 2
+
+    late = await settle(queues, ORDERS, one, SettleAction.ACK)
+    [again] = await queues.receive(ORDERS, messages_max=2)
+    too_late = await settle(queues, ORDERS, two, SettleAction.ACK)
+
+    assert late.error is None
+    assert again.body == b"two"
+    assert too_late.error is ErrorCode.RECEIPT_HANDLE_EXPIRED
+
+
+async def test_a_nack_returns_the_message_after_its_delay(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [message] = await queues.receive(ORDERS)
+
+    settled = await settle(queues, ORDERS, message, SettleAction.NACK, delay_ms=5_000)
+    clock.advance(ms=4_999)
+    early = await queues.receive(ORDERS)
+    clock.advance(ms=1)
+    [again] = await queues.receive(ORDERS)
+
+    assert settled.visible_at_ms == clock.now_ms()
+    assert early == []
+    assert (again.receives, again.failures) == (2, 1)
+
+
+async def test_a_release_adds_a_receive_and_no_failure(queues):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [message] = await queues.receive(ORDERS)
+
+    await settle(queues, ORDERS, message, SettleAction.RELEASE)
+    [again] = await queues.receive(ORDERS)
+
+    assert (again.receives, again.failures, again.crashes) == (2, 0, 0)
+
+
+async def test_an_extension_hides_the_message_longer_and_at_most_twelve_hours(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"one")])
+    [message] = await queues.receive(ORDERS, visibility_timeout_ms=10_000)
+    clock.advance(ms=9_000)
+
+    settled = await settle(
+        queues, ORDERS, message, SettleAction.EXTEND, visibility_timeout_ms=43_200_000
+    )
+
+    assert settled.visible_at_ms == clock.now_ms() - 9_000 + 43_200_000
+    clock.advance(ms=60_000)
+    assert await queues.receive(ORDERS) == []
+
+
+async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"poison")])
+    for _ in range(3):
+        [_] = await queues.receive(ORDERS, visibility_timeout_ms=1_000)
+        clock.advance(ms=1_000)
+
+    assert await queues.receive(ORDERS) == []
+    [letter] = await queues.dead_letters(ORDERS)
+    assert (letter.body, letter.receives, letter.crashes) == (b"poison", 3, 3)
+    stats = await queues.stats(ORDERS)
+    assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
+
+
+async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues):
+    await queues.send(ORDERS, [NewMessage(b"bad")])
+    [message] = await queues.receive(ORDERS)
+
+    await settle(queues, ORDERS, message, SettleAction.REJECT, reason="no such customer")
+
+    [letter] = await queues.dead_letters(ORDERS)
+    assert (letter.reason, letter.failures) == ("no such customer", 1)
+
+
+async def test_a_redrive_starts_the_counts_anew(queues):
+    await queues.send(ORDERS, [NewMessage(b"again")])
+    [message] = await queues.receive(ORDERS)
+    await settle(queues, ORDERS, message, SettleAction.REJECT)
+
+    redriven = await queues.redrive(ORDERS)
+    [again] = await queues.receive(ORDERS)
+
+    assert redriven == 1
+    assert again.message_id == message.message_id
+    assert (again.receives, again.failures) == (1, 0)
+
+
+async def test_a_delayed_message_is_not_early(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"later", delay_ms=5_000), NewMessage(b"now")])
+
+    assert bodies(await queues.receive(ORDERS, messages_max=10)) == [b"now"]
+    assert (await queues.stats(ORDERS)).delayed == 1
+    clock.advance(ms=5_000)
+    assert bodies(await queues.receive(ORDERS, messages_max=10)) == [b"later"]
+
+
+async def test_a_message_expires_with_the_retention_and_is_counted(queues, clock):
+    await queues.send(ORDERS, [NewMessage(b"old")])
+    clock.advance(ms=4 * 86_400_000)
+
+    assert await queues.receive(ORDERS) == []
+    stats = await queues.stats(ORDERS)
+    assert (stats.expired, stats.ready) == (1, 0)
+
+
+async def test_a_purge_drops_everything_but_the_dead_letters(queues):
+    await queues.send(ORDERS, [NewMessage(b"%d" % number) for number in range(5)])
+    first, second, *_ = await queues.receive(ORDERS, messages_max=3)
+    await settle(queues, ORDERS, first, SettleAction.REJECT)
+
+    purged = await queues.purge(ORDERS)
+
+    stats = await queues.stats(ORDERS)
+    assert purged == stats.purged == 4
+    assert (stats.ready, stats.in_flight, stats.dead_lettered) == (0, 0, 1)
+    gone = await settle(queues, ORDERS, second, SettleAction.EXTEND, visibility_timeout_ms=1_000)
+    assert gone.error is ErrorCode.MESSAGE_NOT_FOUND
+
+
+async def test_a_repeat_with_the_same_idempotency_key_gets_the_first_answer(queues):
+    first = await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
+
+    again = await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
+
+    assert [one.message_id for one in again] == [one.message_id for one in first]
+    assert again[0].duplicate
+    assert (await queues.stats(ORDERS)).ready == 1
+
+
+async def test_an_idempotency_key_is_for_one_content(queues):
+    await queues.send(ORDERS, [NewMessage(b"paid")], idempotency_key="k")
+
+    with pytest.raises(IdempotencyKeyReused):
+        await queues.send(ORDERS, [NewMessage(b"other")], idempotency_key="k")
+
+
+async def test_one_bad_message_refuses_the_batch(queues):
+    with pytest.raises(MessageTooLarge):
+        await queues.send(ORDERS, [NewMessage(b"fine"), NewMessage(b"x" * 2_000_000)])
+
+    assert (await queues.stats(ORDERS)).sent == 0
+
+
+async def test_a_queue_that_is_not_there_is_not_found(queues):
+    with pytest.raises(QueueNotFound):
+        await queues.receive(QueueName("nowhere"))
+
+
+# fifo
+
+
+async def test_a_group_is_received_in_order_and_locked_while_in_flight(queues):
+    await queues.send(TALLY, [*of_group("a", b"a1", b"a2", b"a3"), *of_group("b", b"b1")])
+
+    first = await queues.receive(TALLY, messages_max=2)
+    second = await queues.receive(TALLY, messages_max=10)
+
+    assert bodies(first) == [b"a1", b"a2"]
+    assert bodies(second) == [b"b1"]
+
+
+async def test_acknowledging_part_of_a_group_keeps_it_locked(queues):
+    await queues.send(TALLY, of_group("a", b"a1", b"a2", b"a3"))
+    one, two = await queues.receive(TALLY, messages_max=2)
+
+    await settle(queues, TALLY, one, SettleAction.ACK)
+    locked = await queues.receive(TALLY)
+    await settle(queues, TALLY, two, SettleAction.ACK)
+
+    assert locked == []
+    assert bodies(await queues.receive(TALLY)) == [b"a3"]
+
+
+async def test_a_groups_order_survives_time_outs_and_releases(queues, clock):
+    await queues.send(TALLY, of_group("a", b"a1", b"a2", b"a3", b"a4"))
+    await queues.receive(TALLY, messages_max=3, visibility_timeout_ms=1_000)
+    clock.advance(ms=1_000)
+
+    one, two, three = await queues.receive(TALLY, messages_max=3)
+    for message in (three, one, two):
+        await settle(queues, TALLY, message, SettleAction.RELEASE)
+
+    assert bodies(await queues.receive(TALLY, messages_max=10)) == [b"a1", b"a2", b"a3", b"a4"]
+
+
+async def test_a_message_delayed_by_a_nack_holds_its_group_and_no_other(queues, clock):
+    await queues.send(TALLY, [*of_group("a", b"a1", b"a2"), *of_group("b", b"b1")])
+    [first] = await queues.receive(TALLY)
+
+    await settle(queues, TALLY, first, SettleAction.NACK, delay_ms=1_000)
+    others = await queues.receive(TALLY, messages_max=10)
+    clock.advance(ms=1_000)
+    after = await queues.receive(TALLY, messages_max=10)
+
+    assert bodies(others) == [b"b1"]
+    assert bodies(after) == [b"a1", b"a2"]
+
+
+async def test_a_dead_letter_frees_its_group(queues):
+    await queues.send(TALLY, of_group("a", b"a1", b"a2"))
+    [first] = await queues.receive(TALLY)
+
+    await settle(queues, TALLY, first, SettleAction.REJECT)
+
+    assert bodies(await queues.receive(TALLY)) == [b"a2"]
+
+
+async def test_a_deduplication_id_holds_for_five_minutes(queues, clock):
+    once = [NewMessage(b"once", group="a", dedup_id="d")]
+    [first] = await queues.send(TALLY, once)
+    clock.advance(ms=299_999)
+    [repeat] = await queues.send(TALLY, once)
+    clock.advance(ms=1)
+    [later] = await queues.send(TALLY, once)
+
+    assert (repeat.duplicate, repeat.message_id) == (True, first.message_id)
+    assert not later.duplicate
+    stats = await queues.stats(TALLY)
+    assert (stats.ready, stats.deduplicated) == (2, 1)
+
+
+async def test_a_backlog_of_delayed_messages_does_not_hide_what_is_behind_it(queues):
+    for _ in range(3):
+        await queues.send(ORDERS, [NewMessage(b"later", delay_ms=900_000)] * 1_000)
+    await queues.send(ORDERS, [NewMessage(b"now")])
+
+    received = await queues.receive(ORDERS, wait_ms=2_000)
+
+    assert bodies(received) == [b"now"]

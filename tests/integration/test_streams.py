@@ -1,0 +1,149 @@
+"""The verbs of a stream, one rule at a time; `tests/stateful` mixes them."""
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    MessageTooLarge,
+    OffsetExpired,
+    OffsetOutOfRange,
+    ShardNotFound,
+    StreamNotFound,
+)
+from storage.domain.names import StreamName
+from storage.domain.streams import Appended, ReadFrom, StreamSpec
+
+CLICKS = StreamName("clicks")
+WIDE = StreamName("wide")
+
+
+@pytest.fixture
+async def streams(engines):
+    await engines.catalog.put_stream(
+        CLICKS, StreamSpec(retention_ms=60_000, record_bytes_max=1_000)
+    )
+    await engines.catalog.put_stream(WIDE, StreamSpec(shards=16))
+    return engines.streams
+
+
+def data(read) -> list[bytes]:
+    return [record.record.data for record in read.records]
+
+
+async def test_records_of_a_key_share_a_shard_in_order(streams):
+    for number in range(20):
+        await streams.append(WIDE, [Record(b"%d" % number, "one"), Record(b"-", f"other {number}")])
+
+    reads = await streams.read(WIDE, {})
+
+    [of_one] = [read for read in reads if any(one.record.key == "one" for one in read.records)]
+    assert [one.record.data for one in of_one.records if one.record.key == "one"] == [
+        b"%d" % number for number in range(20)
+    ]
+    assert sum(len(read.records) for read in reads) == 40
+
+
+async def test_a_batch_over_many_shards_is_answered_record_by_record(streams):
+    records = [Record(b"x", f"key {number}") for number in range(100)]
+
+    appended = await streams.append(WIDE, records)
+
+    assert all(isinstance(one, Appended) for one in appended)
+    assert len({(one.shard, one.offset) for one in appended if isinstance(one, Appended)}) == 100
+
+
+async def test_a_read_is_repeatable(streams):
+    await streams.append(CLICKS, [Record(b"%d" % number) for number in range(10)])
+
+    first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
+    again = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
+
+    assert data(first) == [b"3", b"4", b"5", b"6"]
+    assert first == again
+    assert first.next_offset == 7
+
+
+async def test_a_read_stops_by_bytes_and_gives_at_least_one_entry(streams):
+    for number in range(5):
+        await streams.append(CLICKS, [Record(b"%d" % number * 900)])
+
+    some = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=2_000)
+    one = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=1)
+
+    assert len(some.records) == 2
+    assert len(one.records) == 1
+
+
+async def test_a_read_past_the_end_and_one_before_the_start_say_so(streams, clock):
+    await streams.append(CLICKS, [Record(b"old")])
+    clock.advance(ms=60_000)
+    await streams.append(CLICKS, [Record(b"new")])
+    await streams.trim(CLICKS, 1_000)
+
+    with pytest.raises(OffsetExpired) as expired:
+        await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    with pytest.raises(OffsetOutOfRange):
+        await streams.read_shard(CLICKS, 0, ReadFrom(offset=3))
+    assert expired.value.facts["earliest_offset"] == 1
+
+
+async def test_a_cursor_over_what_expired_gets_a_gap_and_goes_on(streams, clock):
+    await streams.append(CLICKS, [Record(b"old")] * 3)
+    clock.advance(ms=60_000)
+    await streams.append(CLICKS, [Record(b"new")])
+    await streams.trim(CLICKS, 1_000)
+
+    [read] = await streams.read(CLICKS, {0: 1})
+
+    assert read.gap is not None
+    assert (read.gap.first, read.gap.next, read.gap.reason) == (1, 3, "expired")
+    assert data(read) == [b"new"]
+
+
+async def test_retention_by_bytes_keeps_the_newest(engines, streams):
+    small = StreamName("small")
+    await engines.catalog.put_stream(small, StreamSpec(retention_bytes=3_000))
+    for number in range(10):
+        await streams.append(small, [Record(b"%d" % number * 900)])
+
+    await streams.trim(small, 1_000)
+
+    [state] = await streams.shards(small)
+    assert (state.start, state.next) == (7, 10)
+    [read] = await streams.read(small, {})
+    assert [one.offset for one in read.records] == [7, 8, 9]
+
+
+async def test_headers_and_event_times_come_back(streams):
+    record = Record(b"x", "k", (("traceparent", "", b"00-1-2-01"),), 1_234)
+    await streams.append(CLICKS, [record])
+
+    [read] = await streams.read(CLICKS, {})
+
+    assert [one.record for one in read.records] == [record]
+
+
+async def test_a_record_that_is_too_large_refuses_the_batch(streams):
+    with pytest.raises(MessageTooLarge):
+        await streams.append(CLICKS, [Record(b"fine"), Record(b"x" * 1_001)])
+
+    [state] = await streams.shards(CLICKS)
+    assert state.next == 0
+
+
+async def test_what_is_not_there_is_not_found(streams):
+    with pytest.raises(StreamNotFound):
+        await streams.read(StreamName("nowhere"), {})
+    with pytest.raises(ShardNotFound):
+        await streams.read_shard(CLICKS, 1, ReadFrom(offset=0))
+
+
+async def test_a_deleted_stream_made_anew_starts_empty(engines, streams):
+    await streams.append(CLICKS, [Record(b"old")])
+
+    await engines.catalog.delete_stream(CLICKS)
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+
+    [read] = await streams.read(CLICKS, {})
+    assert read.records == []
+    assert read.tip == 0
