@@ -47,7 +47,8 @@ class Settings(BaseSettings):
         description="Which Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
     )
     redis_url: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url")
+        default=None,
+        validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url"),
     )
     database_url: SecretStr | None = Field(
         default=None,

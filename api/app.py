@@ -1,0 +1,277 @@
+"""Composes the front doors over one open storage.
+
+uvicorn --factory api.app:create_app
+
+request ─▶ Doors: request id, gate, count
+             ├─ a hot route ─▶ dataplane
+             └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api import health
+from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.dataplane import Dispatcher, Route
+from api.logs import configure_logs, get_logger
+from api.metrics import (
+    CONTENT_TYPE,
+    EVENT_LOOP_LAG_SECONDS,
+    Counts,
+    RequestMetrics,
+    render_metrics,
+    set_build_info,
+)
+from api.openapi import build_document
+from api.payloads import RequestHeaders
+from api.refusals import ClientGone
+from api.request_ids import HEADER as REQUEST_ID
+from api.request_ids import request_id_of
+from api.rest import messages, queues, records, streams
+from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
+from api.rest.errors import PROBLEM_JSON, problem
+from api.rest.handlers import install_handlers
+from api.settings import Settings, read_settings
+from storage.domain.access import Action
+from storage.lifespan import Storage, open_storage
+
+CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
+LAG_PROBE_SECONDS = 0.5
+
+_log = get_logger("api")
+_CONTENT_TYPES = {
+    kind: (b"content-type", kind.encode())
+    for kind in ("application/json", "application/msgpack", "application/x-ndjson", PROBLEM_JSON)
+}
+
+
+def create_app(settings: Settings | None = None, storage: Storage | None = None) -> "Doors":
+    """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
+    settings = settings or read_settings()
+    counts = Counts()
+    routes = [*messages.dataplane.routes, *records.dataplane.routes]
+    dispatcher = Dispatcher(routes, counts, settings.durability)
+    control = _control_plane(settings, storage, dispatcher, counts)
+    gate = TrustingMode() if settings.insecure else OpenMode()
+    return Doors(control, dispatcher, gate, counts)
+
+
+def _control_plane(
+    settings: Settings, storage: Storage | None, dispatcher: Dispatcher, counts: Counts
+) -> FastAPI:
+    app = FastAPI(
+        title="Millstream",
+        version=version("millstream"),
+        lifespan=_lifespan(settings, storage, counts),
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        separate_input_output_schemas=False,
+    )
+    app.state.durability = settings.durability
+    app.state.hot_methods = dispatcher.methods
+    if storage is not None:
+        _serve_from(app, storage)
+    operator = _operator_routes(app, dispatcher, counts)
+    routers = (queues.router, streams.router, health.router, operator)
+    for router in routers:
+        app.include_router(router)
+    app.state.cold_routes = [route for router in routers for route in router.routes]
+    install_handlers(app)
+    return app
+
+
+def _serve_from(app: FastAPI, storage: Storage) -> None:
+    app.state.storage = storage
+    app.state.readiness = health.Readiness(storage.health)
+
+
+def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        configure_logs(settings.log_level)
+        set_build_info(app.version)
+        async with AsyncExitStack() as stack:
+            if given is None:
+                opened = await stack.enter_async_context(open_storage(settings.storage()))
+                _serve_from(app, opened)
+            await stack.enter_async_context(_watching_the_loop(counts))
+            yield
+
+    return lifespan
+
+
+@asynccontextmanager
+async def _watching_the_loop(counts: Counts) -> AsyncGenerator[None]:
+    task = asyncio.create_task(_measure_lag(counts))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        counts.flush()
+
+
+async def _measure_lag(counts: Counts) -> None:
+    """Sleep again and again, and see how much too late the loop comes back; hand on what was counted."""
+    while True:
+        due = time.perf_counter() + LAG_PROBE_SECONDS
+        await asyncio.sleep(LAG_PROBE_SECONDS)
+        EVENT_LOOP_LAG_SECONDS.observe(max(0.0, time.perf_counter() - due))
+        counts.flush()
+
+
+def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/metrics", dependencies=[Depends(may(Action.METRICS_READ))])
+    async def show_metrics() -> Response:
+        """Every counter of this deployment, for Prometheus."""
+        counts.flush()
+        return Response(render_metrics(), headers={"content-type": CONTENT_TYPE})
+
+    @router.get("/openapi.json")
+    async def show_openapi() -> dict[str, Any]:
+        """The OpenAPI document."""
+        return build_document(app, dispatcher.routes)
+
+    return router
+
+
+class Doors:
+    """The application: what is the same for every request, whichever door it takes."""
+
+    def __init__(
+        self, control: FastAPI, dispatcher: Dispatcher, gate: Gate, counts: Counts
+    ) -> None:
+        self.control = control
+        self.dispatcher = dispatcher
+        self._gate = gate
+        self._metrics = RequestMetrics(counts, "http")
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document of all REST routes."""
+        return build_document(self.control, self.dispatcher.routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.control(scope, receive, send)
+            return
+        started = time.perf_counter()
+        method = scope["method"]
+        if method == "HEAD":  # answered as GET; the server leaves the body out
+            method = "GET"
+            scope = {**scope, "method": method}
+        words = scope["path"].split("/")
+        headers = dict(scope["headers"])
+        route = self.dispatcher.find(method, words)
+        if route is not None:
+            operation = route.operation
+            status = await self._serve_hot(route, words, headers, scope, receive, send)
+        else:
+            operation, status = await self._serve_control(headers, scope, receive, send)
+        self._metrics.observe(operation, status, time.perf_counter() - started)
+
+    async def _serve_hot(
+        self,
+        route: Route,
+        words: list[str],
+        headers: RequestHeaders,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> int:
+        request_id = request_id_of(headers)
+        more: tuple[tuple[bytes, bytes], ...] = ()
+        try:
+            principal = self._gate.admit(headers)
+            status, kind, body = await self.dispatcher.serve(
+                route, self.control.state.storage, principal, words, headers, scope, receive
+            )
+        except ClientGone:
+            return CLIENT_GONE_STATUS
+        except Exception as error:
+            told = problem(error, instance=scope["path"], request_id=request_id.decode())
+            status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
+            _log_failure(error, route.operation, status, request_id)
+        await _answer(send, status, kind, body, request_id, more)
+        return status
+
+    async def _serve_control(
+        self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[str, int]:
+        """Names the operation and its status."""
+        request_id = request_id_of(headers)
+        answer = _Answer(send, request_id)
+        scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
+        app: ASGIApp = self.control
+        try:
+            if scope["path"] not in health.PATHS:
+                scope[PRINCIPAL_KEY] = self._gate.admit(headers)
+            await app(scope, receive, answer.send)
+        except Exception as error:
+            if not answer.status:
+                told = problem(error, instance=scope["path"], request_id=request_id.decode())
+                await _answer(send, told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                answer.status = told.status
+            _log_failure(error, scope["path"], answer.status, request_id)
+        route = scope.get("route")
+        return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+
+
+class _Answer:
+    """Sends FastAPI's answer on with the request id, and remembers its status."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (REQUEST_ID, self._request_id)]
+        await self._send(message)
+
+
+async def _answer(
+    send: Send,
+    status: int,
+    kind: str,
+    body: bytes,
+    request_id: bytes,
+    more: tuple[tuple[bytes, bytes], ...],
+) -> None:
+    headers = [
+        _CONTENT_TYPES[kind],
+        (b"content-length", b"%d" % len(body)),
+        (REQUEST_ID, request_id),
+        *more,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _log_failure(error: Exception, operation: str, status: int, request_id: bytes) -> None:
+    """Only what the service is to blame for: a client's mistakes are its own to log."""
+    if status < 500:
+        return
+    unexpected = status == 500
+    _log.log(
+        40 if unexpected else 30,
+        "request_failed",
+        operation=operation,
+        status=status,
+        request_id=request_id.decode(),
+        error=type(error).__name__,
+        exc_info=error if unexpected else None,
+    )

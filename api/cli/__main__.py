@@ -1,0 +1,6 @@
+"""`python -m api.cli`, which is `millstream`."""
+
+from api.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""`millstream doctor`: what is wrong here, or soon will be.
+
+The machine and the data directory are looked at from here; the stores by `storage.health`. Where no
+URL is given, the stores of a running `millstream up` are found by its data directory.
+"""
+
+import asyncio
+import json
+import resource
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+from pydantic import SecretStr
+from rich.console import Console
+from rich.table import Table
+
+from api.cli.data import LAYOUT_VERSION, in_use
+from api.cli.listener import listening
+from api.cli.trouble import Trouble
+from api.cli.up import readiness
+from api.settings import Settings
+from storage.domain.errors import MillstreamError
+from storage.embedded import PostgresServer, ValkeyServer
+from storage.health import Finding
+from storage.lifespan import open_storage
+
+PYTHON_MIN = (3, 11)
+FILES_MIN = 4_096  # a connection is an open file
+DISK_FREE_BYTES_MIN = 1 << 30
+GIB = 1 << 30
+
+MARKS = {True: "[green]ok[/green]", False: "[red]wrong[/red]", None: "[yellow]look[/yellow]"}
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Every finding, the machine's first."""
+    return [
+        _python(),
+        _open_files(),
+        _disk(settings.data),
+        _data_version(settings.data),
+        _port(settings),
+        *_stores(settings),
+    ]
+
+
+def show(findings: list[Finding], *, as_json: bool) -> None:
+    """Print the findings as a table, or as a JSON array of objects."""
+    if as_json:
+        sys.stdout.write(json.dumps(msgspec.to_builtins(findings), indent=2) + "\n")
+        return
+    table = Table("check", "", "found", "what to do")
+    for finding in findings:
+        advice = finding.hint if finding.ok is not True else ""
+        table.add_row(finding.check, MARKS[finding.ok], finding.detail, advice)
+    Console().print(table)
+
+
+def _python() -> Finding:
+    return Finding(
+        "python",
+        sys.version_info[:2] >= PYTHON_MIN,
+        ".".join(map(str, sys.version_info[:3])),
+        "Use Python 3.11 or newer.",
+    )
+
+
+def _open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Finding(
+        "open files",
+        soft >= FILES_MIN,
+        f"{soft} allowed, up to {hard}",
+        f"Raise the limit: ulimit -n {FILES_MIN} or more.",
+    )
+
+
+def _disk(data: Path) -> Finding:
+    place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    return Finding(
+        "disk",
+        free >= DISK_FREE_BYTES_MIN,
+        f"{free / GIB:.1f} GiB free at {place}",
+        "Make room: a full disk refuses every write.",
+    )
+
+
+def _data_version(data: Path) -> Finding:
+    path = data / "version"
+    if not path.exists():
+        return Finding("data", True, f"{data} is not there yet", "")
+    found = path.read_text().strip()
+    return Finding(
+        "data",
+        found == str(LAYOUT_VERSION),
+        f"{data} has layout version {found}",
+        f"This Millstream reads version {LAYOUT_VERSION}: use the one that wrote it.",
+    )
+
+
+def _port(settings: Settings) -> Finding:
+    where = f"{settings.host}:{settings.port}"
+    try:
+        with listening(settings.host, settings.port):
+            return Finding("port", True, f"{where} is free", "")
+    except Trouble as trouble:
+        reason = readiness(f"http://{where}")
+        if reason == "":
+            return Finding("port", True, f"{where} is served by a Millstream that is ready", "")
+        return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")
+
+
+def _stores(settings: Settings) -> list[Finding]:
+    told = _where_the_stores_are(settings)
+    if told is None:
+        return [Finding("stores", None, "not running", "Start `millstream up` and ask again.")]
+    try:
+        return asyncio.run(_diagnose(told))
+    except MillstreamError as error:
+        return [Finding("stores", False, error.detail, "Is it running, and is its URL right?")]
+
+
+def _where_the_stores_are(settings: Settings) -> Settings | None:
+    urls = {}
+    if settings.redis_url is None or settings.database_url is None:
+        if not in_use(settings.data):
+            return None
+        urls = {
+            "redis_url": settings.redis_url or SecretStr(ValkeyServer(settings.data).url),
+            "database_url": settings.database_url or SecretStr(PostgresServer(settings.data).url),
+        }
+    return settings.model_copy(update=urls)
+
+
+async def _diagnose(settings: Settings) -> list[Finding]:
+    async with open_storage(settings.storage()) as storage:
+        return await storage.health.diagnose()

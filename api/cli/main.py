@@ -1,0 +1,169 @@
+"""The `millstream` command: read the settings, call one function, say how it went.
+
+What a command needs is imported in the command, so that `millstream version` loads no database.
+"""
+
+import json
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+
+from api.cli.trouble import ExitCode, Trouble
+from api.settings import Settings, read_settings
+from storage.domain.errors import MillstreamError, StorageUnavailable
+
+app = typer.Typer(
+    help="Millstream: queues and streams over plain HTTP.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
+Data = Annotated[Path | None, typer.Option(help="Directory where everything is kept.")]
+Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
+Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Keep nothing at the end.")]
+Durability = Annotated[
+    Literal["always", "everysec"] | None,
+    typer.Option(help="always: acknowledged is on disk; everysec: within a second or two."),
+]
+Server = Annotated[
+    Literal["bundled", "path"] | None,
+    typer.Option(help="The Valkey to start: the bundled one, or one on PATH."),
+]
+Insecure = Annotated[
+    bool | None,
+    typer.Option("--insecure", help="Listen beyond loopback without asking who calls."),
+]
+
+
+@app.command()
+def up(
+    host: Host = None,
+    port: Port = None,
+    data: Data = None,
+    workers: Workers = None,
+    ephemeral: Ephemeral = None,
+    durability: Durability = None,
+    server: Server = None,
+    insecure: Insecure = None,
+) -> None:
+    """Run everything on this machine: Valkey, Postgres, the API and the sweeper.
+
+    Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
+    DATABASE_URL name are used, and not started.
+    """
+    from api.cli.up import up as run
+
+    run(
+        _settings(
+            host=host,
+            port=port,
+            data=data,
+            workers=workers,
+            ephemeral=ephemeral,
+            durability=durability,
+            server=server,
+            insecure=insecure,
+        )
+    )
+
+
+@app.command()
+def serve(
+    host: Host = None, port: Port = None, workers: Workers = None, insecure: Insecure = None
+) -> None:
+    """Run the API alone, against REDIS_URL and DATABASE_URL."""
+    from api.cli.up import serve as run
+
+    run(_with_stores(_settings(host=host, port=port, workers=workers, insecure=insecure)))
+
+
+@app.command()
+def sweep() -> None:
+    """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
+    settings = _with_stores(_settings())
+    from api.cli.sweeping import run
+
+    run(settings)
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database at DATABASE_URL to this version's schema."""
+    settings = _with_stores(_settings()).storage()
+    from storage.lifespan import migrate as run
+
+    try:
+        run(settings)
+    except RuntimeError as error:  # the database is newer than this version
+        raise Trouble(str(error)) from None
+
+
+@app.command()
+def doctor(
+    host: Host = None,
+    port: Port = None,
+    data: Data = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+) -> None:
+    """Look for what is wrong, or soon will be."""
+    from api.cli.doctor import examine, show
+
+    findings = examine(_settings(host=host, port=port, data=data))
+    show(findings, as_json=as_json)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(ExitCode.ERROR)
+
+
+@app.command()
+def openapi() -> None:
+    """Print the OpenAPI document of the REST API."""
+    from api.app import create_app
+
+    typer.echo(json.dumps(create_app().openapi(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(metadata.version("millstream"))
+
+
+def main() -> None:
+    """Run the command line; expected trouble is one line on standard error and an exit code."""
+    try:
+        app()
+    except Trouble as trouble:
+        _leave(str(trouble), trouble.code)
+    except StorageUnavailable as error:
+        _leave(error.detail, ExitCode.UNAVAILABLE)
+    except MillstreamError as error:
+        _leave(error.detail, ExitCode.ERROR)
+
+
+def _leave(line: str, code: ExitCode) -> None:
+    typer.echo(f"millstream: {line}", err=True)
+    sys.exit(code)
+
+
+def _settings(**options: Any) -> Settings:
+    try:
+        return read_settings(**options)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise Trouble(f"setting {where}: {fault['msg']}", ExitCode.USAGE) from None
+
+
+def _with_stores(settings: Settings) -> Settings:
+    try:
+        settings.storage()
+    except ValueError as error:
+        raise Trouble(str(error), ExitCode.USAGE) from None
+    return settings

@@ -1,0 +1,94 @@
+"""The programs of a deployment that are ours: API processes, the sweeper, the migration."""
+
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from prometheus_client.multiprocess import mark_process_dead
+
+import api
+from api.cli.settings import METRICS_DIRECTORY, child_environment
+from api.cli.supervisor import Program
+from api.settings import Settings
+
+PACKAGES = Path(api.__file__).parents[1]
+PYTHON = (sys.executable, "-P")  # -P: a folder named `api` where the user stands is not ours
+DRAIN_S = (
+    5  # what uvicorn gives requests in flight at the end; waiting receives are answered at once
+)
+API_GRACE_S = 10.0
+
+
+def api_programs(
+    settings: Settings, listener: socket.socket, metrics: Path, keep_open: tuple[int, ...] = ()
+) -> list[Program]:
+    """As many API processes as `settings.workers`, all serving `listener`."""
+    environment = child_environment(settings, {METRICS_DIRECTORY: str(metrics)})
+    return [
+        _api_program(f"api {number}", environment, listener.fileno(), metrics, keep_open)
+        for number in range(1, settings.workers + 1)
+    ]
+
+
+def _api_program(
+    name: str,
+    environment: Mapping[str, str],
+    listener: int,
+    metrics: Path,
+    keep_open: tuple[int, ...],
+) -> Program:
+    return Program(
+        name=name,
+        command=_uvicorn(listener),
+        environment=environment,
+        grace_s=API_GRACE_S,
+        keep_open=(listener, *keep_open),
+        on_end=lambda pid: _forget_gauges(pid, metrics),
+    )
+
+
+def _uvicorn(listener: int) -> list[str]:
+    return [
+        *PYTHON,
+        "-m",
+        "uvicorn",
+        "api.app:create_app",
+        "--factory",
+        f"--app-dir={PACKAGES}",
+        f"--fd={listener}",
+        "--loop=uvloop",
+        "--http=httptools",
+        "--lifespan=on",
+        "--log-level=warning",
+        "--no-access-log",
+        "--no-server-header",
+        "--no-proxy-headers",  # a middleware for every request, and nobody asks for the address
+        f"--timeout-graceful-shutdown={DRAIN_S}",
+    ]
+
+
+def _forget_gauges(pid: int, metrics: Path) -> None:
+    forget = cast(Callable[[int, str], None], mark_process_dead)
+    forget(pid, str(metrics))
+
+
+def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+    """The sweeper as a program to keep running."""
+    return Program(
+        name="sweeper",
+        command=[*PYTHON, "-m", "api.cli", "sweep"],
+        environment=child_environment(settings),
+        keep_open=keep_open,
+    )
+
+
+def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+    """`millstream migrate`, in a process of its own so that ours stays small."""
+    return Program(
+        name="migrate",
+        command=[*PYTHON, "-m", "api.cli", "migrate"],
+        environment=child_environment(settings),
+        keep_open=keep_open,
+    )

@@ -1,0 +1,200 @@
+"""Keeping processes running.
+
+    start ──▶ running ──ended──▶ waiting (0.2 s, doubling to 10 s) ──▶ start
+                 │                    ▲ 0.2 s again after 30 s of life
+                 └──stop()──▶ its stop signal ──grace passed──▶ SIGKILL
+
+A program is a process of its own, in a session of its own: Ctrl-C reaches the supervisor only. It is
+told by the kernel when the supervisor is gone, however it went (`storage.embedded.child_setup`).
+"""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.embedded import EmbeddedServer, EmbeddedServerError, RunAs, child_setup, open_log
+
+BACK_OFF_S_MIN = 0.2
+BACK_OFF_S_MAX = 10.0
+SETTLED_S = 30.0  # a life this long ends a row of failures
+GRACE_S = 10.0
+
+Say = Callable[[str], None]
+
+
+def _nothing(*_: object) -> None:
+    """The default of what a program does beside running."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What to run, and how it ends.
+
+    `keep_open` are descriptors it inherits; without a `log` it writes to our stderr. `prepare` is
+    called before every start, `on_end` with the process id after every end.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    death_signal: signal.Signals = signal.SIGKILL
+    grace_s: float = GRACE_S
+    keep_open: tuple[int, ...] = ()
+    log: Path | None = None
+    run_as: RunAs | None = None
+    prepare: Callable[[], None] = _nothing
+    on_end: Callable[[int], None] = _nothing
+
+
+def server_program(server: EmbeddedServer, keep_open: tuple[int, ...]) -> Program:
+    """A private server as a program; prepared once already, so that its command is known."""
+    return Program(
+        name=server.name,
+        command=server.command(),
+        stop_signal=server.stop_signal,
+        death_signal=server.stop_signal,
+        keep_open=keep_open,
+        log=server.log,
+        run_as=server.run_as,
+        prepare=server.prepare,
+    )
+
+
+def back_off_s(previous_s: float, lived_s: float) -> float:
+    """How long to wait before the next start, after a life of `lived_s` that followed `previous_s`."""
+    if previous_s == 0 or lived_s >= SETTLED_S:
+        return BACK_OFF_S_MIN
+    return min(previous_s * 2, BACK_OFF_S_MAX)
+
+
+def how_it_ended(returncode: int) -> str:
+    """A return code in words."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    with suppress(ValueError):
+        return signal.Signals(-returncode).name
+    return f"signal {-returncode}"
+
+
+class Keeper:
+    """Keeps one program running until it is told to stop."""
+
+    def __init__(self, program: Program, say: Say) -> None:
+        self.program = program
+        self.deaths = 0
+        self._say = say
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs now."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Start it, and from then on start it again whenever it ends. Raises OSError if it cannot."""
+        self._process = await _spawn(self.program)
+        self._task = asyncio.create_task(self._keep(self._process), name=self.program.name)
+
+    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        wait_s = 0.0
+        while True:
+            started = time.monotonic()
+            returncode = await process.wait()
+            wait_s = back_off_s(wait_s, time.monotonic() - started)
+            self._bury(process.pid, returncode, wait_s)
+            process = await self._start_again(wait_s)
+
+    def _bury(self, pid: int, returncode: int, wait_s: float) -> None:
+        self.deaths += 1
+        self.program.on_end(pid)
+        self._say(
+            f"{self.program.name} (process {pid}) ended, {how_it_ended(returncode)}; "
+            f"starting it again in {wait_s:.1f} s"
+        )
+
+    async def _start_again(self, wait_s: float) -> asyncio.subprocess.Process:
+        while True:
+            await asyncio.sleep(wait_s)
+            try:
+                self.program.prepare()
+                self._process = await _spawn(self.program)
+            except (OSError, subprocess.SubprocessError, EmbeddedServerError) as error:
+                self._say(f"{self.program.name} cannot be started: {error}")
+                wait_s = BACK_OFF_S_MAX
+            else:
+                return self._process
+
+    async def stop(self) -> None:
+        """End it: by its stop signal, and by SIGKILL when its grace has passed."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._process is not None:
+            await _end(self._process, self.program)
+
+
+async def _spawn(program: Program) -> asyncio.subprocess.Process:
+    log = open_log(program.log) if program.log else None
+    try:
+        return await asyncio.create_subprocess_exec(
+            *program.command,
+            env=program.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=program.keep_open,
+            start_new_session=True,
+            preexec_fn=child_setup(program.death_signal, program.run_as),
+        )
+    finally:
+        if log is not None:
+            log.close()
+
+
+async def _end(process: asyncio.subprocess.Process, program: Program) -> None:
+    with suppress(ProcessLookupError):
+        process.send_signal(program.stop_signal)
+    try:
+        await asyncio.wait_for(process.wait(), program.grace_s)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+class Supervisor:
+    """Programs in the order they were started; they stop group by group, last group first."""
+
+    def __init__(self, say: Say = _nothing) -> None:
+        self._say = say
+        self._groups: list[list[Keeper]] = []
+
+    async def start(self, *programs: Program) -> list[Keeper]:
+        """Start a group. Raises OSError when a program cannot be started at all."""
+        keepers = [Keeper(program, self._say) for program in programs]
+        self._groups.append(keepers)
+        for keeper in keepers:
+            await keeper.start()
+        return keepers
+
+    async def run_once(self, program: Program) -> int:
+        """Run a program to its end and return its exit code; cancelled, end it."""
+        process = await _spawn(program)
+        try:
+            return await process.wait()
+        finally:
+            if process.returncode is None:
+                await _end(process, program)
+
+    async def stop(self) -> None:
+        """End every program: the members of a group together, the groups in reverse order."""
+        for keepers in reversed(self._groups):
+            await asyncio.gather(*(keeper.stop() for keeper in keepers))
+        self._groups.clear()

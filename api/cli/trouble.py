@@ -1,0 +1,21 @@
+"""How the command line says that something went wrong: one line and an exit code."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a script may rely on."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    UNAVAILABLE = 4
+
+
+class Trouble(Exception):
+    """Expected trouble. The message is the whole of what the person at the terminal reads."""
+
+    def __init__(self, line: str, code: ExitCode = ExitCode.ERROR) -> None:
+        self.code = code
+        super().__init__(line)

@@ -1,0 +1,189 @@
+"""`millstream up`: everything on one machine, and `millstream serve`: the API alone.
+
+    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper ▸ wait
+    serve                   port ▸                               api x N ▸ /readyz ▸ wait
+
+SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
+"""
+
+import asyncio
+import http.client
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import typer
+from pydantic import SecretStr
+
+from api.cli.data import check_version, data_directory, locked, wiped_metrics_directory
+from api.cli.listener import check_host, listening, url_of
+from api.cli.programs import api_programs, migrate_program, sweeper_program
+from api.cli.signals import until_told_to_stop
+from api.cli.supervisor import Keeper, Program, Supervisor, server_program
+from api.cli.trouble import ExitCode, Trouble
+from api.logs import configure_logs, get_logger
+from api.settings import Settings
+from storage.embedded import EmbeddedServer, EmbeddedServerError, PostgresServer, ValkeyServer
+
+READY_S = 60.0
+READY_POLL_S = 0.05
+READY_REPLY_S = 2.0
+
+FIRST_STEPS = """\
+Millstream is ready at {url}
+
+  curl -X PUT {url}/v1/queues/orders --json '{{}}'
+  curl {url}/v1/queues/orders/messages -d 'hello'
+  curl {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
+"""
+
+Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
+
+
+def up(settings: Settings) -> None:
+    """Run everything until told to stop. Raises Trouble."""
+    check_host(settings)
+    with (
+        data_directory(settings.data, ephemeral=settings.ephemeral) as data,
+        locked(data) as lock,
+    ):
+        check_version(data)
+        with listening(settings.host, settings.port) as listener:
+            servers = _private_servers(settings, data)
+            told = _told(settings, data, listener, servers)
+            _run(told, listener, _everything(told, servers, listener, lock))
+
+
+def serve(settings: Settings) -> None:
+    """Run API processes against the stores that the settings name. Raises Trouble."""
+    check_host(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-") as scratch,
+        listening(settings.host, settings.port) as listener,
+    ):
+        metrics = wiped_metrics_directory(Path(scratch))
+        _run(settings, listener, _api_alone(settings, listener, metrics))
+
+
+def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
+    """The stores that nobody gave us a URL for, prepared."""
+    servers: list[EmbeddedServer] = []
+    try:
+        if settings.redis_url is None:
+            servers.append(
+                ValkeyServer(data, durability=settings.durability, server=settings.server)
+            )
+        if settings.database_url is None:
+            servers.append(PostgresServer(data))
+        for server in servers:
+            server.prepare()
+    except EmbeddedServerError as error:
+        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+    except OSError as error:
+        raise Trouble(f"cannot prepare {data}: {error}") from None
+    return servers
+
+
+def _told(
+    settings: Settings, data: Path, listener: socket.socket, servers: list[EmbeddedServer]
+) -> Settings:
+    """What the children are told: the settings, with what was decided since filled in."""
+    setting = {"valkey": "redis_url", "postgres": "database_url"}
+    urls = {setting[server.name]: SecretStr(server.url) for server in servers}
+    return settings.model_copy(
+        update={"data": data, "port": listener.getsockname()[1], "ephemeral": False, **urls}
+    )
+
+
+def _everything(
+    settings: Settings, servers: list[EmbeddedServer], listener: socket.socket, lock: int
+) -> Startup:
+    async def start(supervisor: Supervisor) -> None:
+        await _start_servers(supervisor, servers, lock)
+        await _migrate(supervisor, migrate_program(settings, (lock,)))
+        metrics = wiped_metrics_directory(settings.data)
+        await _start_api(
+            supervisor, url_of(listener), api_programs(settings, listener, metrics, (lock,))
+        )
+        await supervisor.start(sweeper_program(settings, (lock,)))
+
+    return start
+
+
+def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> Startup:
+    async def start(supervisor: Supervisor) -> None:
+        await _start_api(supervisor, url_of(listener), api_programs(settings, listener, metrics))
+
+    return start
+
+
+async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], lock: int) -> None:
+    keepers = await supervisor.start(*(server_program(server, (lock,)) for server in servers))
+    waits = [
+        asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(keeper))
+        for server, keeper in zip(servers, keepers, strict=True)
+    ]
+    try:
+        await asyncio.gather(*waits)
+    except EmbeddedServerError as error:
+        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+
+
+def _in_its_first_life(keeper: Keeper) -> Callable[[], bool]:
+    return lambda: keeper.alive and keeper.deaths == 0
+
+
+async def _migrate(supervisor: Supervisor, program: Program) -> None:
+    code = await supervisor.run_once(program)
+    if code != 0:
+        raise Trouble("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
+
+
+async def _start_api(supervisor: Supervisor, url: str, programs: list[Program]) -> None:
+    """Start the programs and return when /readyz is 200."""
+    keepers = await supervisor.start(*programs)
+    deadline = time.monotonic() + READY_S
+    while (answer := await asyncio.to_thread(readiness, url)) != "":
+        if dead := [keeper.program.name for keeper in keepers if keeper.deaths]:
+            raise Trouble(f"{dead[0]} ended while starting, as said above")
+        if time.monotonic() > deadline:
+            raise Trouble(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
+        await asyncio.sleep(READY_POLL_S)
+
+
+def readiness(url: str) -> str:
+    """What keeps the service from being ready; empty when nothing does."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=READY_REPLY_S)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        said = answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer ({error})"
+    finally:
+        connection.close()
+    return "" if answer.status == http.HTTPStatus.OK else said
+
+
+def _run(settings: Settings, listener: socket.socket, start: Startup) -> None:
+    configure_logs(settings.log_level)
+    asyncio.run(_supervise(start, FIRST_STEPS.format(url=url_of(listener))))
+
+
+async def _supervise(start: Startup, announcement: str) -> None:
+    supervisor = Supervisor(get_logger("millstream.supervisor").warning)
+    try:
+        await until_told_to_stop(_start_and_stay(supervisor, start, announcement))
+    finally:
+        await supervisor.stop()
+
+
+async def _start_and_stay(supervisor: Supervisor, start: Startup, announcement: str) -> None:
+    await start(supervisor)
+    typer.echo(announcement)
+    await asyncio.Event().wait()

@@ -1,0 +1,325 @@
+"""The table of hot routes, dispatched ahead of FastAPI's router.
+
+    path      /v1/queues/{queue}/messages            every other word is a name, so that
+              ─────────── ─────── ────────           `path.split("/")[::2]` finds the route in one
+              literal     name    literal            dict lookup
+
+One declaration gives a route its path, handler, types, authorise step and OpenAPI entry:
+
+    @dataplane.post("/v1/queues/{queue}/receive", body=StructBody(Receive), answer=Received,
+                    action=Action.QUEUE_RECEIVE)
+    async def receive_messages(call: Call[Receive]) -> Received: ...
+
+Each request is one short path: admit → authorise → decode → call → encode.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Generic, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Message, Receive, Scope
+
+from api.metrics import Counts, DoorMetrics
+from api.payloads import (
+    Codec,
+    RequestHeaders,
+    answer_type,
+    check_request_bytes,
+    encode_answer,
+    from_msgspec,
+)
+from api.refusals import ClientGone
+from storage.domain.access import Action, Principal
+from storage.domain.errors import ShardNotFound, ValidationFailed
+from storage.domain.names import QueueName, StreamName
+from storage.lifespan import Storage
+from storage.settings import Durability
+
+In = TypeVar("In")
+Result = TypeVar("Result")
+
+_SHARD_INDEX = re.compile(r"[0-9]{1,9}")
+_NAMES: dict[str, type[QueueName] | type[StreamName]] = {"queues": QueueName, "streams": StreamName}
+
+
+class Call(Generic[In]):
+    """One request, as a handler sees it. `body` is its input; a GET has its query's there."""
+
+    __slots__ = ("_receive", "body", "headers", "metrics", "name", "principal", "storage", "words")
+
+    def __init__(
+        self,
+        storage: Storage,
+        principal: Principal,
+        name: QueueName | StreamName,
+        words: Sequence[str],
+        body: In,
+        headers: RequestHeaders,
+        receive: Receive,
+        metrics: DoorMetrics,
+    ) -> None:
+        self.storage = storage
+        self.principal = principal
+        self.name = name
+        self.words = words
+        self.body = body
+        self.headers = headers
+        self.metrics = metrics
+        self._receive = receive
+
+    @property
+    def query(self) -> In:
+        """The query's parameters."""
+        return self.body
+
+    @property
+    def queue(self) -> QueueName:
+        """The queue that the path names."""
+        return cast(QueueName, self.name)
+
+    @property
+    def stream(self) -> StreamName:
+        """The stream that the path names."""
+        return cast(StreamName, self.name)
+
+    @property
+    def shard(self) -> int:
+        """The shard that the path names. Raises ShardNotFound when it is no number."""
+        word = self.words[5]
+        if not _SHARD_INDEX.fullmatch(word):
+            raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
+        return int(word)
+
+    async def while_connected(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """`work`'s result. Cancels it when the client goes away, and raises ClientGone.
+
+        For work that waits: it costs a task.
+        """
+        task = asyncio.current_task()
+        assert task
+        gone = False
+
+        async def watch() -> None:
+            nonlocal gone
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            gone = True
+            task.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if gone and not task.uncancel():
+                raise ClientGone from None
+            raise
+        finally:
+            watcher.cancel()
+
+    def client_is_gone(self) -> bool:
+        """Whether the connection is known to be closed, without waiting: one step of `receive`."""
+        step = self._receive().__await__()
+        try:
+            next(step)
+        except StopIteration as done:
+            return bool(done.value["type"] == "http.disconnect")
+        step.close()  # it was still waiting for news
+        return False
+
+
+Handler = Callable[[Call[Any]], Awaitable[msgspec.Struct]]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One hot route and everything that is known of it."""
+
+    method: str
+    path: str
+    handler: Handler
+    action: Action
+    body: Codec[Any] | None
+    query: type[msgspec.Struct] | None
+    answers: Mapping[type[msgspec.Struct], int]
+    idempotent: bool
+
+    @property
+    def operation(self) -> str:
+        """Its operationId: the handler's name."""
+        return self.handler.__name__
+
+    @property
+    def noun(self) -> str:
+        """What its path is about: 'queues' or 'streams'."""
+        return self.path.split("/")[2]
+
+
+class Dataplane:
+    """A noun's hot routes, collected by decoration as with an APIRouter."""
+
+    def __init__(self) -> None:
+        self.routes: list[Route] = []
+
+    def post(
+        self,
+        path: str,
+        *,
+        action: Action,
+        answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int],
+        body: Codec[In],
+        idempotent: bool = False,
+    ) -> Callable[
+        [Callable[[Call[In]], Awaitable[msgspec.Struct]]],
+        Callable[[Call[In]], Awaitable[msgspec.Struct]],
+    ]:
+        """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs."""
+
+        def declare(
+            handler: Callable[[Call[In]], Awaitable[msgspec.Struct]],
+        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct]]:
+            self.routes.append(
+                Route(
+                    method="POST",
+                    path=path,
+                    handler=handler,
+                    action=action,
+                    body=body,
+                    query=None,
+                    answers=answer if isinstance(answer, Mapping) else {answer: 200},
+                    idempotent=idempotent,
+                )
+            )
+            return handler
+
+        return declare
+
+    def get(
+        self,
+        path: str,
+        *,
+        action: Action,
+        answer: type[msgspec.Struct],
+        query: Callable[..., In],
+    ) -> Callable[
+        [Callable[[Call[In]], Awaitable[msgspec.Struct]]],
+        Callable[[Call[In]], Awaitable[msgspec.Struct]],
+    ]:
+        """Declare a route whose input is its query, read into the struct `query`."""
+
+        def declare(
+            handler: Callable[[Call[In]], Awaitable[msgspec.Struct]],
+        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct]]:
+            self.routes.append(
+                Route(
+                    method="GET",
+                    path=path,
+                    handler=handler,
+                    action=action,
+                    body=None,
+                    query=cast(type[msgspec.Struct], query),
+                    answers={answer: 200},
+                    idempotent=False,
+                )
+            )
+            return handler
+
+        return declare
+
+
+class Dispatcher:
+    """Finds the hot route of a request and serves it."""
+
+    def __init__(self, routes: Sequence[Route], counts: Counts, durability: Durability) -> None:
+        self.routes = tuple(routes)
+        self._metrics = {
+            "queues": DoorMetrics(counts, "queue", "http", durability),
+            "streams": DoorMetrics(counts, "stream", "http", durability),
+        }
+        self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
+        assert len(self._table) == len(self.routes), "two hot routes share a path"
+
+    def find(self, method: str, words: Sequence[str]) -> Route | None:
+        """The route of a path split at '/', or None when it is no hot route."""
+        if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":
+            return None
+        return self._table.get(f"{method} {'/'.join(words[::2])}")
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that hot routes take at this path."""
+        words = path.split("/")
+        return [method for method in ("GET", "POST") if self.find(method, words)]
+
+    async def serve(
+        self,
+        route: Route,
+        storage: Storage,
+        principal: Principal,
+        words: Sequence[str],
+        headers: RequestHeaders,
+        scope: Scope,
+        receive: Receive,
+    ) -> tuple[int, str, bytes]:
+        """The status, media type and bytes of the answer. Raises whatever the handler raises, ClientGone."""
+        name = _name(words[2], words[3], principal.namespace)
+        storage.access.authorise(principal, route.action, str(name))
+        if route.body is not None:
+            payload = await read_body(receive, headers)
+            value = route.body.decode(payload, headers)
+        else:
+            value = read_query(scope["query_string"], route.query)
+        metrics = self._metrics[words[2]]
+        call = Call(storage, principal, name, words, value, headers, receive, metrics)
+        answer = await route.handler(call)
+        media_type, encoded = encode_answer(answer, answer_type(headers))
+        return route.answers[type(answer)], media_type, encoded
+
+
+@lru_cache(maxsize=4096)
+def _name(noun: str, word: str, namespace: str) -> QueueName | StreamName:
+    """A name that is valid is valid for ever. Raises ValidationFailed."""
+    return _NAMES[noun](word, namespace)
+
+
+def _literals(path: str) -> str:
+    return "/".join(path.split("/")[::2])
+
+
+async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
+    """The request's body. Raises Refusal when it is too large, ClientGone when it does not come whole."""
+    if (length := headers.get(b"content-length")) is not None and length.isdigit():
+        check_request_bytes(int(length))
+    message = await receive()
+    payload = cast(bytes, message.get("body", b""))
+    if message["type"] == "http.request" and not message.get("more_body"):
+        return payload
+    return await _read_chunks(receive, message)
+
+
+async def _read_chunks(receive: Receive, message: Message) -> bytes:
+    chunks: list[bytes] = []
+    size_bytes = 0
+    while message["type"] == "http.request":
+        chunks.append(message.get("body", b""))
+        size_bytes += len(chunks[-1])
+        check_request_bytes(size_bytes)
+        if not message.get("more_body"):
+            return b"".join(chunks)
+        message = await receive()
+    raise ClientGone
+
+
+def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
+    """The query as a struct of `kind`. Raises ValidationFailed for unknown, repeated or wrong parameters."""
+    if kind is None or not query_string:
+        return kind and kind()
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs):
+        raise ValidationFailed("A query parameter is given twice.")
+    try:
+        return msgspec.convert(parameters, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise from_msgspec(error) from None

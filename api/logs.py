@@ -1,0 +1,58 @@
+"""JSON lines on standard error; coloured text where that is a terminal. Never a body, never a secret."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from structlog.typing import Processor
+
+_SHARED: tuple[Processor, ...] = (
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+    structlog.processors.format_exc_info,
+)
+
+
+def configure_logs(level: str) -> None:
+    """Send this process's logs, and those of its libraries, to standard error as JSON lines."""
+    structlog.configure(
+        processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=_rendering())
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    for name in ("uvicorn", "uvicorn.error"):
+        _hand_on(logging.getLogger(name))
+    # Requests are counted, not narrated; and uvicorn builds each line when anyone might hear it.
+    access = logging.getLogger("uvicorn.access")
+    access.handlers, access.propagate = [], False
+
+
+def _hand_on(logger: logging.Logger) -> None:
+    logger.handlers, logger.propagate = [], True
+
+
+def _rendering() -> list[Processor]:
+    if sys.stderr.isatty():
+        return [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.dev.ConsoleRenderer(),
+        ]
+    return [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.JSONRenderer(),
+    ]
+
+
+def get_logger(name: str) -> Any:
+    """A logger whose calls take an event and fields: `log.warning("request_failed", status=503)`."""
+    return structlog.get_logger(name)

@@ -1,0 +1,275 @@
+"""Every metric, named once.
+
+Counters only rise and live in the process; with PROMETHEUS_MULTIPROC_DIR set, the processes of one
+deployment are added up at each scrape.
+
+The hot path counts in plain numbers (0.05 µs; a counter takes 0.4, and 0.9 where processes share a
+directory), which `flush` hands on every half second, before each scrape and at the end.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from platform import python_version
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from storage.domain.errors import ErrorCode
+from storage.domain.messages import ReceivedMessage, SettleAction
+from storage.settings import Durability
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+
+BUILD_INFO = Gauge(
+    "millstream_build_info",
+    "Always 1; its labels tell what is running",
+    ["version", "python"],
+    multiprocess_mode="livemax",
+)
+MESSAGES_RECEIVED = Counter(
+    "millstream_messages_received_total",
+    "Messages and records that producers sent",
+    ["kind", "protocol"],
+)
+RECEIVED_BYTES = Counter(
+    "millstream_messages_received_bytes_total",
+    "Bytes of the bodies that producers sent",
+    ["kind", "protocol"],
+)
+MESSAGES_CONFIRMED = Counter(
+    "millstream_messages_confirmed_total",
+    "Messages and records that were acknowledged to their producers",
+    ["kind", "durability"],
+)
+MESSAGES_DEDUPLICATED = Counter(
+    "millstream_messages_deduplicated_total",
+    "Messages and records that had been sent before",
+    ["kind"],
+)
+MESSAGES_DELIVERED = Counter(
+    "millstream_messages_delivered_total",
+    "Messages and records handed to consumers",
+    ["kind", "mode", "ack"],
+)
+MESSAGES_REDELIVERED = Counter(
+    "millstream_messages_redelivered_total", "Deliveries that were not the first", ["kind"]
+)
+MESSAGES_ACKNOWLEDGED = Counter(
+    "millstream_messages_acknowledged_total", "Deliveries acknowledged", ["kind"]
+)
+MESSAGES_NACKED = Counter("millstream_messages_nacked_total", "Deliveries that failed", ["kind"])
+MESSAGES_DEAD_LETTERED = Counter(
+    "millstream_messages_dead_lettered_total", "Messages their consumers rejected", ["reason"]
+)
+MESSAGES_REJECTED = Counter(
+    "millstream_messages_rejected_total", "Items of a batch that were refused", ["code"]
+)
+RECEIVE_EMPTY = Counter(
+    "millstream_receive_empty_total", "Receives and reads that found nothing", ["kind"]
+)
+REQUEST_SECONDS = Histogram(
+    "millstream_request_duration_seconds",
+    "Time from a request's first byte to its answer",
+    ["operation", "status_class", "protocol"],
+    buckets=LATENCY_SECONDS,
+)
+END_TO_END_SECONDS = Histogram(
+    "millstream_end_to_end_latency_seconds",
+    "Time from a message's send to its first delivery",
+    ["kind"],
+    buckets=LATENCY_SECONDS,
+)
+EVENT_LOOP_LAG_SECONDS = Histogram(
+    "millstream_event_loop_lag_seconds",
+    "How much later than asked the event loop came back",
+    buckets=LATENCY_SECONDS,
+)
+
+METRICS: tuple[Counter | Gauge | Histogram, ...] = (
+    BUILD_INFO,
+    MESSAGES_RECEIVED,
+    RECEIVED_BYTES,
+    MESSAGES_CONFIRMED,
+    MESSAGES_DEDUPLICATED,
+    MESSAGES_DELIVERED,
+    MESSAGES_REDELIVERED,
+    MESSAGES_ACKNOWLEDGED,
+    MESSAGES_NACKED,
+    MESSAGES_DEAD_LETTERED,
+    MESSAGES_REJECTED,
+    RECEIVE_EMPTY,
+    REQUEST_SECONDS,
+    END_TO_END_SECONDS,
+    EVENT_LOOP_LAG_SECONDS,
+)
+"""All of them, for the catalogue in the documentation and for tests."""
+
+_DURABILITY_WORDS: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
+
+
+class Tally:
+    """A counter's next steps, in a plain number."""
+
+    __slots__ = ("_counter", "count")
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self.count = 0
+
+    def flush(self) -> None:
+        """Hand on what was counted."""
+        if self.count:
+            count, self.count = self.count, 0
+            self._counter.inc(count)
+
+
+class Observations:
+    """A histogram's next observations, in plain numbers."""
+
+    __slots__ = ("_buckets", "_histogram", "_total_seconds")
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+        self._buckets = [0] * (len(LATENCY_SECONDS) + 1)
+        self._total_seconds = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """One more, in the first bucket whose bound is not below it."""
+        self._buckets[bisect_left(LATENCY_SECONDS, seconds)] += 1
+        self._total_seconds += seconds
+
+    def flush(self) -> None:
+        """Hand on what was observed; a histogram's own `observe` takes one at a time."""
+        if not any(self._buckets):
+            return
+        for own, bucket in zip(self._buckets, self._histogram._buckets, strict=True):
+            if own:
+                bucket.inc(own)
+        self._histogram._sum.inc(self._total_seconds)
+        self._buckets = [0] * len(self._buckets)
+        self._total_seconds = 0.0
+
+
+class Counts:
+    """What is counted in plain numbers in one application."""
+
+    def __init__(self) -> None:
+        self._pending: list[Tally | Observations] = []
+
+    def tally(self, counter: Counter) -> Tally:
+        """A new tally for a counter with its labels."""
+        tally = Tally(counter)
+        self._pending.append(tally)
+        return tally
+
+    def observations(self, histogram: Histogram) -> Observations:
+        """New observations for a histogram with its labels."""
+        observations = Observations(histogram)
+        self._pending.append(observations)
+        return observations
+
+    def flush(self) -> None:
+        """Hand everything on to the metrics."""
+        for pending in self._pending:
+            pending.flush()
+
+
+class DoorMetrics:
+    """What one door counts of one kind ('queue' or 'stream'); its labels are resolved once."""
+
+    def __init__(self, counts: Counts, kind: str, protocol: str, durability: Durability) -> None:
+        self._received = counts.tally(MESSAGES_RECEIVED.labels(kind, protocol))
+        self._received_bytes = counts.tally(RECEIVED_BYTES.labels(kind, protocol))
+        confirmed_by = _DURABILITY_WORDS[durability]
+        self._confirmed = counts.tally(MESSAGES_CONFIRMED.labels(kind, confirmed_by))
+        self._deduplicated = counts.tally(MESSAGES_DEDUPLICATED.labels(kind))
+        self._delivered = counts.tally(MESSAGES_DELIVERED.labels(kind, "poll", "manual"))
+        self._redelivered = counts.tally(MESSAGES_REDELIVERED.labels(kind))
+        self._empty = counts.tally(RECEIVE_EMPTY.labels(kind))
+        self._end_to_end = counts.observations(END_TO_END_SECONDS.labels(kind))
+        self._settled = {
+            SettleAction.ACK: counts.tally(MESSAGES_ACKNOWLEDGED.labels(kind)),
+            SettleAction.NACK: counts.tally(MESSAGES_NACKED.labels(kind)),
+            SettleAction.REJECT: counts.tally(MESSAGES_DEAD_LETTERED.labels("rejected")),
+        }
+
+    def received(self, count: int, size_bytes: int) -> None:
+        """Producers sent `count` items."""
+        self._received.count += count
+        self._received_bytes.count += size_bytes
+
+    def confirmed(self, count: int, duplicates: int) -> None:
+        """The store took `count` items, of which it had `duplicates` before."""
+        self._confirmed.count += count
+        self._deduplicated.count += duplicates
+
+    def read(self, count: int) -> None:
+        """A consumer got `count` records."""
+        if count:
+            self._delivered.count += count
+        else:
+            self._empty.count += 1
+
+    def delivered(self, messages: Sequence[ReceivedMessage]) -> None:
+        """A consumer got these messages."""
+        self.read(len(messages))
+        for message in messages:
+            if message.receives > 1:
+                self._redelivered.count += 1
+            else:
+                self._end_to_end.observe((message.first_received_at_ms - message.sent_at_ms) / 1000)
+
+    def settled(self, action: SettleAction, count: int) -> None:
+        """`count` deliveries were settled so."""
+        if tally := self._settled.get(action):
+            tally.count += count
+
+
+def count_rejected(code: ErrorCode) -> None:
+    """One item of a batch was refused."""
+    MESSAGES_REJECTED.labels(code.value).inc()
+
+
+class RequestMetrics:
+    """Durations of requests, by operation and class of status."""
+
+    def __init__(self, counts: Counts, protocol: str) -> None:
+        self._counts = counts
+        self._protocol = protocol
+        self._series: dict[tuple[str, int], Observations] = {}
+
+    def observe(self, operation: str, status: int, seconds: float) -> None:
+        """One request was answered. The number of operations is the number of routes."""
+        key = (operation, status // 100)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = self._new_series(operation, status // 100)
+        series.observe(seconds)
+
+    def _new_series(self, operation: str, status_class: int) -> Observations:
+        labels = (operation, f"{status_class}xx", self._protocol)
+        return self._counts.observations(REQUEST_SECONDS.labels(*labels))
+
+
+def set_build_info(version: str) -> None:
+    """Say what is running."""
+    BUILD_INFO.labels(version, python_version()).set(1)
+
+
+def render_metrics() -> bytes:
+    """All metrics as Prometheus reads them, of all processes when they share a directory."""
+    registry = CollectorRegistry()
+    try:
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    except ValueError:  # PROMETHEUS_MULTIPROC_DIR is not set: this process is all there is
+        registry = REGISTRY
+    return generate_latest(registry)

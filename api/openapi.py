@@ -1,0 +1,273 @@
+"""The OpenAPI 3.1.0 document: FastAPI's control plane, the hot routes' table, and one shape of problem.
+
+What FastAPI writes is put into the form that client generators read without a complaint.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from api.dataplane import Route
+from api.payloads import JSON
+from api.rest.errors import PROBLEM_JSON, TABLE, is_retryable, nothing_happened
+from api.rest.examples import EXAMPLES
+from storage.domain import limits
+
+Document = dict[str, Any]
+
+OPENAPI_VERSION = "3.1.0"
+REF = "#/components/schemas/{name}"
+TAGS = (
+    {"name": "queues", "description": "Work to be done once, delivered at least once."},
+    {"name": "streams", "description": "An ordered, replayable record of what happened."},
+    {"name": "health", "description": "For supervisors and load balancers."},
+)
+DESCRIPTION = """\
+Queues and streams over plain HTTP. Names are 1 to 80 of `A-Z a-z 0-9 _ . -`; durations are in seconds
+and may be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC.
+
+Every refusal is a problem (RFC 9457) with a stable `code`. `retryable`: the same call may succeed
+later. Where *nothing happened* is no, the outcome is unknown: repeat with the same idempotency key.
+
+| code | status | retryable | nothing happened |
+|---|---|---|---|
+"""
+_NAME = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
+_PATH_SCHEMAS: dict[str, Document] = {
+    "queue": _NAME,
+    "stream": _NAME,
+    "shard": {"type": "integer", "minimum": 0},
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A repeat with the same key within ten minutes adds nothing and gets the first answer.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX,
+    },
+}
+
+
+def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
+    """The whole document; the same code gives the same bytes."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version=OPENAPI_VERSION,
+        summary="Queues and streams over plain HTTP",
+        description=DESCRIPTION + "\n".join(_code_rows()),
+        routes=app.routes,
+        tags=[dict(tag) for tag in TAGS],
+        servers=[{"url": "http://127.0.0.1:8080"}],
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    for operation in _operations(document):
+        _read_better(operation)
+    _add_hot_routes(document, routes)
+    _add_problems(document)
+    _add_examples(document)
+    document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
+    document["paths"] = dict(sorted(document["paths"].items()))
+    tidy: Document = _tidied(document)
+    return tidy
+
+
+def _code_rows() -> list[str]:
+    return [
+        f"| `{code}` | {row.status} | {_yes(is_retryable(code))} | {_yes(nothing_happened(code))} |"
+        for code, row in TABLE.items()
+    ]
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"
+
+
+def _read_better(operation: Document) -> None:
+    """The docstring's first line as summary, and parameters that are left out rather than null."""
+    operation["summary"] = operation["description"].split("\n", 1)[0]
+    for parameter in operation.get("parameters", []):
+        schema = _without_null(parameter["schema"])
+        parameter["schema"] = {
+            name: value for name, value in schema.items() if name not in ("title", "description")
+        }
+
+
+# ── Hot routes ──
+
+
+def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
+    types = {kind for route in routes for kind in _types(route)}
+    ordered = sorted(types, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components(ordered, ref_template=REF)
+    for route in routes:
+        operations = document["paths"].setdefault(route.path, {})
+        operations[route.method.lower()] = _operation(route, schemas)
+    queries = {route.query.__name__ for route in routes if route.query is not None}
+    kept = {name: schema for name, schema in schemas.items() if name not in queries}
+    document["components"]["schemas"].update(kept)
+
+
+def _types(route: Route) -> list[type[msgspec.Struct]]:
+    body = [route.body.documented] if route.body else []
+    query = [route.query] if route.query else []
+    return [*body, *query, *route.answers]
+
+
+def _operation(route: Route, schemas: Mapping[str, Document]) -> Document:
+    summary, _, rest = (route.handler.__doc__ or "").partition("\n")
+    operation: Document = {
+        "tags": [route.noun],
+        "summary": summary,
+        "description": _unindented(rest) or summary,
+        "operationId": route.operation,
+        "parameters": _parameters(route, schemas),
+    }
+    if route.body is not None:
+        operation["requestBody"] = _request_body(route.body.documented)
+    operation["responses"] = _responses(route)
+    return operation
+
+
+def _unindented(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def _parameters(route: Route, schemas: Mapping[str, Document]) -> list[Document]:
+    words = [word[1:-1] for word in route.path.split("/") if word.startswith("{")]
+    path = [
+        {"name": word, "in": "path", "required": True, "schema": _PATH_SCHEMAS[word]}
+        for word in words
+    ]
+    headers = [_IDEMPOTENCY_KEY] if route.idempotent else []
+    if route.query is None:
+        return [*path, *headers]
+    asked = schemas[route.query.__name__]["properties"]
+    return [*path, *headers, *(_query_parameter(name, schema) for name, schema in asked.items())]
+
+
+def _query_parameter(name: str, schema: Document) -> Document:
+    schema = _without_null(dict(schema))
+    parameter: Document = {"name": name, "in": "query", "required": False}
+    if description := schema.pop("description", ""):
+        parameter["description"] = description
+    if schema.get("default") in (None, ""):
+        schema.pop("default", None)
+    return {**parameter, "schema": schema}
+
+
+def _without_null(schema: Document) -> Document:
+    choices = [choice for choice in schema.pop("anyOf", []) if choice != {"type": "null"}]
+    return {**schema, **choices[0]} if choices else schema
+
+
+def _request_body(kind: type[msgspec.Struct]) -> Document:
+    required = any(field.required for field in msgspec.structs.fields(kind))
+    return {"required": required, "content": {JSON: {"schema": _ref(kind.__name__)}}}
+
+
+def _responses(route: Route) -> Document:
+    """The first answer of each status: one item alone has the batch's status where it has the same one."""
+    responses: Document = {}
+    for kind, status in route.answers.items():
+        responses.setdefault(
+            str(status),
+            {
+                "description": (kind.__doc__ or "").split("\n", 1)[0],
+                "content": {JSON: {"schema": _ref(kind.__name__)}},
+            },
+        )
+    return responses
+
+
+def _ref(name: str) -> Document:
+    return {"$ref": REF.format(name=name)}
+
+
+# ── Problems and examples ──
+
+
+def _add_problems(document: Document) -> None:
+    schemas = document["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas["Problem"] = _problem_schema()
+    answer = {
+        "description": "A problem",
+        "content": {PROBLEM_JSON: {"schema": _ref("Problem")}},
+    }
+    for operation in _operations(document):
+        operation["responses"].pop("422", None)
+        operation["responses"]["default"] = answer
+
+
+def _problem_schema() -> Document:
+    text: Document = {"type": "string"}
+    fault = {
+        "type": "object",
+        "properties": {"pointer": text, "detail": text, "code": text},
+        "required": ["pointer", "detail", "code"],
+    }
+    return {
+        "title": "Problem",
+        "description": "What went wrong (RFC 9457); some codes have members of their own.",
+        "type": "object",
+        "properties": {
+            "type": text,
+            "title": text,
+            "status": {"type": "integer"},
+            "detail": text,
+            "instance": text,
+            "code": {"type": "string", "enum": [str(code) for code in TABLE]},
+            "retryable": {"type": "boolean"},
+            "request_id": text,
+            "outcome": {
+                "type": "string",
+                "description": "'unknown' when the call may have taken effect.",
+            },
+            "errors": {"type": "array", "items": fault},
+        },
+        "required": ["type", "title", "status", "detail", "code", "retryable", "request_id"],
+    }
+
+
+def _operations(document: Document) -> list[Document]:
+    return [operation for path in document["paths"].values() for operation in path.values()]
+
+
+def _add_examples(document: Document) -> None:
+    for operation in _operations(document):
+        example = EXAMPLES[operation["operationId"]]
+        if example.request is not None:
+            operation["requestBody"]["content"][JSON]["example"] = example.request
+        if example.answer is not None:
+            operation["responses"][str(example.status)]["content"][JSON]["example"] = example.answer
+
+
+# ── The form that generators read ──
+
+
+def _tidied(node: Any) -> Any:
+    """`anyOf: [X, null]` of a plain X as `type: [X, null]`, and no empty `required`."""
+    if isinstance(node, list):
+        return [_tidied(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {name: _tidied(value) for name, value in node.items() if not _is_noise(name, value)}
+    choices = tidy.get("anyOf")
+    if isinstance(choices, list) and len(choices) == 2 and {"type": "null"} in choices:
+        [plain] = [choice for choice in choices if choice != {"type": "null"}]
+        if isinstance(plain.get("type"), str):
+            del tidy["anyOf"]
+            return {**plain, **tidy, "type": [plain["type"], "null"]}
+    return tidy
+
+
+def _is_noise(name: str, value: Any) -> bool:
+    return name == "required" and value == []

@@ -1,0 +1,32 @@
+"""What HTTP itself refuses, before any engine is asked."""
+
+from enum import StrEnum
+
+
+class DoorCode(StrEnum):
+    """Stable keys beside `ErrorCode`; none is retryable, and nothing happened."""
+
+    BAD_REQUEST = "bad_request"
+    MALFORMED_JSON = "malformed_json"
+    MALFORMED_MSGPACK = "malformed_msgpack"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    REQUEST_TOO_LARGE = "request_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    INTERNAL_ERROR = "internal_error"
+
+
+class Refusal(Exception):
+    """A request that no route can take. `headers` go on the answer."""
+
+    def __init__(
+        self, code: DoorCode, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
+        self.code = code
+        self.detail = detail
+        self.headers = headers
+        super().__init__(detail)
+
+
+class ClientGone(Exception):
+    """The client closed its connection before the answer was ready."""

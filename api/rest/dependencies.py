@@ -1,0 +1,81 @@
+"""What control-plane routes ask for: the open storage, the caller, names from paths, pages."""
+
+from collections.abc import Callable
+from typing import Annotated, cast
+
+from fastapi import Depends, Path, Query, Request
+
+from api.payloads import UNNAMED, media_type, unsupported
+from storage.domain import limits
+from storage.domain.access import Action, Principal
+from storage.domain.names import QueueName, StreamName
+from storage.lifespan import Storage
+
+PRINCIPAL_KEY = "millstream.principal"
+"""Where the composition puts the caller in the ASGI scope."""
+
+REQUEST_ID_KEY = "millstream.request_id"
+"""Where it puts the request id."""
+
+NamePart = Annotated[
+    str,
+    Path(
+        description="1 to 80 of A-Z a-z 0-9 _ . -",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_.-]{1,80}$"},
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE_ITEMS_MAX)]
+Prefix = Annotated[str, Query(max_length=limits.NAME_CHARACTERS_MAX)]
+Cursor = Annotated[str, Query(description="`next_cursor` of the page before.")]
+
+
+def storage_of(request: Request) -> Storage:
+    """The open storage."""
+    return cast(Storage, request.app.state.storage)
+
+
+def principal_of(request: Request) -> Principal:
+    """The caller."""
+    return cast(Principal, request.scope[PRINCIPAL_KEY])
+
+
+StorageDep = Annotated[Storage, Depends(storage_of)]
+PrincipalDep = Annotated[Principal, Depends(principal_of)]
+
+
+def queue_from_path(queue: NamePart, principal: PrincipalDep) -> QueueName:
+    """The queue that the path names. Raises ValidationFailed."""
+    return QueueName(queue, principal.namespace)
+
+
+def stream_from_path(stream: NamePart, principal: PrincipalDep) -> StreamName:
+    """The stream that the path names. Raises ValidationFailed."""
+    return StreamName(stream, principal.namespace)
+
+
+QueuePath = Annotated[QueueName, Depends(queue_from_path)]
+StreamPath = Annotated[StreamName, Depends(stream_from_path)]
+
+
+def may(action: Action) -> Callable[..., None]:
+    """A route's authorise step. Raises Forbidden."""
+
+    def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
+        named = request.path_params.get("queue") or request.path_params.get("stream") or "*"
+        storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
+
+    return authorise
+
+
+def require_json(request: Request) -> None:
+    """Configuration comes as JSON or a JSON Merge Patch. Raises Refusal (415)."""
+    kind = media_type(dict(request.scope["headers"]))
+    if kind == UNNAMED and not _has_body(request):
+        return
+    if kind not in ("application/json", "application/merge-patch+json"):
+        raise unsupported(kind)
+
+
+def _has_body(request: Request) -> bool:
+    length = request.headers.get("content-length", "0")
+    return length != "0" or "transfer-encoding" in request.headers

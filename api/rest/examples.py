@@ -1,0 +1,206 @@
+"""One example for each operation of the OpenAPI document; a test runs them in this order."""
+
+from typing import Any
+
+import msgspec
+
+_MESSAGE_ID = "1c7e4a90-5b3d-8f21-a6c0-000000000007"
+_HANDLE = "lbAxYzdlNGE5MDViM2RmMjFhB88AAAGbbHnEAAHPAAABm2x5xAA"
+_AT = "2026-01-31T12:00:00.000Z"
+_LATER = "2026-01-31T12:00:30.000Z"
+_CURSOR = "kpSmcXVldWVzp2RlZmF1bHSgpm9yZGVycw"
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A request at `path`, and its answer."""
+
+    path: str
+    request: Any = None
+    status: int = 200
+    answer: Any = None
+
+
+_QUEUE = {
+    "name": "orders",
+    "type": "standard",
+    "visibility_timeout_seconds": 60,
+    "delay_seconds": 0,
+    "retention_seconds": 345600,
+    "dead_letter_retention_seconds": 1209600,
+    "message_bytes_max": 1048576,
+    "attempts_max": 10,
+    "tags": {"team": "shop"},
+    "version": 1,
+    "created_at": _AT,
+    "changed_at": _AT,
+}
+_STREAM = {
+    "name": "clicks",
+    "shards": 2,
+    "retention_seconds": 604800,
+    "retention_bytes": None,
+    "record_bytes_max": 1048576,
+    "tags": {},
+    "version": 1,
+    "created_at": _AT,
+    "changed_at": _AT,
+}
+_STATS = {
+    "ready": 1,
+    "delayed": 0,
+    "in_flight": 0,
+    "dead_lettered": 0,
+    "sent": 2,
+    "deduplicated": 0,
+    "acknowledged": 1,
+    "expired": 0,
+    "purged": 0,
+    "receives": 1,
+    "bytes_sent": 24,
+    "oldest_ready_at": _AT,
+    "durability": "always",
+}
+_RECEIVED = {
+    "id": _MESSAGE_ID,
+    "body": {"order": 7},
+    "content_type": "application/json",
+    "headers": {"source": "web"},
+    "receipt_handle": _HANDLE,
+    "offset": 7,
+    "sent_at": _AT,
+    "first_received_at": _AT,
+    "visible_at": _LATER,
+    "receives": 1,
+    "failures": 0,
+    "crashes": 0,
+}
+_DEAD = {
+    "id": _MESSAGE_ID,
+    "body": "hello",
+    "offset": 7,
+    "reason": "not an order",
+    "sent_at": _AT,
+    "died_at": _LATER,
+    "receives": 1,
+    "failures": 0,
+    "crashes": 0,
+}
+_RECORD = {"offset": 0, "data": {"page": "/"}, "key": "user-1", "arrival_time": _AT}
+_SHARD = {
+    "index": 0,
+    "first_hash_key": "0",
+    "last_hash_key": "170141183460469231731687303715884105727",
+    "start": 0,
+    "next": 2,
+    "bytes": 64,
+}
+
+EXAMPLES: dict[str, Example] = {
+    "put_queue": Example(
+        "/v1/queues/orders",
+        {"visibility_timeout_seconds": 60, "tags": {"team": "shop"}},
+        201,
+        _QUEUE,
+    ),
+    "get_queue": Example("/v1/queues/orders", answer=_QUEUE),
+    "change_queue": Example(
+        "/v1/queues/orders",
+        {"attempts_max": 3},
+        200,
+        {**_QUEUE, "attempts_max": 3, "version": 2, "changed_at": _LATER},
+    ),
+    "list_queues": Example("/v1/queues?limit=10", answer={"items": [_QUEUE], "next_cursor": None}),
+    "send_messages": Example(
+        "/v1/queues/orders/messages",
+        {"messages": [{"body": {"order": 7}, "headers": {"source": "web"}}, {"body": "hello"}]},
+        201,
+        {
+            "messages": [
+                {"id": _MESSAGE_ID, "offset": 7, "duplicate": False},
+                {"id": _MESSAGE_ID[:-1] + "8", "offset": 8, "duplicate": False},
+            ]
+        },
+    ),
+    "receive_messages": Example(
+        "/v1/queues/orders/receive",
+        {"messages_max": 10, "wait_seconds": 1},
+        200,
+        {"messages": [_RECEIVED]},
+    ),
+    "settle_messages": Example(
+        "/v1/queues/orders/settle",
+        {"settlements": [{"receipt_handle": _HANDLE, "action": "ack"}]},
+        200,
+        {
+            "results": [
+                {
+                    "status": "error",
+                    "error": {
+                        "code": "receipt_handle_invalid",
+                        "detail": "The receipt handle was not made by this queue.",
+                        "retryable": False,
+                    },
+                }
+            ]
+        },
+    ),
+    "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
+    "list_dead_letters": Example(
+        "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}
+    ),
+    "redrive_queue": Example("/v1/queues/orders/redrives", answer={"redriven": 0}),
+    "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
+    "delete_queue": Example("/v1/queues/orders", status=204),
+    "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),
+    "get_stream": Example("/v1/streams/clicks", answer=_STREAM),
+    "change_stream": Example(
+        "/v1/streams/clicks",
+        {"retention_seconds": 86400},
+        200,
+        {**_STREAM, "retention_seconds": 86400, "version": 2, "changed_at": _LATER},
+    ),
+    "list_streams": Example(
+        "/v1/streams?prefix=cl", answer={"items": [_STREAM], "next_cursor": None}
+    ),
+    "append_records": Example(
+        "/v1/streams/clicks/records",
+        {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
+        200,
+        {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
+    ),
+    "append_records_to_shard": Example(
+        "/v1/streams/clicks/shards/0/records",
+        {
+            "records": [{"data": "hello", "key": "user-1"}],
+            "producer": {"id": "importer", "epoch": 0, "sequence": 0},
+        },
+        200,
+        {"records": [{"shard": 0, "offset": 1, "duplicate": False}], "failed": 0},
+    ),
+    "list_shards": Example("/v1/streams/clicks/shards", answer={"items": [_SHARD]}),
+    "read_shard": Example(
+        "/v1/streams/clicks/shards/0/records?offset=0&limit=100",
+        answer={
+            "records": [_RECORD],
+            "next_offset": 1,
+            "start": 0,
+            "tip": 2,
+            "behind_seconds": 0.5,
+        },
+    ),
+    "read_stream": Example(
+        "/v1/streams/clicks/records?from=oldest",
+        answer={
+            "records": [{"shard": 0, **_RECORD}],
+            "next_cursor": _CURSOR,
+            "behind_seconds": 0,
+            "gaps": [],
+        },
+    ),
+    "delete_stream": Example("/v1/streams/clicks", status=204),
+    "check_live": Example("/livez", answer={"status": "ok"}),
+    "check_ready": Example(
+        "/readyz",
+        answer={"status": "ok", "checks": {"redis": "ok", "postgres": "ok", "migrations": "ok"}},
+    ),
+}

@@ -1,0 +1,282 @@
+"""How values look on the wire: bodies, headers, times and durations.
+
+A body travels as text, as a JSON value, or as base64, whichever tells it exactly:
+
+    stored bytes               content type          JSON answer            MessagePack answer
+    UTF-8 text                 any but JSON          "body": string         "body": bin
+    a JSON value               application/json      "body": that value     "body": bin
+    anything else              any                   "body_base64"          "body": bin
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from api.payloads import JSON, RequestHeaders, media_type
+from storage.domain import limits
+from storage.domain.batches import RESERVED, Headers
+from storage.domain.errors import ValidationFailed
+from storage.domain.messages import check_header_names
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+TRACE_HEADERS = ("traceparent", "tracestate")
+
+_FORM = "application/x-www-form-urlencoded"  # what `curl -d` says of any bytes: it means nothing
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_text = msgspec.json.Decoder(str)
+_any_json = msgspec.json.Decoder(msgspec.Raw)
+_compact = msgspec.json.Encoder()
+
+
+# ── Times and durations ──
+
+
+def to_ms(seconds: float) -> int:
+    """Milliseconds of a duration on the wire."""
+    return round(seconds * limits.SECOND_MS)
+
+
+def optional_ms(seconds: float | None) -> int | None:
+    """Milliseconds of a duration that may be absent."""
+    return None if seconds is None else to_ms(seconds)
+
+
+def to_seconds(ms: int) -> int | float:
+    """A duration on the wire: a whole number where it is one."""
+    return ms // limits.SECOND_MS if ms % limits.SECOND_MS == 0 else ms / limits.SECOND_MS
+
+
+def rfc3339(ms: int) -> str:
+    """Milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
+    seconds, rest = divmod(ms, 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+
+
+def moment_ms(moment: datetime) -> int:
+    """Milliseconds since the epoch of a time with its zone."""
+    return (moment - EPOCH) // MILLISECOND
+
+
+# ── Bodies ──
+
+
+def body_from_json(
+    value: msgspec.Raw | msgspec.UnsetType, encoded: str | msgspec.UnsetType, field: str
+) -> tuple[bytes, str]:
+    """The bytes of a body in a JSON request, and the content type it has of itself: JSON or none.
+
+    Raises ValidationFailed unless exactly one of `field` and `<field>_base64` is given.
+    """
+    if isinstance(encoded, str):
+        _check_alone(value, field)
+        return from_base64(encoded, f"/{field}_base64"), ""
+    if isinstance(value, msgspec.UnsetType):
+        raise ValidationFailed.at(
+            f"/{field}", f"'{field}' or '{field}_base64' is required", "required"
+        )
+    raw = bytes(value)
+    if raw[0] == 0x22:  # a quotation mark
+        return _decode_text(raw, field), ""
+    return _compacted(raw, field), JSON
+
+
+def _check_alone(value: Any, field: str) -> None:
+    if value is not msgspec.UNSET:
+        raise ValidationFailed.at(
+            f"/{field}_base64", f"'{field}' and '{field}_base64' exclude each other", "conflict"
+        )
+
+
+def _decode_text(raw: bytes, field: str) -> bytes:
+    try:
+        return _text.decode(raw).encode()
+    except ValueError:
+        raise _not_utf8(field) from None
+
+
+def _compacted(raw: bytes, field: str) -> bytes:
+    """The same JSON without white space; numbers keep their digits."""
+    try:
+        raw.decode()
+    except ValueError:
+        raise _not_utf8(field) from None
+    return msgspec.json.format(raw, indent=-1)
+
+
+def _not_utf8(field: str) -> ValidationFailed:
+    return ValidationFailed.at(f"/{field}", "Text must be UTF-8", "invalid_text")
+
+
+def body_from_msgpack(
+    value: Any, encoded: str | msgspec.UnsetType, field: str
+) -> tuple[bytes, str]:
+    """As `body_from_json`, of a MessagePack request, where a body may also be bin."""
+    if isinstance(encoded, str):
+        _check_alone(value, field)
+        return from_base64(encoded, f"/{field}_base64"), ""
+    if isinstance(value, bytes):
+        return value, ""
+    if isinstance(value, str):
+        return value.encode(), ""
+    if value is msgspec.UNSET:
+        raise ValidationFailed.at(f"/{field}", f"'{field}' is required", "required")
+    return _json_of(value, field), JSON
+
+
+def _json_of(value: Any, field: str) -> bytes:
+    try:
+        return _compact.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ValidationFailed.at(
+            f"/{field}", "This has no JSON form; send bin", "invalid"
+        ) from None
+
+
+def from_base64(encoded: str, pointer: str) -> bytes:
+    """The bytes behind standard base64. Raises ValidationFailed at `pointer`."""
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValidationFailed.at(pointer, "This is not base64", "invalid_base64") from None
+
+
+Shown = tuple[Any, str | msgspec.UnsetType]
+"""What an answer says in `body` and in `body_base64`; one of them is UNSET."""
+
+
+def show_body(body: bytes, content_type: str) -> Shown:
+    """A stored body in a JSON answer."""
+    if content_type == JSON and (value := _as_json(body)):
+        return value, msgspec.UNSET
+    try:
+        return body.decode(), msgspec.UNSET
+    except UnicodeDecodeError:
+        return msgspec.UNSET, base64.b64encode(body).decode()
+
+
+def _as_json(body: bytes) -> msgspec.Raw | None:
+    """The body as a JSON value, or None when it is none."""
+    try:
+        body.decode()
+        return _any_json.decode(body)
+    except (msgspec.DecodeError, ValueError):
+        return None
+
+
+# ── Headers ──
+
+
+def headers_from_json(headers: dict[str, str]) -> Headers:
+    """Headers of a JSON or MessagePack request. Raises ValidationFailed."""
+    told = tuple((name, "", value.encode()) for name, value in headers.items())
+    check_header_names(told)
+    return told
+
+
+def show_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
+    """The headers with text values, and those without in base64; reserved ones are left out."""
+    texts: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name, _, value in headers:
+        if name.startswith(RESERVED):
+            continue
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            others[name] = base64.b64encode(value).decode()
+    return texts, others
+
+
+_HEADER_PREFIX = b"millstream-header-"
+
+
+def headers_from_http(headers: RequestHeaders) -> Headers:
+    """The `Millstream-Header-<name>` headers of a raw request; names are in lower case.
+
+    Raises ValidationFailed.
+    """
+    told = tuple(
+        (name.removeprefix(_HEADER_PREFIX).decode("latin-1"), "", value)
+        for name, value in headers.items()
+        if name.startswith(_HEADER_PREFIX)
+    )
+    check_header_names(told)
+    return told
+
+
+def content_type_from_http(headers: RequestHeaders) -> str:
+    """The content type of a raw body, or none where it says nothing of the bytes."""
+    if media_type(headers) == _FORM:
+        return ""
+    return headers.get(b"content-type", b"").decode("latin-1")
+
+
+def trace_headers(headers: RequestHeaders) -> Headers:
+    """The request's W3C trace context, as headers for what it sends; none when it is not valid."""
+    parent = headers.get(b"traceparent")
+    if parent is None or not _TRACEPARENT.fullmatch(parent):
+        return ()
+    found: Headers = (("traceparent", "", parent),)
+    if state := headers.get(b"tracestate"):
+        found = (*found, ("tracestate", "", state))
+    return found
+
+
+def with_trace(headers: Headers, trace: Headers) -> Headers:
+    """A message's headers and the request's trace context, unless it has its own."""
+    if any(name in TRACE_HEADERS for name, _, _ in headers):
+        return headers
+    if len(headers) + len(trace) > limits.HEADERS_MAX:
+        return headers
+    return (*headers, *trace)
+
+
+_KEY = re.compile(rb'"?([\x21\x23-\x7e]{1,255})"?')
+
+
+def idempotency_key(headers: RequestHeaders) -> str:
+    """The Idempotency-Key, quoted or bare; empty when there is none. Raises ValidationFailed."""
+    value = headers.get(b"idempotency-key")
+    if value is None:
+        return ""
+    found = _KEY.fullmatch(value)
+    if not found:
+        raise ValidationFailed.at(
+            "/Idempotency-Key", "A key is 1 to 255 visible ASCII characters", "invalid"
+        )
+    return found[1].decode()
+
+
+def http_number(headers: RequestHeaders, name: str) -> float | None:
+    """A header that is a number, or None when it is absent. Raises ValidationFailed."""
+    value = headers.get(name.lower().encode())
+    if value is None:
+        return None
+    if not re.fullmatch(rb"[0-9]{1,9}(\.[0-9]{1,9})?", value):
+        raise ValidationFailed.at(f"/{name}", "must be a number of seconds", "invalid")
+    return float(value)
+
+
+def http_text(headers: RequestHeaders, name: str) -> str:
+    """A header that is a word, or empty when it is absent. Raises ValidationFailed when not UTF-8."""
+    try:
+        return headers.get(name.lower().encode(), b"").decode()
+    except UnicodeDecodeError:
+        raise ValidationFailed.at(f"/{name}", "Text must be UTF-8", "invalid_text") from None
+
+
+def total_bytes(bodies: Sequence[bytes]) -> int:
+    """The bytes of all bodies."""
+    return sum(map(len, bodies))

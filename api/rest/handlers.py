@@ -1,0 +1,86 @@
+"""How FastAPI's own refusals become problems, the same as everyone else's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api.refusals import DoorCode, Refusal
+from api.rest.dependencies import REQUEST_ID_KEY
+from api.rest.errors import PROBLEM_JSON, problem
+from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
+
+_CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Answer every refusal and failure of the control plane with a problem."""
+    app.add_exception_handler(RequestValidationError, _refuse_input)
+    app.add_exception_handler(HTTPException, _refuse_route)
+    for kind in (MillstreamError, Refusal, Exception):
+        app.add_exception_handler(kind, answer_problem)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """The problem that `error` is."""
+    told = problem(
+        error, instance=request.url.path, request_id=request.scope.get(REQUEST_ID_KEY, "")
+    )
+    headers = {name.decode(): value.decode() for name, value in told.headers}
+    return Response(told.body, told.status, headers, media_type=PROBLEM_JSON)
+
+
+async def _refuse_input(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return await answer_problem(request, from_pydantic(error.errors()))
+
+
+async def _refuse_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return await answer_problem(request, _from_starlette(request, error))
+
+
+def _from_starlette(request: Request, error: HTTPException) -> Refusal:
+    """The refusal of a path or method that no route has; the data plane's paths count."""
+    if error.status_code in (404, 405):
+        allowed = ", ".join(_methods(request))
+        if not allowed:
+            return Refusal(DoorCode.NOT_FOUND, f"Nothing is at {request.url.path}.")
+        return Refusal(
+            DoorCode.METHOD_NOT_ALLOWED,
+            f"{request.method} is not for {request.url.path}; it takes {allowed}.",
+            ((b"allow", allowed.encode()),),
+        )
+    return Refusal(DoorCode.BAD_REQUEST, str(error.detail))
+
+
+def _methods(request: Request) -> list[str]:
+    """What the path takes, on either plane."""
+    methods = set(request.app.state.hot_methods(request.url.path))
+    for route in request.app.state.cold_routes:
+        if route.path_regex.match(request.url.path):
+            methods |= route.methods
+    return sorted(methods)
+
+
+def from_pydantic(errors: Sequence[Any]) -> Exception:
+    """FastAPI's list of faults as one refusal with pointers."""
+    for error in errors:
+        if error["type"] == "json_invalid":
+            return Refusal(DoorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
+    faults = [
+        FieldFault(_pointer(error["loc"]), error["msg"], _CODES.get(error["type"], "invalid"))
+        for error in errors
+    ]
+    return ValidationFailed("The request says something that is not allowed.", *faults)
+
+
+def _why(error: Any) -> str:
+    return str(error.get("ctx", {}).get("error", error["msg"]))
+
+
+def _pointer(location: Sequence[str | int]) -> str:
+    """`("body", "tags", "a")` is `/tags/a`; a query's or header's parameter is `/name`."""
+    return "".join(f"/{step}" for step in location[1:])

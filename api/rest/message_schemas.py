@@ -1,0 +1,336 @@
+"""Messages of a queue on the wire."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from api.payloads import Lined, RequestHeaders
+from api.rest.errors import ItemError
+from api.rest.fields import (
+    body_from_json,
+    body_from_msgpack,
+    content_type_from_http,
+    headers_from_http,
+    headers_from_json,
+    http_number,
+    http_text,
+    optional_ms,
+    rfc3339,
+    show_body,
+    show_headers,
+    to_ms,
+)
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+from storage.domain.messages import (
+    DeadLetter,
+    NewMessage,
+    ReceivedMessage,
+    SentMessage,
+    SettleAction,
+    Settlement,
+)
+
+Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
+AnyBody = Annotated[
+    Any, Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON.")
+]
+RawBody = Annotated[
+    msgspec.Raw,
+    Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON."),
+]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+HeaderMap = Annotated[dict[str, str], Meta(description="Names without a leading ':', text values.")]
+Group = Annotated[
+    str, Meta(max_length=limits.GROUP_CHARACTERS_MAX, description="FIFO queues only.")
+]
+ContentType = Annotated[
+    str,
+    Meta(
+        max_length=limits.HEADER_NAME_CHARACTERS_MAX,
+        description="Of the body; 'application/json' comes back as a JSON value.",
+    ),
+]
+DelaySeconds = Annotated[float, Meta(ge=0, le=limits.DELAY_MS_MAX // limits.SECOND_MS)]
+VisibilitySeconds = Annotated[
+    float, Meta(ge=0, le=limits.VISIBILITY_TIMEOUT_MS_MAX // limits.SECOND_MS)
+]
+WaitSeconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=limits.WAIT_MS_MAX // limits.SECOND_MS,
+        description="How long to wait for the first.",
+    ),
+]
+
+
+class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
+    """What every form of a message has beside its body."""
+
+    body_base64: Base64 | UnsetType = UNSET
+    headers: HeaderMap = {}
+    content_type: ContentType = ""
+    group: Group = ""
+    dedup_id: Group = ""
+    delay_seconds: DelaySeconds | None = None
+
+    def _with(self, body: bytes, own_content_type: str) -> NewMessage:
+        return NewMessage(
+            body,
+            headers_from_json(self.headers) if self.headers else (),
+            self.content_type or own_content_type,
+            self.group,
+            self.dedup_id,
+            optional_ms(self.delay_seconds),
+        )
+
+
+class MessageIn(_MessageFields, kw_only=True, gc=False):
+    """A message to send: `body` or `body_base64`."""
+
+    body: RawBody | UnsetType = UNSET
+
+    def to_domain(self) -> NewMessage:
+        """The message. Raises ValidationFailed when its body cannot be told."""
+        return self._with(*body_from_json(self.body, self.body_base64, "body"))
+
+
+class MessageOrBatch(MessageIn, kw_only=True, gc=False):
+    """A message, or a batch of them."""
+
+    messages: list[MessageIn] | UnsetType = UNSET
+
+
+class PackedMessage(_MessageFields, kw_only=True, gc=False):
+    """A message in MessagePack, where a body may be bin."""
+
+    body: Any = UNSET
+
+    def to_domain(self) -> NewMessage:
+        """The message. Raises ValidationFailed when its body cannot be told."""
+        return self._with(*body_from_msgpack(self.body, self.body_base64, "body"))
+
+
+class PackedMessageOrBatch(PackedMessage, kw_only=True, gc=False):
+    """A message, or a batch of them, in MessagePack."""
+
+    messages: list[PackedMessage] | UnsetType = UNSET
+
+
+class SendMessages(msgspec.Struct):
+    """A batch of messages. One message alone, NDJSON, MessagePack and raw bodies are also taken."""
+
+    messages: Annotated[list[MessageIn], Meta(min_length=1, max_length=limits.BATCH_MESSAGES_MAX)]
+
+
+def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
+    """A message whose body is the request's, as `curl -d hello` sends it; the rest is in headers."""
+    return NewMessage(
+        payload,
+        headers_from_http(headers),
+        content_type_from_http(headers),
+        http_text(headers, "Millstream-Group"),
+        http_text(headers, "Millstream-Dedup-Id"),
+        optional_ms(http_number(headers, "Millstream-Delay-Seconds")),
+    )
+
+
+class SentMessageOut(msgspec.Struct, frozen=True, gc=False):
+    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+
+    id: str
+    offset: int
+    duplicate: bool
+
+    @classmethod
+    def from_domain(cls, sent: SentMessage) -> "SentMessageOut":
+        return cls(sent.message_id, sent.offset, sent.duplicate)
+
+
+class SentMessages(msgspec.Struct):
+    """The messages in the order they were sent."""
+
+    messages: list[SentMessageOut]
+
+
+class Receive(msgspec.Struct):
+    """How many messages are wanted, how long to wait for them, and how long to hide them."""
+
+    messages_max: Annotated[int, Meta(ge=1, le=limits.RECEIVE_MESSAGES_MAX)] = 1
+    wait_seconds: WaitSeconds = 0
+    visibility_timeout_seconds: VisibilitySeconds | None = None
+
+
+class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """One delivery; it is the consumer's until `visible_at`."""
+
+    id: str
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    dedup_id: str = ""
+    receipt_handle: str
+    offset: int
+    sent_at: Time
+    first_received_at: Time
+    visible_at: Time
+    receives: int
+    failures: int
+    crashes: int
+
+    @classmethod
+    def from_domain(cls, message: ReceivedMessage, binary: bool) -> "ReceivedMessageOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        if binary:
+            body: Any = message.body
+            encoded: str | UnsetType = UNSET
+        else:
+            body, encoded = show_body(message.body, message.content_type)
+        texts, others = show_headers(message.headers) if message.headers else ({}, {})
+        return cls(
+            id=message.message_id,
+            body=body,
+            body_base64=encoded,
+            content_type=message.content_type,
+            headers=texts,
+            headers_base64=others,
+            group=message.group,
+            dedup_id=message.dedup_id,
+            receipt_handle=message.receipt_handle,
+            offset=message.offset,
+            sent_at=rfc3339(message.sent_at_ms),
+            first_received_at=rfc3339(message.first_received_at_ms),
+            visible_at=rfc3339(message.visible_at_ms),
+            receives=message.receives,
+            failures=message.failures,
+            crashes=message.crashes,
+        )
+
+
+class ReceivedMessages(Lined):
+    """The deliveries; none when the wait was over first."""
+
+    lines_field: ClassVar[str] = "messages"
+    messages: list[ReceivedMessageOut]
+
+
+class SettlementIn(msgspec.Struct, gc=False):
+    """A verdict on one delivery.
+
+    ack: done. nack: it failed, try again after `delay_seconds`. release: not tried, back at once.
+    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+    """
+
+    receipt_handle: str
+    action: SettleAction
+    delay_seconds: VisibilitySeconds = 0
+    visibility_timeout_seconds: VisibilitySeconds | None = None
+    reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
+
+    def to_domain(self) -> Settlement:
+        """The verdict. Raises ValidationFailed when an extension does not say how long."""
+        if self.visibility_timeout_seconds is None and self.action is SettleAction.EXTEND:
+            raise ValidationFailed.at(
+                "/visibility_timeout_seconds", "An extension says how long", "required"
+            )
+        return Settlement(
+            self.receipt_handle,
+            self.action,
+            to_ms(self.delay_seconds) if self.delay_seconds else 0,
+            optional_ms(self.visibility_timeout_seconds) or 0,
+            self.reason,
+        )
+
+
+class SettlementOrBatch(msgspec.Struct, kw_only=True):
+    """A batch of verdicts."""
+
+    settlements: list[SettlementIn] | UnsetType = UNSET
+
+    def to_domain(self) -> Settlement:
+        """There is no form of one verdict alone."""
+        raise ValidationFailed.at("/settlements", "'settlements' is required", "required")
+
+
+class Settle(msgspec.Struct):
+    """Verdicts on deliveries of one queue, each answered for itself."""
+
+    settlements: Annotated[
+        list[SettlementIn], Meta(min_length=1, max_length=limits.SETTLEMENTS_MAX)
+    ]
+
+
+class SettledOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """`ok`, or `error` and why; `visible_at` when the delivery was extended or comes back later."""
+
+    status: str
+    visible_at: Time | UnsetType = UNSET
+    error: ItemError | UnsetType = UNSET
+
+
+class SettleResults(msgspec.Struct):
+    """One result for each verdict, in their order."""
+
+    results: list[SettledOut]
+
+
+class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A message that the queue gave up on, and why."""
+
+    id: str
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    offset: int
+    reason: str
+    sent_at: Time
+    died_at: Time
+    receives: int
+    failures: int
+    crashes: int
+
+    @classmethod
+    def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        body, encoded = (
+            (letter.body, UNSET) if binary else show_body(letter.body, letter.content_type)
+        )
+        texts, others = show_headers(letter.headers)
+        return cls(
+            id=letter.message_id,
+            body=body,
+            body_base64=encoded,
+            content_type=letter.content_type,
+            headers=texts,
+            headers_base64=others,
+            group=letter.group,
+            offset=letter.offset,
+            reason=letter.reason,
+            sent_at=rfc3339(letter.sent_at_ms),
+            died_at=rfc3339(letter.died_at_ms),
+            receives=letter.receives,
+            failures=letter.failures,
+            crashes=letter.crashes,
+        )
+
+
+class DeadLetters(msgspec.Struct):
+    """A page of dead letters, oldest first."""
+
+    items: list[DeadLetterOut]
+    next_cursor: str | None
+
+
+class PageQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which page of a list."""
+
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
+    cursor: str = ""

@@ -1,0 +1,195 @@
+"""Sending, receiving and settling messages: the hot routes of a queue."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from api.dataplane import Call, Dataplane
+from api.metrics import DoorMetrics, count_rejected
+from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type
+from api.refusals import ClientGone
+from api.rest.errors import item_error
+from api.rest.fields import (
+    idempotency_key,
+    optional_ms,
+    rfc3339,
+    to_ms,
+    total_bytes,
+    trace_headers,
+    with_trace,
+)
+from api.rest.message_schemas import (
+    DeadLetterOut,
+    DeadLetters,
+    MessageOrBatch,
+    PackedMessageOrBatch,
+    PageQuery,
+    Receive,
+    ReceivedMessageOut,
+    ReceivedMessages,
+    SendMessages,
+    SentMessageOut,
+    SentMessages,
+    Settle,
+    SettledOut,
+    SettlementOrBatch,
+    SettleResults,
+    message_from_raw,
+)
+from api.rest.pages import decode_cursor, encode_cursor
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.batches import Headers
+from storage.domain.messages import NewMessage, ReceivedMessage, Settled, Settlement
+
+dataplane = Dataplane()
+
+_SEND = ItemsBody[NewMessage](
+    "messages",
+    documented=SendMessages,
+    json=MessageOrBatch,
+    packed=PackedMessageOrBatch,
+    items_max=limits.BATCH_MESSAGES_MAX,
+    raw=message_from_raw,
+)
+_SETTLE = ItemsBody[Settlement](
+    "settlements",
+    documented=Settle,
+    json=SettlementOrBatch,
+    packed=SettlementOrBatch,
+    items_max=limits.SETTLEMENTS_MAX,
+    lines=False,
+)
+_OK = SettledOut(status="ok")
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/messages",
+    body=_SEND,
+    answer={SentMessages: 201, SentMessageOut: 201},
+    action=Action.QUEUE_SEND,
+    idempotent=True,
+)
+async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
+    """Add messages to a queue.
+
+    All of them or none. One message may be sent alone, as an object or as a raw body of any other
+    content type (`curl -d hello`); its answer is then one object.
+    """
+    messages = _with_trace(call.body.values, trace_headers(call.headers))
+    call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
+    sent = await call.storage.queues.send(
+        call.queue, messages, idempotency_key=idempotency_key(call.headers)
+    )
+    call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+    if call.body.single:
+        return SentMessageOut.from_domain(sent[0])
+    return SentMessages([SentMessageOut.from_domain(message) for message in sent])
+
+
+def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
+    if not trace:
+        return messages
+    return [
+        msgspec.structs.replace(message, headers=with_trace(message.headers, trace))
+        for message in messages
+    ]
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/receive",
+    body=StructBody(Receive),
+    answer=ReceivedMessages,
+    action=Action.QUEUE_RECEIVE,
+)
+async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
+    """Take messages to work on.
+
+    Each is hidden from other consumers until its visibility timeout passes: settle it before.
+    With `wait_seconds` the call waits for the first message; an empty list says that none came.
+    """
+    asked = call.body
+    work = call.storage.queues.receive(
+        call.queue,
+        messages_max=asked.messages_max,
+        visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
+        wait_ms=to_ms(asked.wait_seconds),
+    )
+    messages = await (call.while_connected(work) if asked.wait_seconds else work)
+    if messages:
+        await _release_if_gone(call, messages)
+    call.metrics.delivered(messages)
+    binary = answer_type(call.headers) == MSGPACK
+    return ReceivedMessages([ReceivedMessageOut.from_domain(one, binary) for one in messages])
+
+
+async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
+    """Give the messages back at once when nobody is there to read the answer. Raises ClientGone."""
+    if call.client_is_gone():
+        await call.storage.queues.release(call.queue, messages)
+        raise ClientGone
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/settle", body=_SETTLE, answer=SettleResults, action=Action.QUEUE_RECEIVE
+)
+async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
+    """Say how deliveries went.
+
+    ack: done. nack: it failed, try again after `delay_seconds`. release: not tried, back at once.
+    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
+    the dead letters. Each verdict is answered for itself.
+    """
+    settlements = call.body.values
+    settled = await call.storage.queues.settle(call.queue, settlements)
+    _count_settled(call.metrics, settlements, settled)
+    return SettleResults([_settled_out(one) for one in settled])
+
+
+def _settled_out(settled: Settled) -> SettledOut:
+    if settled.error is not None:
+        return SettledOut(status="error", error=item_error(settled.error))
+    if settled.visible_at_ms is not None:
+        return SettledOut(status="ok", visible_at=rfc3339(settled.visible_at_ms))
+    return _OK
+
+
+def _count_settled(
+    metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
+) -> None:
+    """Count the verdicts that were taken, and those that were refused."""
+    taken = Counter(
+        [
+            asked.action
+            for asked, answer in zip(settlements, settled, strict=True)
+            if answer.error is None
+        ]
+    )
+    for action, count in taken.items():
+        metrics.settled(action, count)
+    for answer in settled:
+        if answer.error is not None:
+            count_rejected(answer.error)
+
+
+@dataplane.get(
+    "/v1/queues/{queue}/dead-letters",
+    query=PageQuery,
+    answer=DeadLetters,
+    action=Action.QUEUE_READ,
+)
+async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
+    """List the messages that the queue gave up on, oldest first."""
+    asked = call.query
+    queue = await call.storage.catalog.queue(call.queue)
+    about = ("dead-letters", queue.log_id)
+    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
+    letters = await call.storage.queues.dead_letters(
+        call.queue, after_offset=after, messages_max=asked.limit
+    )
+    binary = answer_type(call.headers) == MSGPACK
+    return DeadLetters(
+        [DeadLetterOut.from_domain(letter, binary) for letter in letters],
+        encode_cursor(about, letters[-1].offset) if len(letters) == asked.limit else None,
+    )

@@ -1,0 +1,159 @@
+"""Queues: their configuration, counts, purges and redrives."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request, Response
+
+from api.rest.conditions import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+    is_unchanged,
+)
+from api.rest.dependencies import (
+    Cursor,
+    Limit,
+    Prefix,
+    PrincipalDep,
+    QueuePath,
+    StorageDep,
+    may,
+    require_json,
+)
+from api.rest.pages import decode_cursor, encode_cursor
+from api.rest.schemas import (
+    Purged,
+    QueueConfig,
+    QueueOut,
+    QueuePage,
+    QueuePatch,
+    QueueStatsOut,
+    Redriven,
+)
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import PreconditionFailed, QueueNotFound
+from storage.domain.queues import Queue
+
+router = APIRouter(prefix="/v1/queues", tags=["queues"])
+
+MANAGE = Depends(may(Action.QUEUE_MANAGE))
+READ = Depends(may(Action.QUEUE_READ))
+PURGE = Depends(may(Action.QUEUE_PURGE))
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{queue}",
+    dependencies=[MANAGE, JSON_ONLY],
+    responses={201: {"model": QueueOut, "description": "Created"}},
+)
+async def put_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    response: Response,
+    config: Annotated[QueueConfig, Body(default_factory=QueueConfig)],
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> QueueOut:
+    """Create a queue, or replace its configuration."""
+    create_only = is_create_only(if_none_match)
+    if if_match == "*":
+        await _require_queue(storage, queue)
+    stored, created = await storage.catalog.put_queue(
+        queue, config.to_domain(), if_match=expected_version(if_match), create_only=create_only
+    )
+    response.status_code = 201 if created else 200
+    return _shown(stored, response)
+
+
+async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
+    """Raise PreconditionFailed unless the queue exists."""
+    try:
+        await storage.catalog.fresh_queue(queue)
+    except QueueNotFound:
+        raise PreconditionFailed("If-Match: * asks for a queue that exists.") from None
+
+
+def _shown(queue: Queue, response: Response) -> QueueOut:
+    response.headers["etag"] = etag(queue.version)
+    return QueueOut.from_domain(queue)
+
+
+@router.get(
+    "/{queue}",
+    dependencies=[READ],
+    response_model=QueueOut,
+    responses={304: {"description": "Not modified"}},
+)
+async def get_queue(
+    queue: QueuePath, storage: StorageDep, response: Response, if_none_match: IfNoneMatch = None
+) -> QueueOut | Response:
+    """Show a queue's configuration."""
+    stored = await storage.catalog.fresh_queue(queue)
+    if is_unchanged(if_none_match, stored.version):
+        return Response(status_code=304, headers={"etag": etag(stored.version)})
+    return _shown(stored, response)
+
+
+@router.patch("/{queue}", dependencies=[MANAGE, JSON_ONLY])
+async def change_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    response: Response,
+    patch: QueuePatch,
+    if_match: IfMatch = None,
+) -> QueueOut:
+    """Change some of a queue's configuration."""
+    stored = await storage.catalog.change_queue(
+        queue, patch.apply, if_match=expected_version(if_match)
+    )
+    return _shown(stored, response)
+
+
+@router.delete("/{queue}", dependencies=[MANAGE], status_code=204)
+async def delete_queue(queue: QueuePath, storage: StorageDep, if_match: IfMatch = None) -> None:
+    """Delete a queue and its messages."""
+    await storage.catalog.delete_queue(queue, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=[READ])
+async def list_queues(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> QueuePage:
+    """List queues by name."""
+    about = ("queues", principal.namespace, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.catalog.list_queues(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    items = [QueueOut.from_domain(queue) for queue in found[:limit]]
+    more = len(found) > limit
+    return QueuePage(
+        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+    )
+
+
+@router.get("/{queue}/stats", dependencies=[READ])
+async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
+    """Count a queue's messages by state, exactly."""
+    stats = await storage.queues.stats(queue)
+    return QueueStatsOut.from_domain(stats, request.app.state.durability)
+
+
+@router.post("/{queue}/purges", dependencies=[PURGE])
+async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
+    """Drop every message of a queue, those in flight too; dead letters stay."""
+    return Purged(purged=await storage.queues.purge(queue))
+
+
+@router.post("/{queue}/redrives", dependencies=[MANAGE])
+async def redrive_queue(queue: QueuePath, storage: StorageDep) -> Redriven:
+    """Make a queue's dead letters ready again."""
+    return Redriven(redriven=await storage.queues.redrive(queue))

@@ -1,0 +1,267 @@
+"""Appending and reading records: the hot routes of a stream."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from api.dataplane import Call, Dataplane
+from api.metrics import DoorMetrics, count_rejected
+from api.payloads import MSGPACK, Items, ItemsBody, answer_type
+from api.rest.errors import item_error
+from api.rest.fields import (
+    idempotency_key,
+    moment_ms,
+    to_ms,
+    to_seconds,
+    total_bytes,
+    trace_headers,
+    with_trace,
+)
+from api.rest.pages import decode_cursor, encode_cursor
+from api.rest.record_schemas import (
+    AppendedOut,
+    AppendedRecordOut,
+    AppendedRecords,
+    AppendRecords,
+    AppendToShard,
+    GapOut,
+    PackedRecordOrBatch,
+    PackedShardRecordOrBatch,
+    ReadShard,
+    ReadStream,
+    RecordOrBatch,
+    RecordOut,
+    ShardRecordOrBatch,
+    ShardRecords,
+    Start,
+    StreamRecords,
+    condition_of,
+    record_from_raw,
+)
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.batches import Headers, Record
+from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead
+
+dataplane = Dataplane()
+
+_RECORDS = ItemsBody[Record](
+    "records",
+    documented=AppendRecords,
+    json=RecordOrBatch,
+    packed=PackedRecordOrBatch,
+    items_max=limits.BATCH_RECORDS_MAX,
+    raw=record_from_raw,
+)
+_SHARD_RECORDS = ItemsBody[Record](
+    "records",
+    documented=AppendToShard,
+    json=ShardRecordOrBatch,
+    packed=PackedShardRecordOrBatch,
+    items_max=limits.BATCH_RECORDS_MAX,
+    raw=record_from_raw,
+)
+
+
+# ── Append ──
+
+
+@dataplane.post(
+    "/v1/streams/{stream}/records",
+    body=_RECORDS,
+    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    action=Action.STREAM_PUT,
+    idempotent=True,
+)
+async def append_records(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
+    """Append records to a stream; each one's key chooses its shard.
+
+    Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
+    or as a raw body of any other content type; its answer is then one object, or a problem.
+    """
+    records = _incoming(call)
+    results = await call.storage.streams.append(
+        call.stream, records, idempotency_key=idempotency_key(call.headers)
+    )
+    return _appended_out(call, results)
+
+
+@dataplane.post(
+    "/v1/streams/{stream}/shards/{shard}/records",
+    body=_SHARD_RECORDS,
+    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    action=Action.STREAM_PUT,
+)
+async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
+    """Append records to one shard, all of them or none.
+
+    With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
+    if the shard's next offset is that one.
+    """
+    records = _incoming(call)
+    condition = condition_of(call.body.around)
+    results = await call.storage.streams.append_to_shard(
+        call.stream, call.shard, records, condition
+    )
+    return _appended_out(call, results)
+
+
+def _incoming(call: Call[Items[Record]]) -> list[Record]:
+    records = _with_trace(call.body.values, trace_headers(call.headers))
+    call.metrics.received(len(records), total_bytes([record.data for record in records]))
+    return records
+
+
+def _with_trace(records: list[Record], trace: Headers) -> list[Record]:
+    if not trace:
+        return records
+    return [
+        msgspec.structs.replace(record, headers=with_trace(record.headers, trace))
+        for record in records
+    ]
+
+
+def _appended_out(
+    call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
+) -> AppendedRecords | AppendedRecordOut:
+    """The answer. Raises the refusal of a record that came alone."""
+    failed = _count_results(call.metrics, results)
+    if not call.body.single:
+        return AppendedRecords([_result_out(result) for result in results], failed)
+    [only] = results
+    if isinstance(only, MillstreamError):
+        raise only
+    return AppendedRecordOut(only.shard, only.offset, only.duplicate)
+
+
+def _result_out(result: Appended | MillstreamError) -> AppendedOut:
+    if isinstance(result, MillstreamError):
+        return AppendedOut(error=item_error(result))
+    return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
+
+
+def _count_results(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
+    """How many were refused, which is counted, as is what was taken."""
+    refused = [result for result in results if isinstance(result, MillstreamError)]
+    for error in refused:
+        count_rejected(error.code)
+    duplicates = sum([isinstance(result, Appended) and result.duplicate for result in results])
+    metrics.confirmed(len(results) - len(refused), duplicates)
+    return len(refused)
+
+
+# ── Read one shard ──
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/shards/{shard}/records",
+    query=ReadShard,
+    answer=ShardRecords,
+    action=Action.STREAM_READ,
+)
+async def read_shard(call: Call[ReadShard]) -> ShardRecords:
+    """Read a shard in order, from an offset, a time, or its last records.
+
+    `next_offset` is where to go on. What retention has taken, or what was never written, is told as
+    a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+    """
+    asked = call.query
+    work = call.storage.streams.read_shard(
+        call.stream,
+        call.shard,
+        _start_of(asked),
+        records_max=asked.limit,
+        bytes_max=asked.bytes_max,
+        wait_ms=to_ms(asked.wait_seconds),
+    )
+    found = await (call.while_connected(work) if asked.wait_seconds else work)
+    call.metrics.read(len(found.records))
+    return _shard_records(found, binary=answer_type(call.headers) == MSGPACK)
+
+
+def _start_of(asked: ReadShard) -> ReadFrom:
+    if sum([asked.offset is not None, asked.time is not None, asked.tail is not None]) > 1:
+        raise ValidationFailed.at(
+            "/offset", "Only one of 'offset', 'time' and 'tail' is given", "conflict"
+        )
+    if asked.time is not None:
+        return ReadFrom(time_ms=moment_ms(asked.time))
+    if asked.tail is not None:
+        return ReadFrom(tail=asked.tail)
+    if asked.offset is not None:
+        return ReadFrom(offset=asked.offset)
+    return ReadFrom(time_ms=0)
+
+
+def _shard_records(found: ShardRead, binary: bool) -> ShardRecords:
+    return ShardRecords(
+        records=[RecordOut.from_domain(record, binary) for record in found.records],
+        next_offset=found.next_offset,
+        start=found.start,
+        tip=found.tip,
+        behind_seconds=to_seconds(found.behind_ms),
+        gap=msgspec.UNSET if found.gap is None else _gap_out(found.gap),
+    )
+
+
+def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut:
+    return GapOut(shard=shard, first=gap.first, next=gap.next, reason=gap.reason)
+
+
+# ── Read all shards ──
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/records",
+    query=ReadStream,
+    answer=StreamRecords,
+    action=Action.STREAM_READ,
+)
+async def read_stream(call: Call[ReadStream]) -> StreamRecords:
+    """Read all shards of a stream, by arrival; within a shard in order.
+
+    `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
+    read starts at the oldest records, or with `from=latest` at what comes next.
+    """
+    asked = call.query
+    about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
+    positions = await _positions(call, about)
+    work = call.storage.streams.read(
+        call.stream,
+        positions,
+        records_max=asked.limit,
+        bytes_max=asked.bytes_max,
+        wait_ms=to_ms(asked.wait_seconds),
+    )
+    found = await (call.while_connected(work) if asked.wait_seconds else work)
+    call.metrics.read(sum([len(read.records) for read in found]))
+    cursor = encode_cursor(about, {**positions, **{read.shard: read.next_offset for read in found}})
+    return _stream_records(found, cursor, binary=answer_type(call.headers) == MSGPACK)
+
+
+async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
+    """The next offset wanted of each shard. Raises InvalidCursor, ValidationFailed."""
+    asked = call.query
+    if asked.cursor:
+        return decode_cursor(asked.cursor, about, dict[int, int])
+    if asked.start is Start.LATEST:
+        shards = await call.storage.streams.shards(call.stream)
+        return {state.shard.index: state.next for state in shards}
+    return {}
+
+
+def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:
+    return StreamRecords(
+        records=_by_arrival(found, binary),
+        next_cursor=cursor,
+        behind_seconds=to_seconds(max([read.behind_ms for read in found], default=0)),
+        gaps=[_gap_out(read.gap, read.shard) for read in found if read.gap is not None],
+    )
+
+
+def _by_arrival(found: Iterable[ShardRead], binary: bool) -> list[RecordOut]:
+    """Arrival times of a shard never fall and the sort is stable: each shard keeps its order."""
+    records = [(read.shard, record) for read in found for record in read.records]
+    records.sort(key=lambda pair: pair[1].arrival_ms)
+    return [RecordOut.from_domain(record, binary, shard) for shard, record in records]

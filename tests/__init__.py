@@ -1,0 +1,1 @@
+"""The suite. Real servers stand behind it: see conftest.py."""

@@ -1,0 +1,1 @@
+"""What the doors promise, as their clients see it."""

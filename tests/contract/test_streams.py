@@ -1,0 +1,337 @@
+"""The configuration of streams, and their records, over HTTP."""
+
+import base64
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+MSGPACK = {"content-type": "application/msgpack", "accept": "application/msgpack"}
+
+
+def append(client: httpx.Client, stream: str, *records: Any) -> list[dict[str, Any]]:
+    answer = client.post(f"{stream}/records", json={"records": list(records)})
+    assert answer.status_code == 200, answer.text
+    results: list[dict[str, Any]] = answer.json()["records"]
+    return results
+
+
+def append_to_shard(
+    client: httpx.Client, stream: str, shard: int, *records: Any, **conditions: Any
+) -> httpx.Response:
+    return client.post(
+        f"{stream}/shards/{shard}/records", json={"records": list(records), **conditions}
+    )
+
+
+def read_shard(client: httpx.Client, stream: str, shard: int, **asked: Any) -> dict[str, Any]:
+    answer = client.get(f"{stream}/shards/{shard}/records", params=asked)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
+    answer = client.put(f"/v1/streams/{name}")
+
+    assert answer.status_code == 201
+    assert answer.headers["etag"] == '"v1"'
+    shown = answer.json()
+    assert shown.pop("created_at") == shown.pop("changed_at")
+    assert shown == {
+        "name": name,
+        "shards": 1,
+        "retention_seconds": 604800,
+        "retention_bytes": None,
+        "record_bytes_max": 1048576,
+        "tags": {},
+        "version": 1,
+    }
+
+
+def test_a_patch_changes_a_stream(client, stream):
+    answer = client.patch(stream, json={"retention_bytes": 1000})
+
+    assert answer.json()["retention_bytes"] == 1000
+    assert client.patch(stream, json={"retention_bytes": None}).json()["retention_bytes"] is None
+
+
+def test_the_shards_of_a_stream_cannot_change_here(client, stream):
+    put = client.put(stream, json={"shards": 3})
+    patched = client.patch(stream, json={"shards": 3})
+
+    assert put.json()["errors"][0]["pointer"] == "/shards"
+    assert patched.json()["errors"][0]["pointer"] == "/shards"
+
+
+def test_a_deleted_stream_is_gone(client, stream):
+    assert client.delete(stream).status_code == 204
+    assert client.get(stream).json()["code"] == "stream_not_found"
+    assert client.get(f"{stream}/shards/0/records").json()["code"] == "stream_not_found"
+
+
+def test_streams_are_listed(client, stream):
+    names = [shown["name"] for shown in client.get("/v1/streams?limit=1000").json()["items"]]
+
+    assert stream.rpartition("/")[2] in names
+
+
+def test_the_shards_share_the_ring(client, stream):
+    append_to_shard(client, stream, 1, {"data": "a"}, {"data": "b"})
+
+    first, second = client.get(f"{stream}/shards").json()["items"]
+
+    assert first["first_hash_key"] == "0"
+    assert int(first["last_hash_key"]) + 1 == int(second["first_hash_key"])
+    assert second["last_hash_key"] == str(2**128 - 1)
+    assert (first["start"], first["next"]) == (0, 0)
+    assert (second["start"], second["next"]) == (0, 2)
+
+
+def test_each_record_of_a_batch_is_answered(client, stream):
+    results = append(client, stream, {"data": "a", "key": "k"}, {"data": "b", "key": "k"})
+
+    assert [result["offset"] for result in results] == [0, 1]
+    assert results[0]["shard"] == results[1]["shard"]
+    assert not any(result["duplicate"] for result in results)
+
+
+def test_a_record_sent_alone_is_answered_alone(client, stream):
+    answer = client.post(f"{stream}/records", json={"data": {"a": 1}, "key": "k"})
+
+    assert answer.status_code == 201
+    assert answer.json().keys() == {"shard", "offset", "duplicate"}
+
+
+def test_a_raw_body_is_a_record(client, stream):
+    answer = client.post(f"{stream}/records", content=b"hello", headers={"millstream-key": "k"})
+
+    at = answer.json()
+    [record] = read_shard(client, stream, at["shard"], offset=at["offset"])["records"]
+    assert answer.status_code == 201
+    assert (record["data"], record["key"]) == ("hello", "k")
+
+
+def test_lines_are_a_batch_of_records(client, stream):
+    answer = client.post(
+        f"{stream}/records",
+        content=b'{"data":"a"}\n{"data":"b"}\n',
+        headers={"content-type": "application/x-ndjson"},
+    )
+
+    assert answer.json()["failed"] == 0
+    assert len(answer.json()["records"]) == 2
+
+
+def test_a_record_comes_back_as_it_was_sent(client, stream):
+    sent = [
+        {
+            "data": {"page": "/"},
+            "key": "user-1",
+            "headers": {"source": "web"},
+            "event_time": "2026-01-31T13:00:00.5+01:00",
+        },
+        {"data": "text"},
+        {"data_base64": base64.b64encode(b"\xff").decode()},
+        {"data": "<a/>", "content_type": "text/xml"},
+    ]
+    append_to_shard(client, stream, 0, *sent).raise_for_status()
+
+    first, second, third, fourth = read_shard(client, stream, 0)["records"]
+
+    assert first.pop("arrival_time").endswith("Z")
+    assert first == {
+        "offset": 0,
+        "data": {"page": "/"},
+        "content_type": "application/json",
+        "key": "user-1",
+        "headers": {"source": "web"},
+        "event_time": "2026-01-31T12:00:00.500Z",
+    }
+    assert second.keys() == {"offset", "data", "arrival_time"}
+    assert third["data_base64"] == "/w=="
+    assert (fourth["data"], fourth["content_type"]) == ("<a/>", "text/xml")
+
+
+def test_messagepack_carries_bytes_both_ways(client, stream):
+    packed = msgspec.msgpack.encode(
+        {"records": [{"data": b"\xff", "key": "k"}, {"data": "text"}, {"data": [1]}]}
+    )
+    sent = client.post(f"{stream}/shards/0/records", content=packed, headers=MSGPACK)
+    found = client.get(f"{stream}/shards/0/records", headers={"accept": "application/msgpack"})
+
+    assert msgspec.msgpack.decode(sent.content)["failed"] == 0
+    records = msgspec.msgpack.decode(found.content)["records"]
+    assert [record["data"] for record in records] == [b"\xff", b"text", b"[1]"]
+    assert records[0]["key"] == "k"
+
+
+def test_a_batch_of_a_thousand_records_is_taken(client, stream):
+    packed = msgspec.msgpack.encode({"records": [{"data": b"x" * 256}] * 1000})
+
+    answer = client.post(f"{stream}/records", content=packed, headers=MSGPACK)
+
+    assert len(msgspec.msgpack.decode(answer.content)["records"]) == 1000
+
+
+def test_a_repeated_append_with_the_same_key_adds_nothing(client, stream):
+    headers = {"idempotency-key": "k1"}
+    body = {"records": [{"data": "a", "key": "x"}]}
+    client.post(f"{stream}/records", json=body, headers=headers)
+
+    [again] = client.post(f"{stream}/records", json=body, headers=headers).json()["records"]
+
+    assert again["duplicate"] is True
+
+
+def test_a_producers_repeated_batch_adds_nothing(client, stream):
+    producer = {"id": "p", "epoch": 0, "sequence": 0}
+    first = append_to_shard(client, stream, 0, {"data": "a"}, producer=producer).json()
+
+    again = append_to_shard(client, stream, 0, {"data": "a"}, producer=producer).json()
+
+    assert again["records"] == [{**first["records"][0], "duplicate": True}]
+
+
+def test_a_producers_gap_is_refused(client, stream):
+    producer = {"id": "p", "epoch": 0, "sequence": 5}
+
+    answer = append_to_shard(client, stream, 0, {"data": "a"}, producer=producer)
+
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "sequence_out_of_order"
+
+
+def test_an_append_at_another_offset_than_expected_is_refused(client, stream):
+    assert append_to_shard(client, stream, 0, {"data": "a"}, expected_offset=0).status_code == 200
+
+    answer = append_to_shard(client, stream, 0, {"data": "b"}, expected_offset=0)
+
+    assert answer.status_code == 412
+    assert answer.json()["code"] == "offset_mismatch"
+    assert len(read_shard(client, stream, 0)["records"]) == 1
+
+
+@pytest.mark.parametrize("shard", ["2", "x", "-1", "99999999999999999999"])
+def test_a_shard_that_is_not_there_is_told(client, stream, shard):
+    answers = [
+        client.get(f"{stream}/shards/{shard}/records"),
+        client.post(f"{stream}/shards/{shard}/records", json={"data": "a"}),
+    ]
+
+    assert [answer.json()["code"] for answer in answers] == ["shard_not_found"] * 2
+
+
+def test_a_shard_is_read_page_by_page(client, stream):
+    append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
+
+    first = read_shard(client, stream, 0, limit=3)
+    rest = read_shard(client, stream, 0, offset=first["next_offset"])
+
+    assert [record["offset"] for record in first["records"] + rest["records"]] == [0, 1, 2, 3, 4]
+    assert (rest["next_offset"], rest["start"], rest["tip"]) == (5, 0, 5)
+    assert rest["behind_seconds"] == 0
+    assert "gap" not in rest
+
+
+def test_a_shard_is_read_by_its_tail(client, stream):
+    append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
+
+    found = read_shard(client, stream, 0, tail=2)
+
+    assert [record["data"] for record in found["records"]] == ["3", "4"]
+
+
+def test_a_shard_is_read_from_a_time(client, stream):
+    append_to_shard(client, stream, 0, {"data": "before"})
+    time.sleep(0.01)
+    append_to_shard(client, stream, 0, {"data": "after"})
+    after = read_shard(client, stream, 0)["records"][1]["arrival_time"]
+
+    found = read_shard(client, stream, 0, time=after)
+
+    assert [record["data"] for record in found["records"]] == ["after"]
+
+
+def test_a_read_past_the_end_is_refused(client, stream):
+    answer = client.get(f"{stream}/shards/0/records", params={"offset": 7})
+
+    assert answer.status_code == 416
+    assert answer.json()["code"] == "offset_out_of_range"
+
+
+def test_a_read_of_two_starts_is_refused(client, stream):
+    answer = client.get(f"{stream}/shards/0/records", params={"offset": 0, "tail": 1})
+
+    assert answer.status_code == 422
+
+
+def test_a_reader_may_wait_for_the_next_record(client, stream):
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(read_shard, client, stream, 0, wait_seconds=20)
+        time.sleep(0.2)
+        started = time.monotonic()
+        append_to_shard(client, stream, 0, {"data": "a"})
+        found = waiting.result()
+
+    assert [record["data"] for record in found["records"]] == ["a"]
+    assert time.monotonic() - started < 5
+
+
+def test_a_read_can_be_answered_in_lines(client, stream):
+    append_to_shard(client, stream, 0, {"data": "a"}, {"data": "b"})
+
+    answer = client.get(f"{stream}/shards/0/records", headers={"accept": "application/x-ndjson"})
+
+    first, second, end = [msgspec.json.decode(line) for line in answer.content.splitlines()]
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert (first["data"], second["data"]) == ("a", "b")
+    assert (end["type"], end["next_offset"]) == ("end", 2)
+
+
+def test_one_cursor_reads_all_shards(client, stream):
+    for shard in (0, 1):
+        append_to_shard(client, stream, shard, {"data": f"{shard}a"}, {"data": f"{shard}b"})
+
+    first = client.get(f"{stream}/records").json()
+    append_to_shard(client, stream, 1, {"data": "1c"})
+    rest = client.get(f"{stream}/records", params={"cursor": first["next_cursor"]}).json()
+
+    assert {record["data"] for record in first["records"]} == {"0a", "0b", "1a", "1b"}
+    assert {record["shard"] for record in first["records"]} == {0, 1}
+    assert [record["data"] for record in rest["records"]] == ["1c"]
+    assert first["gaps"] == []
+
+
+def test_a_read_from_the_latest_sees_only_what_comes_next(client, stream):
+    append_to_shard(client, stream, 0, {"data": "before"})
+
+    first = client.get(f"{stream}/records", params={"from": "latest"}).json()
+    append_to_shard(client, stream, 0, {"data": "after"})
+    rest = client.get(f"{stream}/records", params={"cursor": first["next_cursor"]}).json()
+
+    assert first["records"] == []
+    assert [record["data"] for record in rest["records"]] == ["after"]
+
+
+def test_a_cursor_of_another_stream_is_refused(client, stream, name):
+    client.put(f"/v1/streams/{name}")
+    cursor = client.get(f"/v1/streams/{name}/records").json()["next_cursor"]
+
+    for bad in (cursor, "nonsense", "%%%", "AAAA"):
+        answer = client.get(f"{stream}/records", params={"cursor": bad})
+
+        assert answer.status_code == 400
+        assert answer.json()["code"] == "invalid_cursor"
+
+
+def test_a_record_too_large_for_its_stream_is_refused(client, name):
+    client.put(f"/v1/streams/{name}", json={"record_bytes_max": 10})
+
+    answer = client.post(f"/v1/streams/{name}/records", json={"data": "x" * 11})
+
+    assert answer.status_code == 413
+    assert answer.json()["code"] == "message_too_large"

@@ -1,0 +1,124 @@
+"""The data directory: who uses it, and which version it has."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from pydantic import SecretStr
+
+from api.cli.data import check_version, data_directory, in_use, locked
+from api.cli.listener import check_host, listening, url_of
+from api.cli.settings import child_environment
+from api.cli.trouble import ExitCode, Trouble
+from api.settings import Settings
+
+
+def test_a_new_directory_gets_our_version(tmp_path):
+    check_version(tmp_path)
+    check_version(tmp_path)
+
+    assert (tmp_path / "version").read_text() == "1\n"
+
+
+def test_a_newer_directory_is_refused(tmp_path):
+    (tmp_path / "version").write_text("2\n")
+
+    with pytest.raises(Trouble, match="has layout version 2, and this Millstream knows version 1"):
+        check_version(tmp_path)
+
+
+def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
+    (tmp_path / "holiday.jpg").touch()
+
+    with pytest.raises(Trouble, match="was not made by Millstream"):
+        check_version(tmp_path)
+
+
+def test_an_ephemeral_directory_is_gone_afterwards(tmp_path):
+    with data_directory(tmp_path, ephemeral=True) as data:
+        (data / "something").touch()
+
+    assert not data.exists()
+    assert data != tmp_path
+
+
+def test_a_file_is_no_data_directory(tmp_path):
+    (tmp_path / "file").touch()
+
+    with (
+        pytest.raises(Trouble, match=r"cannot use .* as data directory"),
+        data_directory(tmp_path / "file" / "data", ephemeral=False),
+    ):
+        pass
+
+
+def test_a_directory_in_use_is_refused_and_names_the_holder(tmp_path):
+    with (
+        locked(tmp_path),
+        pytest.raises(
+            Trouble, match=f"in use by another Millstream .process {os.getpid()}"
+        ) as raised,
+        locked(tmp_path, wait_s=0.2),
+    ):
+        pass
+
+    assert raised.value.code is ExitCode.UNAVAILABLE
+
+
+def test_the_lock_lasts_as_long_as_any_child_that_inherited_it(tmp_path):
+    with locked(tmp_path) as lock:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock]
+        )
+    held = in_use(tmp_path)
+    child.communicate(b"\n")
+
+    assert held
+    assert not in_use(tmp_path)
+
+
+def test_port_zero_takes_a_free_one():
+    with listening("127.0.0.1", 0) as listener:
+        assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_port_in_use_is_said_in_one_line():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        with (
+            pytest.raises(Trouble, match=f"port {port} on 127.0.0.1 is in use") as raised,
+            listening("127.0.0.1", port),
+        ):
+            pass
+
+    assert raised.value.code is ExitCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
+def test_a_host_beyond_loopback_needs_to_be_meant(host):
+    with pytest.raises(Trouble, match="--insecure") as raised:
+        check_host(Settings(host=host))
+
+    check_host(Settings(host=host, insecure=True))
+    assert raised.value.code is ExitCode.USAGE
+
+
+def test_a_child_reads_the_settings_it_was_told(monkeypatch, tmp_path):
+    told = Settings(
+        port=0,
+        data=tmp_path,
+        ephemeral=True,
+        redis_url=SecretStr("unix:///a?db=0"),
+        durability="everysec",
+    )
+    monkeypatch.setenv("MILLSTREAM_PORT", "1")
+
+    for name, value in child_environment(told, {"EXTRA": "1"}).items():
+        monkeypatch.setenv(name, value)
+
+    assert Settings() == told
+    assert os.environ["REDIS_URL"] == "unix:///a?db=0"
+    assert os.environ["EXTRA"] == "1"

@@ -1,0 +1,247 @@
+"""The table of hot routes, and a request's way through it, without a server."""
+
+import asyncio
+
+import msgspec
+import pytest
+from starlette.types import Message
+
+from api.dataplane import Call, Dispatcher, read_body, read_query
+from api.metrics import Counts, DoorMetrics
+from api.payloads import (
+    JSON,
+    MSGPACK,
+    NDJSON,
+    Items,
+    ItemsBody,
+    answer_type,
+    from_msgspec,
+    media_type,
+)
+from api.refusals import ClientGone, Refusal
+from api.request_ids import request_id_of
+from api.rest import messages, records
+from api.rest.message_schemas import MessageOrBatch, PackedMessageOrBatch, SendMessages
+from storage.domain.access import LOCAL_ADMINISTRATOR
+from storage.domain.errors import ValidationFailed
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+
+
+@pytest.fixture
+def dispatcher() -> Dispatcher:
+    routes = [*messages.dataplane.routes, *records.dataplane.routes]
+    return Dispatcher(routes, Counts(), "always")
+
+
+class Connection:
+    """A client's side of one request: what it sent, and whether it is still there."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = list(chunks)
+        self.gone = asyncio.Event()
+
+    async def receive(self) -> Message:
+        if self._chunks:
+            body = self._chunks.pop(0)
+            return {"type": "http.request", "body": body, "more_body": bool(self._chunks)}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+
+def call_over(connection: Connection) -> Call[None]:
+    metrics = DoorMetrics(Counts(), "queue", "http", "always")
+    storage: object = None
+    return Call(
+        storage,  # type: ignore[arg-type]  # nothing is asked of it
+        LOCAL_ADMINISTRATOR,
+        QueueName("orders"),
+        [],
+        None,
+        {},
+        connection.receive,
+        metrics,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("POST", "/v1/queues/orders/messages", "send_messages"),
+        ("POST", "/v1/queues/messages/receive", "receive_messages"),
+        ("POST", "/v1/streams/clicks/shards/3/records", "append_records_to_shard"),
+        ("GET", "/v1/streams/clicks/records", "read_stream"),
+        ("GET", "/v1/queues/orders/messages", None),
+        ("POST", "/v2/queues/orders/messages", None),
+        ("POST", "/v1/queues/orders", None),
+        ("POST", "/v1/queues/orders/messages/", None),
+        ("POST", "/v1/queues/orders/messages/7", None),
+        ("POST", "/v1/streams/clicks/messages", None),
+        ("POST", "v1/queues/orders/messages", None),
+    ],
+)
+def test_a_path_leads_to_its_route(dispatcher, method, path, operation):
+    route = dispatcher.find(method, path.split("/"))
+
+    assert (route and route.operation) == operation
+
+
+def test_the_table_knows_the_methods_of_a_path(dispatcher):
+    assert dispatcher.methods("/v1/streams/clicks/records") == ["GET", "POST"]
+    assert dispatcher.methods("/v1/queues/orders") == []
+
+
+async def test_a_body_is_read_in_one_piece_or_many():
+    assert await read_body(Connection(b"hello").receive, {}) == b"hello"
+    assert await read_body(Connection(b"he", b"", b"llo").receive, {}) == b"hello"
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read():
+    connection = Connection(b"x")
+
+    with pytest.raises(Refusal):
+        await read_body(connection.receive, {b"content-length": b"16777217"})
+
+    assert (await connection.receive())["type"] == "http.request"
+
+
+async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
+    connection = Connection()
+    connection.gone.set()
+
+    with pytest.raises(ClientGone):
+        await read_body(connection.receive, {})
+
+
+async def test_a_client_that_leaves_ends_the_waiting():
+    connection = Connection()
+    ended = asyncio.Event()
+
+    async def wait_for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    waiting = asyncio.create_task(call_over(connection).while_connected(wait_for_ever()))
+    await asyncio.sleep(0)
+    connection.gone.set()
+
+    with pytest.raises(ClientGone):
+        await waiting
+    assert ended.is_set()
+
+
+async def test_work_that_ends_leaves_no_watcher_behind():
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    assert await call_over(Connection()).while_connected(work()) == "done"
+
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_cancellation_from_elsewhere_is_passed_on():
+    """As a server that shuts down cancels its requests."""
+    waiting = asyncio.create_task(call_over(Connection()).while_connected(asyncio.sleep(60)))
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_whether_a_client_is_gone_is_known_without_waiting():
+    connection = Connection()
+    call = call_over(connection)
+
+    before = call.client_is_gone()
+    connection.gone.set()
+
+    assert (before, call.client_is_gone()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "kind"),
+    [
+        (b"application/json", JSON),
+        (b"Application/JSON; charset=utf-8", JSON),
+        (b"application/x-msgpack", MSGPACK),
+        (b"application/jsonl", NDJSON),
+        (b"text/plain;x=y", "text/plain"),
+        (b"", ""),
+    ],
+)
+def test_a_media_type_has_no_parameters(header, kind):
+    assert media_type({b"content-type": header}) == kind
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (None, JSON),
+        (b"*/*", JSON),
+        (b"text/html", JSON),
+        (b"application/msgpack, */*", MSGPACK),
+        (b"application/x-ndjson", NDJSON),
+    ],
+)
+def test_an_answer_is_json_unless_asked_otherwise(accept, kind):
+    assert answer_type({} if accept is None else {b"accept": accept}) == kind
+
+
+def test_one_item_is_told_from_a_batch_of_one():
+    body = ItemsBody[NewMessage](
+        "messages",
+        documented=SendMessages,
+        json=MessageOrBatch,
+        packed=PackedMessageOrBatch,
+        items_max=10,
+    )
+    headers = {b"content-type": b"application/json"}
+
+    alone: Items[NewMessage] = body.decode(b'{"body":"a"}', headers)
+    batch: Items[NewMessage] = body.decode(b'{"messages":[{"body":"a"}]}', headers)
+
+    assert (alone.single, batch.single) == (True, False)
+    assert alone.values == batch.values == [NewMessage(b"a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("Expected `int`, got `str` - at `$.a[3].b`", "/a/3/b"),
+        ("Expected `object`, got `array`", ""),
+        ("Object missing required field `a` - at `$[1]`", "/1/a"),
+        ("Object contains unknown field `a.b`", "/a.b"),
+        ("Expected `str`, got `int` - at `$.headers[...]`", "/headers"),
+    ],
+)
+def test_a_decoders_path_becomes_a_pointer(text, pointer):
+    [fault] = from_msgspec(msgspec.ValidationError(text)).faults
+
+    assert fault.pointer == pointer
+
+
+def test_a_query_is_read_into_its_struct():
+    class Asked(msgspec.Struct, forbid_unknown_fields=True):
+        limit: int = 5
+        name: str = ""
+
+    assert read_query(b"", Asked) == Asked()
+    assert read_query(b"limit=7&name=a%20b", Asked) == Asked(7, "a b")
+    for wrong in (b"limit=x", b"other=1", b"limit=1&limit=2"):
+        with pytest.raises(ValidationFailed):
+            read_query(wrong, Asked)
+
+
+def test_request_ids_differ():
+    assert request_id_of({}) != request_id_of({})
+
+
+@pytest.mark.parametrize("given", [b"", b"a b", b"x" * 129, b"<script>", b"\xff"])
+def test_a_request_id_that_is_not_safe_is_not_repeated(given):
+    assert request_id_of({b"x-request-id": given}) != given

@@ -1,0 +1,60 @@
+"""Readiness, without stores."""
+
+import asyncio
+
+import pytest
+
+from api import health
+from api.health import Readiness
+
+
+class Checks:
+    """Health checks that answer as told, and count how often they are asked."""
+
+    def __init__(self, answer: dict[str, str], seconds: float = 0) -> None:
+        self._answer = answer
+        self._seconds = seconds
+        self.asked = 0
+
+    async def check(self) -> dict[str, str]:
+        self.asked += 1
+        await asyncio.sleep(self._seconds)
+        return self._answer
+
+
+def readiness(checks: Checks) -> Readiness:
+    return Readiness(checks)  # type: ignore[arg-type]  # only `check` is asked
+
+
+async def test_many_askers_share_one_check():
+    checks = Checks({"redis": "ok"}, seconds=0.01)
+    shared = readiness(checks)
+
+    answers = await asyncio.gather(*(shared.checks() for _ in range(10)))
+
+    assert answers == [{"redis": "ok"}] * 10
+    assert checks.asked == 1
+
+
+async def test_a_check_is_made_anew_when_its_answer_is_old(monkeypatch):
+    monkeypatch.setattr(health, "CACHE_SECONDS", 0)
+    checks = Checks({"redis": "ok"})
+    fresh = readiness(checks)
+
+    await fresh.checks()
+    await fresh.checks()
+
+    assert checks.asked == 2
+
+
+async def test_a_check_that_hangs_is_a_failure(monkeypatch):
+    monkeypatch.setattr(health, "CHECK_SECONDS_MAX", 0.01)
+
+    [found] = (await readiness(Checks({}, seconds=60)).checks()).values()
+
+    assert found.startswith("no answer")
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])
+def test_health_is_asked_without_credentials(path):
+    assert path in health.PATHS

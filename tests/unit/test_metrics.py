@@ -1,0 +1,58 @@
+"""The typed list of metrics, and counting in plain numbers."""
+
+import re
+
+import pytest
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+
+from api import metrics
+from api.metrics import LATENCY_SECONDS, METRICS, Counts, RequestMetrics
+
+
+def sample(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_every_metric_is_in_the_list():
+    defined = {
+        value for value in vars(metrics).values() if isinstance(value, Counter | Gauge | Histogram)
+    }
+
+    assert defined == set(METRICS)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_names_follow_the_rules(metric):
+    [family] = metric.describe()
+
+    assert re.fullmatch(r"millstream_[a-z_]+", family.name)
+    assert not family.name.endswith(("_ms", "_milliseconds", "_kb"))
+
+
+def test_what_is_counted_shows_after_a_flush():
+    counts = Counts()
+    tally = counts.tally(metrics.MESSAGES_NACKED.labels("test-tally"))
+    tally.count += 3
+    before = sample("millstream_messages_nacked_total", kind="test-tally")
+
+    counts.flush()
+    counts.flush()
+
+    assert before == 0
+    assert sample("millstream_messages_nacked_total", kind="test-tally") == 3
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.005, 0.0051, 0.3, 10, 11])
+def test_an_observation_falls_where_prometheus_puts_it(seconds):
+    counts = Counts()
+    labels = {"operation": f"test-{seconds}", "status_class": "2xx", "protocol": "http"}
+    RequestMetrics(counts, "http").observe(labels["operation"], 204, seconds)
+
+    counts.flush()
+
+    name = "millstream_request_duration_seconds"
+    assert sample(f"{name}_count", **labels) == 1
+    assert sample(f"{name}_sum", **labels) == seconds
+    for bound in LATENCY_SECONDS:
+        found = sample(f"{name}_bucket", **labels, le=str(float(bound)))
+        assert found == (1 if seconds <= bound else 0)

@@ -1,0 +1,87 @@
+"""The native API's table of errors."""
+
+import json
+
+import pytest
+
+from api.refusals import DoorCode, Refusal
+from api.rest.errors import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
+from storage.domain.errors import (
+    ErrorCode,
+    MillstreamError,
+    OffsetExpired,
+    OutcomeUnknown,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    ValidationFailed,
+)
+
+
+def told(error: Exception) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(problem(error, instance="/x", request_id="r").body)
+    return answer
+
+
+def test_every_code_has_a_row():
+    assert TABLE.keys() == {*ErrorCode, *DoorCode}
+
+
+def test_every_error_has_a_sentence():
+    for kind in MillstreamError.__subclasses__():
+        assert item_error(kind.code).detail.endswith(".")
+
+
+@pytest.mark.parametrize("code", TABLE)
+def test_a_code_and_its_status_agree_on_retrying(code):
+    retry_later = TABLE[code].status in (429, 503, 504)
+
+    assert is_retryable(code) == retry_later
+
+
+def test_an_outcome_is_unknown_only_after_a_timeout_or_a_failure_of_ours():
+    unknown = [code for code in TABLE if not nothing_happened(code)]
+
+    assert set(unknown) == {ErrorCode.STORAGE_TIMEOUT, DoorCode.INTERNAL_ERROR}
+
+
+@pytest.mark.parametrize("kind", [StorageUnavailable, StorageFull, StorageBusy])
+def test_a_store_that_refuses_asks_to_be_tried_again(kind):
+    answer = problem(kind(), instance="/x", request_id="r")
+
+    assert answer.status == 503
+    assert (b"retry-after", b"1") in answer.headers
+    assert told(kind())["retryable"] is True
+    assert "outcome" not in told(kind())
+
+
+def test_a_store_that_did_not_answer_leaves_the_outcome_unknown():
+    answer = told(OutcomeUnknown())
+
+    assert answer["status"] == 504
+    assert answer["outcome"] == "unknown"
+    assert answer["retryable"] is True
+
+
+def test_facts_become_members():
+    assert told(OffsetExpired(earliest_offset=7))["earliest_offset"] == 7
+
+
+def test_faults_become_errors_with_pointers():
+    answer = told(ValidationFailed.at("/a/b", "must not be", "invalid"))
+
+    assert answer["errors"] == [{"pointer": "/a/b", "detail": "must not be", "code": "invalid"}]
+
+
+def test_an_unexpected_failure_tells_nothing_of_itself():
+    answer = told(RuntimeError("the password is 1234"))
+
+    assert answer["code"] == "internal_error"
+    assert "1234" not in str(answer)
+
+
+def test_a_refusals_headers_go_on_the_answer():
+    error = Refusal(DoorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
+
+    assert code_of(error) is DoorCode.METHOD_NOT_ALLOWED
+    assert problem(error, instance="/x", request_id="r").headers == ((b"allow", b"GET"),)

@@ -1,0 +1,152 @@
+"""How values look on the wire."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.rest.fields import (
+    body_from_json,
+    body_from_msgpack,
+    idempotency_key,
+    rfc3339,
+    show_body,
+    show_headers,
+    to_ms,
+    to_seconds,
+    with_trace,
+)
+from api.rest.pages import decode_cursor, encode_cursor
+from api.rest.schemas import QueuePatch
+from storage.domain.errors import InvalidCursor, ValidationFailed
+from storage.domain.limits import HEADERS_MAX
+from storage.domain.queues import QueueSpec
+
+UNSET = msgspec.UNSET
+TRACE = (("traceparent", "", b"t"),)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def shown(body: bytes, content_type: str) -> dict[str, object]:
+    value, encoded = show_body(body, content_type)
+    answer: dict[str, object] = msgspec.json.decode(
+        msgspec.json.encode({"body": value} if encoded is UNSET else {"body_base64": encoded})
+    )
+    return answer
+
+
+@given(json_values)
+def test_a_json_value_survives(value):
+    raw = msgspec.Raw(msgspec.json.encode(value))
+
+    body, content_type = body_from_json(raw, UNSET, "body")
+
+    assert content_type == "application/json"
+    assert shown(body, content_type) == {"body": value}
+
+
+@given(st.text())
+def test_a_text_survives(text):
+    raw = msgspec.Raw(msgspec.json.encode(text))
+
+    body, content_type = body_from_json(raw, UNSET, "body")
+
+    assert (body, content_type) == (text.encode(), "")
+    assert shown(body, content_type) == {"body": text}
+
+
+@given(st.binary())
+def test_bytes_survive_in_messagepack(data):
+    assert body_from_msgpack(data, UNSET, "body") == (data, "")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"1 2"])
+def test_what_is_called_json_and_is_not_still_comes_back(body):
+    answer = shown(body, "application/json")
+
+    assert answer.keys() in ({"body"}, {"body_base64"})
+
+
+def test_messagepack_without_a_json_form_is_refused():
+    with pytest.raises(ValidationFailed):
+        body_from_msgpack(msgspec.msgpack.Ext(7, b"x"), UNSET, "body")
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_769_860_800_007, "2026-01-31T12:00:00.007Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_times_are_rfc_3339_with_milliseconds(ms, text):
+    assert rfc3339(ms) == text
+
+
+@given(st.integers(0, 315_360_000_000))
+def test_durations_survive(ms):
+    assert to_ms(to_seconds(ms)) == ms
+
+
+def test_whole_seconds_are_whole_numbers():
+    assert isinstance(to_seconds(30_000), int)
+    assert to_seconds(30_500) == 30.5
+
+
+@pytest.mark.parametrize(("header", "key"), [(b'"8e03"', "8e03"), (b"8e03", "8e03")])
+def test_an_idempotency_key_is_quoted_or_bare(header, key):
+    assert idempotency_key({b"idempotency-key": header}) == key
+
+
+def test_no_idempotency_key_is_the_empty_one():
+    assert idempotency_key({}) == ""
+
+
+def test_a_header_that_is_not_text_is_shown_in_base64_and_a_reserved_one_not_at_all():
+    headers = (("a", "", b"x"), ("b", "Binary", b"\xff"), (":id", "", b"1"))
+
+    assert show_headers(headers) == ({"a": "x"}, {"b": "/w=="})
+
+
+def test_a_message_with_its_own_trace_context_keeps_it():
+    own = (("tracestate", "", b"mine"),)
+
+    assert with_trace(own, TRACE) == own
+    assert with_trace((), TRACE) == TRACE
+
+
+def test_a_trace_context_never_makes_a_message_too_rich_in_headers():
+    full = tuple((f"h{n}", "", b"") for n in range(HEADERS_MAX))
+
+    assert with_trace(full, TRACE) == full
+
+
+@given(st.dictionaries(st.integers(0, 1023), st.integers(0, 2**53)))
+def test_a_cursor_leads_back(positions):
+    cursor = encode_cursor(("records", "a1"), positions)
+
+    assert decode_cursor(cursor, ("records", "a1"), dict[int, int]) == positions
+
+
+@given(st.text())
+def test_a_cursor_that_is_none_is_refused(text):
+    with pytest.raises(InvalidCursor):
+        decode_cursor(text, ("records", "a1"), dict[int, int])
+
+
+def test_a_cursor_of_something_else_is_refused():
+    cursor = encode_cursor(("records", "a1"), {0: 1})
+
+    with pytest.raises(InvalidCursor):
+        decode_cursor(cursor, ("records", "b2"), dict[int, int])
+
+
+def test_an_empty_patch_changes_nothing():
+    spec = QueueSpec(visibility_timeout_ms=1_500, attempts_max=None, tags={"a": "1"})
+
+    assert QueuePatch().apply(spec) == spec

@@ -1,0 +1,67 @@
+"""What a receive does for a client that went away, without stores."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from starlette.types import Message
+
+from api.app import create_app
+from api.settings import Settings
+from storage.access import Access
+from storage.domain.messages import ReceivedMessage
+
+MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0, 0)
+
+
+class Queues:
+    """A queue with one message, which remembers what was released."""
+
+    def __init__(self) -> None:
+        self.released: list[ReceivedMessage] = []
+
+    async def receive(self, name: Any, **asked: Any) -> list[ReceivedMessage]:
+        return [MESSAGE]
+
+    async def release(self, name: Any, messages: list[ReceivedMessage]) -> None:
+        self.released += messages
+
+
+async def receive_over(queues: Queues, *, leaves: bool) -> list[Message]:
+    """Ask for a message; gives what was sent back."""
+    storage: Any = SimpleNamespace(queues=queues, access=Access(), health=None)
+    app = create_app(Settings(), storage)
+    news: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+    if leaves:
+        news.append({"type": "http.disconnect"})
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return news.pop(0) if news else await asyncio.Event().wait()  # type: ignore[return-value]
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    path = "/v1/queues/orders/receive"
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
+    await app(scope, receive, send)
+    return sent
+
+
+async def test_messages_for_a_client_that_is_gone_are_released_and_nothing_is_answered():
+    queues = Queues()
+
+    sent = await receive_over(queues, leaves=True)
+
+    assert queues.released == [MESSAGE]
+    assert sent == []
+
+
+async def test_messages_for_a_client_that_stays_are_its_own():
+    queues = Queues()
+
+    start, body = await receive_over(queues, leaves=False)
+
+    assert queues.released == []
+    assert start["status"] == 200
+    assert b'"receipt_handle":"handle"' in body["body"]

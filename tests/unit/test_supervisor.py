@@ -1,0 +1,150 @@
+"""Keeping processes running: the back-off, and what happens to a program that ends or will not."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from api.cli.supervisor import (
+    BACK_OFF_S_MAX,
+    BACK_OFF_S_MIN,
+    Program,
+    Supervisor,
+    back_off_s,
+    how_it_ended,
+)
+
+SLEEP = "import time; time.sleep(60)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+
+TELLS_ITS_END = """
+import os, signal, time
+def end(*_):
+    print(os.environ["NAME"], flush=True)
+    raise SystemExit
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def python(code: str, **given) -> Program:
+    return Program(name="child", command=[sys.executable, "-c", code], **given)
+
+
+def test_the_back_off_doubles_to_its_limit():
+    waits = [0.0]
+    for _ in range(8):
+        waits.append(back_off_s(waits[-1], lived_s=1))
+
+    assert waits[1:] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, BACK_OFF_S_MAX, BACK_OFF_S_MAX]
+
+
+def test_a_long_life_ends_a_row_of_failures():
+    assert back_off_s(BACK_OFF_S_MAX, lived_s=30) == BACK_OFF_S_MIN
+
+
+@pytest.mark.parametrize(
+    ("returncode", "words"),
+    [
+        (0, "exit code 0"),
+        (3, "exit code 3"),
+        (-9, "SIGKILL"),
+        (-64, "SIGRTMAX"),
+        (-99, "signal 99"),
+    ],
+)
+def test_a_return_code_is_said_in_words(returncode, words):
+    assert how_it_ended(returncode) == words
+
+
+async def test_a_program_that_ends_is_started_again_and_its_end_is_told():
+    ended: list[int] = []
+    said: list[str] = []
+    supervisor = Supervisor(said.append)
+
+    [keeper] = await supervisor.start(python("raise SystemExit(3)", on_end=ended.append))
+    await until(lambda: keeper.deaths >= 2)
+    await supervisor.stop()
+
+    assert len(set(ended)) == len(ended) >= 2
+    assert "exit code 3; starting it again in 0.2 s" in said[0]
+    assert "starting it again in 0.4 s" in said[1]
+
+
+async def test_stopping_ends_the_last_group_first(tmp_path):
+    supervisor = Supervisor()
+    diary = tmp_path / "diary"
+    for name in ("store", "api"):
+        await supervisor.start(python(TELLS_ITS_END, log=diary, environment={"NAME": name}))
+    await until(lambda: diary.read_text().split() == ["ready", "ready"])
+
+    await supervisor.stop()
+
+    assert diary.read_text().split() == ["ready", "ready", "api", "store"]
+
+
+async def test_a_program_that_does_not_listen_is_killed_when_its_grace_has_passed(tmp_path):
+    supervisor = Supervisor()
+    log = tmp_path / "logs" / "child.log"
+    [keeper] = await supervisor.start(python(DEAF, grace_s=0.2, log=log))
+    await until(lambda: log.exists() and log.read_bytes() == b"1\n")
+
+    await asyncio.wait_for(supervisor.stop(), 5)
+
+    assert not keeper.alive
+
+
+async def test_a_program_is_prepared_before_each_new_start():
+    prepared: list[int] = []
+    supervisor = Supervisor()
+
+    [keeper] = await supervisor.start(python("", prepare=lambda: prepared.append(1)))
+    await until(lambda: keeper.deaths >= 2)
+    await supervisor.stop()
+
+    assert len(prepared) >= 1
+
+
+async def test_a_program_that_is_not_there_is_an_error_at_the_first_start():
+    supervisor = Supervisor()
+
+    with pytest.raises(FileNotFoundError):
+        await supervisor.start(Program(name="nothing", command=["/nowhere/to/be/found"]))
+
+    await supervisor.stop()
+
+
+async def test_a_program_that_runs_once_gives_its_exit_code():
+    assert await Supervisor().run_once(python("raise SystemExit(4)")) == 4
+
+
+async def test_a_program_that_runs_once_ends_when_its_wait_is_cancelled(tmp_path):
+    pid_file = tmp_path / "pid"
+    code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    running = asyncio.create_task(Supervisor().run_once(python(code)))
+    await until(lambda: pid_file.exists() and pid_file.read_text() != "")
+
+    running.cancel()
+    await asyncio.wait([running])
+
+    assert not is_running(int(pid_file.read_text()))
+
+
+async def test_a_program_has_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it():
+    leads = "import os; raise SystemExit(os.getsid(0) != os.getpid())"
+
+    assert await Supervisor().run_once(python(leads)) == 0
+
+
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+async def until(holds, within_s: float = 10.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.02)
