@@ -16,6 +16,7 @@ sent; dead-lettered ones when theirs has passed since they died.
 import base64
 import binascii
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -23,6 +24,9 @@ from storage.domain import limits
 from storage.domain.batches import Headers, headers_size_bytes
 from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, ValidationFailed
 from storage.domain.names import LogId
+
+_LOW_BITS = 48
+_LOW_MASK = 2**_LOW_BITS - 1
 
 
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
@@ -38,6 +42,8 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
     @property
     def size_bytes(self) -> int:
         """Body and headers, which is what the queue's limit counts."""
+        if not self.headers:
+            return len(self.body)
         return len(self.body) + headers_size_bytes(self.headers)
 
 
@@ -154,14 +160,19 @@ class Settled(msgspec.Struct, frozen=True, gc=False):
 def message_id(log_id: LogId, offset: int) -> str:
     """The id of the message first accepted at `offset`: a UUID (RFC 9562 version 8).
 
-    64 bits name the log and 53 the offset, so that an id is unique and leads to its message without
+    64 bits name the log and 53 the offset, which is the id's end, so that an id is unique and leads to its message without
     an index.
     """
-    bits = (int(log_id, 16) << 53) | offset  # 117 bits
-    high, middle, low = bits >> 74, (bits >> 62) & 0xFFF, bits & (2**62 - 1)
-    number = (high << 80) | (0x8 << 76) | (middle << 64) | (0b10 << 62) | low
-    digits = f"{number:032x}"
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return f"{_id_prefix(log_id, offset >> _LOW_BITS)}{offset & _LOW_MASK:012x}"
+
+
+@lru_cache(4096)
+def _id_prefix(log_id: LogId, high: int) -> str:
+    """All of an id but its last 48 bits: it changes only from log to log, and every 2^48 offsets."""
+    bits = (int(log_id, 16) << 5) | high  # 69 bits: 48, 12 and 9 beside the version and the variant
+    high_digits = f"{bits >> 21:012x}"
+    middle, low = (bits >> 9) & 0xFFF, bits & 0x1FF
+    return f"{high_digits[:8]}-{high_digits[8:]}-8{middle:03x}-{0x8000 | low:04x}-"
 
 
 def check_settlement(settlement: Settlement) -> None:

@@ -92,6 +92,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed.at(
                 "/delay_seconds", "A delay is 0 to 900 seconds", "out_of_range"
             )
+        if not message.group and not message.dedup_id:
+            return
         for pointer, word in (("/group", message.group), ("/dedup_id", message.dedup_id)):
             if len(word) > limits.GROUP_CHARACTERS_MAX:
                 raise ValidationFailed.at(

@@ -15,8 +15,9 @@ Calls that do the same to the same log can share one script call: see `Gatherer`
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from hiredis import pack_command
 from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -108,10 +109,11 @@ class _Lane:
 
     def __init__(self, pipeline: "Pipeline") -> None:
         self._pipeline = pipeline
+        self._loop = asyncio.get_running_loop()
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
         self._backlog = 0
-        self._arrived = asyncio.Event()
+        self._idle: asyncio.Future[None] | None = None
         self._connection: AbstractConnection | None = None
         self._task = asyncio.create_task(self._run())
 
@@ -135,8 +137,11 @@ class _Lane:
         if self._backlog >= self._pipeline.limits.pipeline_backlog_max:
             raise StorageBusy
         self._backlog += 1
-        self._arrived.set()
-        return asyncio.get_running_loop().create_future()
+        if self._idle is not None:
+            if not self._idle.done():
+                self._idle.set_result(None)
+            self._idle = None
+        return self._loop.create_future()
 
     async def close(self) -> None:
         self._task.cancel()
@@ -146,8 +151,9 @@ class _Lane:
 
     async def _run(self) -> None:
         while True:
-            await self._arrived.wait()
-            self._arrived.clear()
+            if not self._waiting:
+                self._idle = self._loop.create_future()
+                await self._idle
             while self._waiting:
                 taken, self._waiting = self._waiting, []
                 self._gatherings = {}
@@ -196,9 +202,7 @@ class _Lane:
         replies: list[Reply] = []
         try:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
-                await connection.send_packed_command(
-                    connection.pack_commands(commands), check_health=False
-                )
+                await connection.send_packed_command(_packed(commands), check_health=False)
                 for _ in commands:
                     replies.append(await _reply(connection))  # noqa: PERF401  kept if the next one fails
         except (RedisError, OSError, TimeoutError):
@@ -294,6 +298,10 @@ async def _reply(connection: AbstractConnection) -> Reply:
         return error
     except ResponseError as error:
         return refused(error)
+
+
+def _packed(commands: Sequence[Command]) -> bytes:
+    return b"".join([pack_command(cast(Any, command)) for command in commands])
 
 
 def _slices(commands: list[Command]) -> Iterator[list[Command]]:

@@ -1,0 +1,58 @@
+# Two commands matter: `make up` brings everything up, `make test` proves it.
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+STORE ?= both        # which Valkey the tests use: plain, cluster, both
+ARGS ?=              # more options: make up ARGS="--port 9000"
+
+.PHONY: help install up test check lint bench openapi
+
+help:
+	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
+	@echo "make test     run every test"
+	@echo "make check    lint, and the tests that need no server"
+	@echo "make bench    measure against a reference in the same run"
+	@echo "make openapi  write openapi/openapi.json anew"
+
+install: $(INSTALLED)
+
+# Exactly what requirements.lock names, checked by hash; then this project, in place.
+$(INSTALLED): requirements.lock pyproject.toml
+ifdef UV
+	@test -x $(BIN)/python || $(UV) venv --quiet .venv
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 or newer, or uv" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
+		{ echo "python3 -m venv does not work here: install python3-venv, or uv" >&2; exit 1; }
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+endif
+	@touch $@
+
+up: install
+	@$(BIN)/millstream up $(ARGS)
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+check: lint
+	$(BIN)/pytest -q tests/unit
+
+test: install
+	$(BIN)/pytest --store=$(strip $(STORE)) --ignore=tests/chaos --ignore=tests/bench tests
+
+bench: install
+	$(BIN)/python -m tests.bench $(ARGS)
+
+openapi: install
+	$(BIN)/millstream openapi > openapi/openapi.json.new
+	mv openapi/openapi.json.new openapi/openapi.json

@@ -1,0 +1,1 @@
+"""The whole service, as a stranger meets it."""

@@ -1,0 +1,157 @@
+"""`millstream up` as a stranger runs it: a process, its URL, and the processes it started."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+READY_S = 60.0
+END_S = 30.0
+MARKS = {
+    "valkey": "valkey-server",
+    "postgres": "/bin/postgres",
+    "api": "uvicorn",
+    "sweeper": "api.cli sweep",
+}
+"""What stands in the command line of each child."""
+
+
+class Deployment:
+    """A `millstream up` that has said it is ready."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+        self.announcement = self._read_announcement()
+        self.url = self.announcement.split()[4]
+
+    def _read_announcement(self) -> str:
+        """Everything it prints: the line with the URL, and three curl lines."""
+        assert self.process.stdout is not None
+        pipe, said = self.process.stdout.fileno(), ""
+        deadline = time.monotonic() + READY_S
+        while "/receive" not in said:
+            ready, _, _ = select.select([pipe], [], [], max(0, deadline - time.monotonic()))
+            some = os.read(pipe, 4_096).decode() if ready else ""
+            assert some, f"it did not become ready:\n{self.log.read_text()[-4_000:]}"
+            said += some
+        return said
+
+    def children(self) -> dict[str, int]:
+        """Process ids of its children, by name."""
+        found: dict[str, int] = {}
+        for pid in descendants(self.process.pid, depth_max=1):
+            words = command_line(pid)
+            found |= {name: pid for name, mark in MARKS.items() if mark in words}
+        return found
+
+    def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
+        """Signal it, wait until it is gone, and give its exit code."""
+        self.process.send_signal(with_signal)
+        code = self.process.wait(END_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@contextmanager
+def deployed(
+    log: Path,
+    *options: str,
+    command: str = "up",
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Deployment]:
+    """`millstream up --port 0` with these options; ended afterwards, if it still runs."""
+    process = _start([command, "--port", "0", *options], log, environment)
+    try:
+        yield Deployment(process, log)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(END_S)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _start(
+    words: list[str], log: Path, environment: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
+    with log.open("a") as stderr:
+        return subprocess.Popen(
+            [sys.executable, "-m", "api.cli", *words],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**_without_settings(), **(environment or {})},
+        )
+
+
+def refused(*options: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """The exit code and standard error of a `millstream up` that does not come up."""
+    done = command("up", *options, environment=environment)
+    return done.returncode, done.stderr
+
+
+def command(
+    *words: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`millstream` with these words, run to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "api.cli", *words],
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+        env={**_without_settings(), **(environment or {})},
+    )
+
+
+def _without_settings() -> dict[str, str]:
+    """Our environment without anything that is a setting of Millstream."""
+    ours = ("MILLSTREAM_", "REDIS_URL", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def descendants(pid: int, depth_max: int = 100) -> set[int]:
+    """Process ids of the children of `pid`, of theirs, and so on."""
+    parents = _parents()
+    found: set[int] = set()
+    generation = {pid}
+    for _ in range(depth_max):
+        generation = {child for child, parent in parents.items() if parent in generation}
+        if not generation:
+            break
+        found |= generation
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """Parent of every process on this machine."""
+    found = {}
+    for directory in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            found[int(directory.name)] = int(
+                (directory / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+    return found
+
+
+def command_line(pid: int) -> str:
+    """The words of a process's command, or nothing when it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
+
+
+def all_gone(pids: set[int], within_s: float) -> bool:
+    """Whether every process ends within that time. One that nobody has reaped has ended."""
+    deadline = time.monotonic() + within_s
+    while any(command_line(pid) for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

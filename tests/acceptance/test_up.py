@@ -1,0 +1,252 @@
+"""`millstream up`, as a stranger meets it: it starts, keeps what it acknowledged, and goes without a trace."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.deployment import (
+    MARKS,
+    Deployment,
+    all_gone,
+    command,
+    deployed,
+    descendants,
+    refused,
+)
+
+README = Path(__file__).parents[2] / "README.md"
+README_URL = "http://127.0.0.1:8080"
+GONE_S = 10.0
+
+STRICT_SHELL = """
+set -euo pipefail
+curl() { command curl -sS --fail-with-body "$@"; echo; }
+"""
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Path]:
+    """The temporary directory of `millstream`; short, since sockets are in it."""
+    with tempfile.TemporaryDirectory(prefix="ms-") as place:
+        (Path(place) / "tmp").mkdir()
+        yield Path(place) / "tmp"
+
+
+@pytest.fixture(scope="module")
+def millstream(scratch: Path) -> Iterator[Deployment]:
+    """One deployment that keeps nothing: its temporary directory is empty when it has ended."""
+    log = scratch.parent / "log"
+    with deployed(log, "--ephemeral", environment={"TMPDIR": str(scratch)}) as deployment:
+        yield deployment
+    assert list(scratch.iterdir()) == []
+
+
+def shell(script: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", STRICT_SHELL + script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def curl_session(readme: str) -> str:
+    blocks = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
+    return "\n".join(block for block in blocks if "curl" in block)
+
+
+def test_the_session_of_the_readme_runs(millstream):
+    session = curl_session(README.read_text()).replace(README_URL, millstream.url)
+
+    said = shell(session)
+
+    assert '"body":"hello"' in said.replace(": ", ":")
+    assert '"data":"b"' in said.replace(": ", ":")
+    *_, first_read, second_read = [line for line in said.splitlines() if line.strip()]
+    assert first_read == second_read
+
+
+def test_the_lines_it_prints_run(millstream):
+    said = shell(millstream.announcement.partition("\n")[2])
+
+    assert '"body":"hello"' in said.replace(": ", ":")
+
+
+def test_a_stop_and_a_kill_lose_nothing_and_leave_no_process(tmp_path):
+    log, data = tmp_path / "log", str(tmp_path / "data")
+
+    with deployed(log, "--data", data) as first:
+        sent = [send(first.url, "orders", f"message {number}") for number in range(5)]
+        append(first.url, "clicks", ["a", "b"])
+        stopped = descendants(first.process.pid)
+        code = first.end(signal.SIGINT)
+
+        assert code == 0
+        assert all_gone(stopped, within_s=0)
+
+    with deployed(log, "--data", data) as second:
+        assert sorted(drain(second.url, "orders")) == sorted(sent)
+        sent = [send(second.url, "orders", "one more")]
+        append(second.url, "clicks", ["c"])
+        killed = descendants(second.process.pid)
+        second.end(signal.SIGKILL)
+
+        assert len(killed) > len(MARKS)
+        assert all_gone(killed, within_s=GONE_S)
+
+    with deployed(log, "--data", data) as third:
+        assert drain(third.url, "orders") == sent
+        assert read(third.url, "clicks") == ["a", "b", "c"]
+
+
+def test_a_port_in_use_is_one_line_and_an_exit_code(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+
+        code, said = refused("--port", port, "--data", str(tmp_path))
+
+    assert code == 4
+    assert said == f"millstream: port {port} on 127.0.0.1 is in use: choose another with --port\n"
+
+
+def test_a_newer_data_directory_is_one_line_and_an_exit_code(tmp_path):
+    (tmp_path / "version").write_text("7\n")
+
+    code, said = refused("--port", "0", "--data", str(tmp_path))
+
+    assert code == 1
+    assert "has layout version 7" in said
+    assert said.count("\n") == 1
+
+
+def test_a_missing_server_is_one_line_and_an_exit_code(tmp_path):
+    code, said = refused(
+        "--port",
+        "0",
+        "--data",
+        str(tmp_path / "data"),
+        "--server",
+        "path",
+        environment={"PATH": str(tmp_path)},
+    )
+
+    assert code == 4
+    assert said == "millstream: no valkey-server and no redis-server on PATH\n"
+
+
+def test_a_store_that_cannot_be_reached_is_an_exit_code_without_a_traceback(tmp_path):
+    nowhere = {"DATABASE_URL": f"postgresql://postgres@/millstream?host={tmp_path}"}
+
+    code, said = refused("--port", "0", "--data", str(tmp_path / "data"), environment=nowhere)
+
+    assert code == 4
+    assert "Traceback" not in said
+
+
+def test_listening_beyond_loopback_has_to_be_meant(tmp_path):
+    code, said = refused("--host", "0.0.0.0", "--data", str(tmp_path))
+
+    assert code == 2
+    assert "--insecure" in said
+    assert said.count("\n") == 1
+
+
+def test_a_setting_that_is_wrong_is_one_line_and_an_exit_code(tmp_path):
+    code, said = refused("--data", str(tmp_path), environment={"MILLSTREAM_WORKERS": "none"})
+
+    assert code == 2
+    assert said.startswith("millstream: setting ")
+    assert said.count("\n") == 1
+
+
+def test_doctor_finds_nothing_wrong_with_a_running_deployment(millstream, scratch):
+    [data] = scratch.iterdir()
+
+    done = command("doctor", "--json", "--data", str(data), "--port", "0")
+
+    findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+    assert done.returncode == 0, done.stdout
+    assert {"python", "open files", "disk", "data", "port"} < set(findings)
+    assert "stores" not in findings  # they were found, and each has findings of its own
+
+
+def test_doctor_says_what_is_wrong_by_its_exit_code(tmp_path):
+    (tmp_path / "version").write_text("7\n")
+
+    done = command("doctor", "--data", str(tmp_path), "--port", "0")
+
+    assert done.returncode == 1
+    assert "layout version 7" in " ".join(done.stdout.split())
+
+
+def test_the_api_runs_alone_against_stores_that_exist(tmp_path, valkey_url, empty_database_url):
+    stores = {"REDIS_URL": valkey_url, "DATABASE_URL": empty_database_url}
+    migrated = command("migrate", environment=stores)
+
+    with deployed(
+        tmp_path / "log", "--workers", "2", command="serve", environment=stores
+    ) as deployment:
+        sent = send(deployment.url, "orders", "hello")
+        received = drain(deployment.url, "orders")
+        code = deployment.end()
+
+    assert migrated.returncode == 0, migrated.stderr
+    assert received == [sent]
+    assert code == 0
+
+
+def test_commands_that_need_stores_say_so():
+    for name in ("serve", "sweep", "migrate"):
+        done = command(name)
+
+        assert done.returncode == 2
+        assert "REDIS_URL and DATABASE_URL must be set" in done.stderr
+
+
+def send(url: str, queue: str, body: str) -> str:
+    """Send one message to a queue, which is made when missing; its body comes back once acknowledged."""
+    httpx.put(f"{url}/v1/queues/{queue}", json={}).raise_for_status()
+    httpx.post(f"{url}/v1/queues/{queue}/messages", json={"body": body}).raise_for_status()
+    return body
+
+
+def drain(url: str, queue: str) -> list[str]:
+    """Receive and acknowledge until nothing comes for a second; the bodies."""
+    bodies: list[str] = []
+    with httpx.Client(base_url=f"{url}/v1/queues/{queue}", timeout=30) as client:
+        while messages := receive(client):
+            bodies += [message["body"] for message in messages]
+            handles = [message["receipt_handle"] for message in messages]
+            acks = [{"receipt_handle": handle, "action": "ack"} for handle in handles]
+            client.post("/settle", json={"settlements": acks}).raise_for_status()
+    return bodies
+
+
+def receive(client: httpx.Client) -> list[dict[str, str]]:
+    answer = client.post("/receive", json={"messages_max": 100, "wait_seconds": 1})
+    answer.raise_for_status()
+    return list(answer.json()["messages"])
+
+
+def append(url: str, stream: str, data: list[str]) -> None:
+    httpx.put(f"{url}/v1/streams/{stream}", json={"shards": 1}).raise_for_status()
+    records = [{"data": one, "key": "k"} for one in data]
+    answer = httpx.post(f"{url}/v1/streams/{stream}/records", json={"records": records})
+    answer.raise_for_status()
+
+
+def read(url: str, stream: str) -> list[str]:
+    answer = httpx.get(f"{url}/v1/streams/{stream}/shards/0/records", params={"offset": 0})
+    answer.raise_for_status()
+    return [record["data"] for record in answer.json()["records"]]

@@ -1,0 +1,1 @@
+"""Long runs under failure, with a checker of their own."""
