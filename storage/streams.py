@@ -5,7 +5,7 @@ import hashlib
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from storage.catalog import Catalog
 from storage.domain import limits
@@ -81,22 +81,36 @@ class Streams:
         self, records: Sequence[Record], sizes: Sequence[int], key: str, stream: Stream
     ) -> list[Appended | MillstreamError]:
         groups = _by_shard(stream, records, key)
-        answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(records)
+        if len(groups) == 1:
+            [shard] = groups
+            done = await self._try_some(stream, shard, records, sum(sizes), key)
+            return [done] * len(records) if isinstance(done, MillstreamError) else [*done]
         outcomes = await asyncio.gather(
             *(
-                self._append_some(
-                    stream, shard, [(records[i], sizes[i]) for i in places], UNCONDITIONAL, key
+                self._try_some(
+                    stream,
+                    shard,
+                    [records[place] for place in places],
+                    sum([sizes[place] for place in places]),
+                    key,
                 )
                 for shard, places in groups.items()
-            ),
-            return_exceptions=True,
+            )
         )
+        answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(records)
         for places, outcome in zip(groups.values(), outcomes, strict=True):
-            if isinstance(outcome, BaseException) and not isinstance(outcome, MillstreamError):
-                raise outcome
             for nth, place in enumerate(places):
                 answers[place] = outcome if isinstance(outcome, MillstreamError) else outcome[nth]
         return answers
+
+    async def _try_some(
+        self, stream: Stream, shard: Shard, records: Sequence[Record], size_bytes: int, key: str
+    ) -> list[Appended] | MillstreamError:
+        """One shard's part of an append, or why it was refused: the other shards' parts stand."""
+        try:
+            return await self._append_some(stream, shard, records, size_bytes, UNCONDITIONAL, key)
+        except MillstreamError as error:
+            return error
 
     async def append_to_shard(
         self,
@@ -112,23 +126,23 @@ class Streams:
         """
         stream = await self._catalog.stream(name)
         sizes = _check_records(stream, records)
-        sized = list(zip(records, sizes, strict=True))
         return await self._on(
             stream,
-            lambda current: self._append_some(current, current.shard(shard), sized, condition, ""),
+            lambda current: self._append_some(
+                current, current.shard(shard), records, sum(sizes), condition, ""
+            ),
         )
 
     async def _append_some(
         self,
         stream: Stream,
         shard: Shard,
-        sized: Sequence[tuple[Record, int]],
+        records: Sequence[Record],
+        size_bytes: int,
         condition: AppendCondition,
         key: str,
     ) -> list[Appended]:
-        records = [record for record, _ in sized]
-        print_ = _fingerprint(records) if key else ""
-        part = AppendPart(records, condition, key, print_, sum(size for _, size in sized))
+        part = AppendPart(records, condition, key, _fingerprint(records) if key else "", size_bytes)
         at = LogAddress(stream.name.namespace, shard.log_id)
         done = await self._mended(at, lambda: self._hot.append(self._gatherer(at), part))
         if done.left < self._limits.reservation_offsets_min // 2:
@@ -324,20 +338,20 @@ class Streams:
 
 
 _UNANSWERED = StorageUnavailable()
+_OWN_HEADERS = frozenset({CONTENT_TYPE})
+"""What a front door may say of a record in a reserved header."""
 
 
-def _by_shard(stream: Stream, records: Sequence[Record], key: str) -> dict[Shard, list[int]]:
+def _by_shard(stream: Stream, records: Sequence[Record], key: str) -> dict[Shard, Sequence[int]]:
     """The places of the records that each shard takes."""
-    keyless = key or str(random.random()) if any(not record.key for record in records) else ""  # noqa: S311
+    if len(stream.shards) == 1:
+        return {stream.shards[0]: range(len(records))}
+    keyless = key or str(random.random())  # noqa: S311  any shard will do
     shards = stream.open_shards_for(record.key or keyless for record in records)
     groups: dict[Shard, list[int]] = {}
     for place, shard in enumerate(shards):
         groups.setdefault(shard, []).append(place)
-    return groups
-
-
-_OWN_HEADERS = frozenset({CONTENT_TYPE})
-"""What a front door may say of a record in a reserved header."""
+    return cast(dict[Shard, Sequence[int]], groups)
 
 
 def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
@@ -346,25 +360,27 @@ def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
         raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
     if len(records) > limits.BATCH_RECORDS_MAX:
         raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
+    sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
     largest = stream.spec.record_bytes_max
-    sizes = [
-        record.size_bytes if record.headers or record.key else len(record.data)
-        for record in records
-    ]
     if max(sizes) > largest:
         place = next(nth for nth, size in enumerate(sizes) if size > largest)
         raise MessageTooLarge(
             f"Record {place} has {sizes[place]} bytes, key and headers included; the stream takes {largest}.",
             record_bytes_max=largest,
         )
-    for record in records:
+    for place, record in enumerate(records):
         if len(record.key) > limits.KEY_CHARACTERS_MAX:
-            raise ValidationFailed.at(
-                "/key", f"A key has at most {limits.KEY_CHARACTERS_MAX} characters", "too_long"
-            )
+            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
         if record.headers:
             check_header_names(record.headers, _OWN_HEADERS)
     return sizes
+
+
+def _small_size(record: Record) -> int:
+    """`size_bytes` of a record without headers, without a call for most keys."""
+    key = record.key
+    return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
 
 
 def _fingerprint(records: Iterable[Record]) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -13,6 +14,7 @@ from storage.domain.names import LogId, StreamName
 from storage.domain.queues import check_range, tag_faults
 
 RING_SIZE = 2**128
+_KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
 
 
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         return [self.shards[bisect_right(starts, hash_key(key)) - 1] for key in keys]
 
 
+@lru_cache(_KEYS_REMEMBERED_MAX)
 def hash_key(key: str) -> int:
     """The key's place on the ring: MD5 of its UTF-8, as a 128-bit big-endian number (as Kinesis)."""
     return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
