@@ -85,6 +85,8 @@ SKIPS_PER_CALL = 1_000
 
 # In one process
 PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
+WRITE_HANDS = 2  # flushes of writes under way at once
+HAND_JOINS_AT = 32  # calls that wait before the next hand takes them
 FLUSH_BYTES_MAX = 8 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 WAITERS_MAX = 50_000
@@ -108,6 +110,7 @@ class Limits(msgspec.Struct, frozen=True):
     """The limits a deployment or a test may change; the engines take them as a value."""
 
     pipeline_backlog_max: int = PIPELINE_BACKLOG_MAX
+    write_hands: int = WRITE_HANDS
     redis_reply_ms_max: int = REDIS_REPLY_MS_MAX
     reservation_offsets_min: int = RESERVATION_OFFSETS_MIN
     waiters_max: int = WAITERS_MAX

@@ -58,14 +58,14 @@ class SentMessage(msgspec.Struct, frozen=True, gc=False):
 class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Names one delivery of one message (Q2).
 
-    `arrival_ms` and `offset` are the entry's id; `receives` and `received_ms` tell this delivery from
-    every other one of the message.
+    `arrival_ms` and `offset` are the entry's id; `delivery`, counted over all stays of the message in its
+    queue, and `received_ms` tell this delivery from every other one.
     """
 
     log_id: LogId
     offset: int
     arrival_ms: int
-    receives: int
+    delivery: int
     received_ms: int
 
     def encode(self) -> str:

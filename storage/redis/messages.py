@@ -285,7 +285,7 @@ def _fifo(queue: Queue) -> str:
 def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     extends = settlement.action is SettleAction.EXTEND
     time_ms = settlement.visibility_timeout_ms if extends else settlement.delay_ms
-    times = (handle.arrival_ms, handle.receives, handle.received_ms)
+    times = (handle.arrival_ms, handle.delivery, handle.received_ms)
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
 
 
@@ -337,7 +337,7 @@ def _received_all(log_id: LogId, reply: Reply) -> list[ReceivedMessage]:
 
 
 def _received(log_id: LogId, now_ms: int, row: Reply) -> ReceivedMessage:
-    offset, arrival_ms, batch, receives, failures, crashes, first_ms, visible_at_ms = row
+    offset, arrival_ms, batch, receives, failures, crashes, first_ms, visible_at_ms, delivery = row
     record = decode_one(batch)
     words = _words_of(record)
     return ReceivedMessage(
@@ -348,7 +348,7 @@ def _received(log_id: LogId, now_ms: int, row: Reply) -> ReceivedMessage:
         content_type=words.content_type,
         group=words.group,
         dedup_id=words.dedup_id,
-        receipt_handle=ReceiptHandle(log_id, offset, arrival_ms, receives, now_ms).encode(),
+        receipt_handle=ReceiptHandle(log_id, offset, arrival_ms, delivery, now_ms).encode(),
         sent_at_ms=arrival_ms,
         first_received_at_ms=first_ms,
         visible_at_ms=visible_at_ms,

@@ -1,10 +1,12 @@
 """Every hot command goes through here: what arrives while a flush is under way leaves together in the next.
 
     callers ──▶ waiting calls ──▶ one write ──▶ one read of all answers ──▶ callers
-                 ▲  while a flush is in flight, calls gather
+                 ▲  while every hand is busy, calls gather
 
-A lane is one connection and one such loop; writes and reads have a lane each, so that a read does not
-wait behind an fsync. With `appendfsync always` a flush is a group commit.
+A lane is a list of waiting calls and the hands that take from it: a connection each, with one flush under
+way at a time. Writes and reads have a lane each, so that a read does not wait behind an fsync; with
+`appendfsync always` a flush is a group commit. One hand is enough while the disk is quick, and makes the largest
+flushes; when it is slow and calls pile up, a second one joins.
 
 Calls that do the same to the same log can share one script call: see `Gatherer`.
 
@@ -23,7 +25,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
-from storage.domain.limits import FLUSH_BYTES_MAX, SECOND_MS, Limits
+from storage.domain.limits import FLUSH_BYTES_MAX, HAND_JOINS_AT, SECOND_MS, Limits
 from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
 from storage.redis.scripts import Script, script, script_names
 
@@ -105,17 +107,16 @@ class _Gathering:
 
 
 class _Lane:
-    """One connection, and the loop that fills it."""
+    """Calls that wait, and the hands that carry them to the store."""
 
-    def __init__(self, pipeline: "Pipeline") -> None:
-        self._pipeline = pipeline
+    def __init__(self, pipeline: "Pipeline", hands: int) -> None:
+        self.pipeline = pipeline
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
         self._backlog = 0
-        self._idle: asyncio.Future[None] | None = None
-        self._connection: AbstractConnection | None = None
-        self._task = asyncio.create_task(self._run())
+        self._idle: list[tuple[int, asyncio.Future[None]]] = []
+        self._hands = [_Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
     def call(
         self, command: Command, abandoned: "Abandoned | None" = None
@@ -134,37 +135,61 @@ class _Lane:
         return done
 
     def _admit(self) -> "asyncio.Future[Any]":
-        if self._backlog >= self._pipeline.limits.pipeline_backlog_max:
+        if self._backlog >= self.pipeline.limits.pipeline_backlog_max:
             raise StorageBusy
         self._backlog += 1
-        if self._idle is not None:
-            if not self._idle.done():
-                self._idle.set_result(None)
-            self._idle = None
+        if self._idle and self._backlog >= self._idle[-1][0]:
+            _, idle = self._idle.pop()
+            if not idle.done():
+                idle.set_result(None)
         return self._loop.create_future()
+
+    async def next_calls(self, at_least: int) -> "list[_Call | _Gathering]":
+        """All that waits, as soon as that many do."""
+        while self._backlog < at_least:
+            idle = self._loop.create_future()
+            self._idle.append((at_least, idle))
+            self._idle.sort(key=_least_last)
+            await idle
+        taken, self._waiting = self._waiting, []
+        self._gatherings = {}
+        self._backlog = 0
+        return taken
+
+    async def close(self) -> None:
+        for hand in self._hands:
+            await hand.close()
+        _fail(self._waiting, StorageUnavailable("The service is stopping."))
+
+
+class _Hand:
+    """One connection, and the loop that takes what waits, sends it, and brings the answers back."""
+
+    def __init__(self, lane: _Lane, at_least: int) -> None:
+        self._lane = lane
+        self._at_least = at_least
+        self._pipeline = lane.pipeline
+        self._connection: AbstractConnection | None = None
+        self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        _fail(self._waiting, StorageUnavailable("The service is stopping."))
         await self._disconnect()
 
     async def _run(self) -> None:
         while True:
-            if not self._waiting:
-                self._idle = self._loop.create_future()
-                await self._idle
-            while self._waiting:
-                taken, self._waiting = self._waiting, []
-                self._gatherings = {}
-                self._backlog = 0
-                try:
-                    await self._flush(taken)
-                except Exception as error:
-                    # A fault of ours, not the store's: whoever called hears it, and the lane goes on.
-                    logger.exception("flush failed")
-                    await self._disconnect()
-                    _fail(taken, error)
+            taken = await self._lane.next_calls(self._at_least)
+            try:
+                await self._flush(taken)
+            except Exception as error:
+                # A fault of ours, not the store's: whoever called hears it, and the hand goes on.
+                logger.exception("flush failed")
+                await self._disconnect()
+                _fail(taken, error)
+            except asyncio.CancelledError:
+                _fail(taken, OutcomeUnknown("The service is stopping."))
+                raise
 
     async def _flush(self, taken: list[_Call | _Gathering]) -> None:
         """Send every command, read every answer, and hand each to its caller."""
@@ -243,8 +268,8 @@ class Pipeline:
         self.limits = limits
         self.pool: ConnectionPool = open_pool(url)
         self.on_connect = on_connect
-        self._writes = _Lane(self)
-        self._reads = _Lane(self)
+        self._writes = _Lane(self, limits.write_hands)
+        self._reads = _Lane(self, hands=1)
 
     async def close(self) -> None:
         """Fail what still waits, and disconnect."""
@@ -323,6 +348,10 @@ async def _load_scripts(connection: AbstractConnection) -> None:
     await connection.send_packed_command(connection.pack_commands(loads), check_health=False)
     for _ in loads:
         await connection.read_response()
+
+
+def _least_last(idle: "tuple[int, asyncio.Future[None]]") -> int:
+    return -idle[0]
 
 
 def _give(done: "asyncio.Future[Any]", answer: Any) -> None:

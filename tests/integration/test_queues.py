@@ -308,3 +308,16 @@ async def test_a_backlog_of_delayed_messages_does_not_hide_what_is_behind_it(que
     received = await queues.receive(ORDERS, wait_ms=2_000)
 
     assert bodies(received) == [b"now"]
+
+
+async def test_a_receipt_handle_from_before_a_redrive_names_no_later_delivery(queues):
+    await queues.send(ORDERS, [NewMessage(b"again")])
+    [before] = await queues.receive(ORDERS)
+    await settle(queues, ORDERS, before, SettleAction.REJECT)
+    await queues.redrive(ORDERS)
+
+    [after] = await queues.receive(ORDERS)
+    settled = await settle(queues, ORDERS, before, SettleAction.ACK)
+
+    assert after.receives == before.receives == 1
+    assert settled.error is ErrorCode.RECEIPT_HANDLE_EXPIRED

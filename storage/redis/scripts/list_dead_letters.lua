@@ -14,7 +14,7 @@ end
 local answer = { OK }
 for _, offset in ipairs(redis.call('ZRANGEBYSCORE', K.dead, '(' .. ARGV[1], '+inf', 'LIMIT', 0, ARGV[2])) do
   local record, died, reason, batch = unpack(cmsgpack.unpack(redis.call('HGET', K.dead_letters, offset)))
-  table.insert(answer, { tonumber(offset), record[ARRIVAL], record[RECEIVES], record[FAILURES], record[CRASHES],
+  table.insert(answer, { tonumber(offset), record[ARRIVAL], record[RECEIVES] - record[BEFORE], record[FAILURES], record[CRASHES],
     record[GROUP], died, reason, batch })
 end
 return answer

@@ -4,7 +4,7 @@
 --          always given)  5 attempts at most, 0 for no limit  6 retention ms  7 due moves at most
 --          8 entries to pass by at most  9 '1': ask for a wake-up when nothing is there  10 '1' for fifo
 -- Returns  { OK, now_ms, next due ms or -1, { offset, arrival ms, batch, receives, failures, crashes,
---          first received ms, visible at ms }... }, or what lib/answers.lua says. A next due that is not
+--          first received ms, visible at ms, receives over all stays }... }, or what lib/answers.lua says. A next due that is not
 --          after now asks to be called again: more was due than one call moves.
 -- Keeps    Q1 one state; Q3 receives never fall; Q4 nothing acknowledged returns; Q6 order in a group, and
 --          nothing overtakes a message in flight; Q8 never early; Q9 one copy after the last attempt
@@ -24,6 +24,8 @@ local messages_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
 local attempts_max, retention_ms = tonumber(ARGV[5]), tonumber(ARGV[6])
 local moves_max, passes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local answer, bytes, lapsed = { OK, now, -1 }, 0, 0
+local leased, recorded = {}, {}
+local deadline = word(visible_at)
 local more_is_due = move_due(attempts_max, now, moves_max) >= moves_max
 
 local function wants_more()
@@ -34,11 +36,12 @@ local function hand_out(offset, record, batch)
   record[RECEIVES] = record[RECEIVES] + 1
   record[FIRST] = record[FIRST] > 0 and record[FIRST] or now
   record[RECEIVED] = now
-  save(offset, record)
-  redis.call('ZADD', K.leases, word(visible_at), offset)
+  local out = #leased
+  leased[out + 1], leased[out + 2] = deadline, offset
+  recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
   bytes = bytes + #batch
-  table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES], record[FAILURES],
-    record[CRASHES], record[FIRST], visible_at })
+  table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
+    record[CRASHES], record[FIRST], visible_at, record[RECEIVES] })
 end
 
 -- Gives true when the message went out, false when its time was over.
@@ -124,6 +127,10 @@ else
   take_new()
 end
 
+if #leased > 0 then
+  redis.call('ZADD', K.leases, unpack(leased))
+  redis.call('HSET', K.records, unpack(recorded))
+end
 count('receives', #answer - 3)
 count('expired', lapsed)
 if #answer == 3 then

@@ -19,11 +19,13 @@ for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'lease
 end
 
 -- A record is { arrival ms, receives, failures, crashes, first received ms, received ms, renewed ms,
--- group }: received ms is 0 when no receipt handle is good; retention counts from renewed, or arrival.
-local ARRIVAL, RECEIVES, FAILURES, CRASHES, FIRST, RECEIVED, RENEWED, GROUP = 1, 2, 3, 4, 5, 6, 7, 8
+-- group, receives before }: received ms is 0 when no receipt handle is good; retention counts from renewed,
+-- or arrival. Receives are counted over all stays, so that no two deliveries share a number; those before the
+-- last redrive are not shown.
+local ARRIVAL, RECEIVES, FAILURES, CRASHES, FIRST, RECEIVED, RENEWED, GROUP, BEFORE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 local function new_record(arrival, group)
-  return { arrival, 0, 0, 0, 0, 0, 0, group }
+  return { arrival, 0, 0, 0, 0, 0, 0, group, 0 }
 end
 
 local function record_of(offset)
