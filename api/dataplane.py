@@ -13,9 +13,8 @@ One declaration gives a route its path, handler, types, authorise step and OpenA
 Each request is one short path: admit → authorise → decode → call → encode.
 """
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import parse_qsl
@@ -94,41 +93,18 @@ class Call(Generic[In]):
             raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
         return int(word)
 
-    async def while_connected(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """`work`'s result. Cancels it when the client goes away, and raises ClientGone.
+    def client_is_there(self) -> bool:
+        """Whether the connection is open as far as is known, without waiting: one step of `receive`.
 
-        For work that waits: it costs a task.
+        No task watches an idle long poll; it looks here when it wakes, before it takes anything.
         """
-        task = asyncio.current_task()
-        assert task
-        gone = False
-
-        async def watch() -> None:
-            nonlocal gone
-            while (await self._receive())["type"] != "http.disconnect":
-                pass
-            gone = True
-            task.cancel()
-
-        watcher = asyncio.create_task(watch())
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if gone and not task.uncancel():
-                raise ClientGone from None
-            raise
-        finally:
-            watcher.cancel()
-
-    def client_is_gone(self) -> bool:
-        """Whether the connection is known to be closed, without waiting: one step of `receive`."""
         step = self._receive().__await__()
         try:
             next(step)
         except StopIteration as done:
-            return bool(done.value["type"] == "http.disconnect")
+            return bool(done.value["type"] != "http.disconnect")
         step.close()  # it was still waiting for news
-        return False
+        return True
 
 
 Handler = Callable[[Call[Any]], Awaitable[msgspec.Struct]]

@@ -44,6 +44,10 @@ from storage.redis.wakeups import Wakeups
 T = TypeVar("T")
 
 
+def _always() -> bool:
+    return True
+
+
 class Queues:
     """The queues of a deployment. Every verb raises QueueNotFound for a queue that is not there."""
 
@@ -109,16 +113,18 @@ class Queues:
         messages_max: int = 1,
         visibility_timeout_ms: int | None = None,
         wait_ms: int = 0,
+        still_wanted: Callable[[], bool] = _always,
     ) -> list[ReceivedMessage]:
         """Take up to `messages_max` ready messages; wait up to `wait_ms` for the first one.
 
-        Safe to cancel: before messages were taken nothing happens, after it they are released at once.
+        After a wait `still_wanted` is asked before anything is taken. Safe to cancel: before messages were
+        taken nothing happens, after it they are released at once.
         """
         _check_receive(messages_max, visibility_timeout_ms, wait_ms)
         once = partial(self._receive, messages_max, visibility_timeout_ms)
         if wait_ms == 0:
             return (await self._on(name, partial(once, False))).messages
-        return await self._receive_or_wait(name, once, wait_ms)
+        return await self._receive_or_wait(name, once, wait_ms, still_wanted)
 
     async def _receive(
         self, messages_max: int, visibility_timeout_ms: int | None, ask_to_wake: bool, queue: Queue
@@ -138,7 +144,11 @@ class Queues:
         )
 
     async def _receive_or_wait(
-        self, name: QueueName, once: Callable[..., Awaitable[HotReceive]], wait_ms: int
+        self,
+        name: QueueName,
+        once: Callable[..., Awaitable[HotReceive]],
+        wait_ms: int,
+        still_wanted: Callable[[], bool],
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
@@ -155,6 +165,8 @@ class Queues:
                 if found.next_due_ms >= 0:
                     self._wakeups.wake_after(log_id, found.next_due_ms - found.now_ms)
                 await waiter.wait(until - loop.time())
+                if not still_wanted():
+                    return []
 
     def _release_soon(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
         task = asyncio.create_task(self.release(name, messages))

@@ -110,14 +110,14 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
     With `wait_seconds` the call waits for the first message; an empty list says that none came.
     """
     asked = call.body
-    work = call.storage.queues.receive(
+    messages = await call.storage.queues.receive(
         call.queue,
         messages_max=asked.messages_max,
         visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
         wait_ms=to_ms(asked.wait_seconds),
+        still_wanted=call.client_is_there,
     )
-    messages = await (call.while_connected(work) if asked.wait_seconds else work)
-    if messages:
+    if messages or asked.wait_seconds:
         await _release_if_gone(call, messages)
     call.metrics.delivered(messages)
     binary = answer_type(call.headers) == MSGPACK
@@ -126,8 +126,9 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
 
 async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
     """Give the messages back at once when nobody is there to read the answer. Raises ClientGone."""
-    if call.client_is_gone():
-        await call.storage.queues.release(call.queue, messages)
+    if not call.client_is_there():
+        if messages:
+            await call.storage.queues.release(call.queue, messages)
         raise ClientGone
 
 

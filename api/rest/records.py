@@ -167,7 +167,7 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     a `gap`. With `wait_seconds` the call waits at the tip for the next record.
     """
     asked = call.query
-    work = call.storage.streams.read_shard(
+    found = await call.storage.streams.read_shard(
         call.stream,
         call.shard,
         _start_of(asked),
@@ -175,7 +175,6 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
         bytes_max=asked.bytes_max,
         wait_ms=to_ms(asked.wait_seconds),
     )
-    found = await (call.while_connected(work) if asked.wait_seconds else work)
     call.metrics.read(len(found.records))
     return _shard_records(found, binary=answer_type(call.headers) == MSGPACK)
 
@@ -227,14 +226,13 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     asked = call.query
     about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
     positions = await _positions(call, about)
-    work = call.storage.streams.read(
+    found = await call.storage.streams.read(
         call.stream,
         positions,
         records_max=asked.limit,
         bytes_max=asked.bytes_max,
         wait_ms=to_ms(asked.wait_seconds),
     )
-    found = await (call.while_connected(work) if asked.wait_seconds else work)
     call.metrics.read(sum([len(read.records) for read in found]))
     cursor = encode_cursor(about, {**positions, **{read.shard: read.next_offset for read in found}})
     return _stream_records(found, cursor, binary=answer_type(call.headers) == MSGPACK)

@@ -26,29 +26,35 @@ _RESUBSCRIBE_S = 0.2
 
 
 class Waiter:
-    """One caller that waits for logs to change."""
+    """One caller that waits for logs to change. Small: there are thousands, and most of them idle."""
 
-    __slots__ = ("_alone", "_woken", "satisfied")
+    __slots__ = ("_alone", "_news", "satisfied")
 
     def __init__(self, alone: bool) -> None:
         self._alone = alone
-        self._woken: asyncio.Future[None] | None = None
+        self._news: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
         self.satisfied = False
 
     async def wait(self, seconds: float) -> None:
         """Return when woken, or after `seconds`."""
-        if self._woken is None:
-            self._woken = asyncio.get_running_loop().create_future()
-        await asyncio.wait([self._woken], timeout=seconds)
+        loop = asyncio.get_running_loop()
+        if self._news is None:
+            self._news = loop.create_future()
+        timer = loop.call_later(seconds, self._tell, False)
+        try:
+            await self._news
+        finally:
+            timer.cancel()
 
     def start_over(self) -> None:
         """Forget an earlier wake-up: the caller is about to look."""
-        self._woken = None
+        self._news = None
 
     @property
     def was_woken(self) -> bool:
         """Woken, and has not looked since."""
-        return self._woken is not None and self._woken.done()
+        news = self._news
+        return news is not None and news.done() and not news.cancelled() and news.result()
 
     @property
     def shares(self) -> bool:
@@ -57,10 +63,13 @@ class Waiter:
 
     def wake(self) -> None:
         """End the wait, now or when it begins."""
-        if self._woken is None:
-            self._woken = asyncio.get_running_loop().create_future()
-        if not self._woken.done():
-            self._woken.set_result(None)
+        if self._news is None:
+            self._news = asyncio.get_running_loop().create_future()
+        self._tell(True)
+
+    def _tell(self, woken: bool) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(woken)
 
 
 class Wakeups:

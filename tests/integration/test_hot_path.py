@@ -126,6 +126,23 @@ async def test_a_publish_that_was_lost_costs_time_and_no_message(redis_url, data
         assert len(await asyncio.wait_for(waiting, 3)) == 1
 
 
+async def test_a_waiting_receive_that_is_not_wanted_any_more_takes_nothing_and_wakes_the_next(
+    storage,
+):
+    gone = asyncio.create_task(
+        storage.queues.receive(ORDERS, wait_ms=10_000, still_wanted=lambda: False)
+    )
+    await asyncio.sleep(0.05)
+    there = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
+    await asyncio.sleep(0.05)
+
+    await storage.queues.send(ORDERS, [NewMessage(b"one")])
+
+    assert await asyncio.wait_for(gone, 2) == []
+    [message] = await asyncio.wait_for(there, 2)
+    assert message.receives == 1
+
+
 async def test_a_receive_cancelled_while_it_waits_takes_nothing(storage):
     waiting = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
     await asyncio.sleep(0.1)

@@ -113,55 +113,14 @@ async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
         await read_body(connection.receive, {})
 
 
-async def test_a_client_that_leaves_ends_the_waiting():
-    connection = Connection()
-    ended = asyncio.Event()
-
-    async def wait_for_ever() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    waiting = asyncio.create_task(call_over(connection).while_connected(wait_for_ever()))
-    await asyncio.sleep(0)
-    connection.gone.set()
-
-    with pytest.raises(ClientGone):
-        await waiting
-    assert ended.is_set()
-
-
-async def test_work_that_ends_leaves_no_watcher_behind():
-    async def work() -> str:
-        await asyncio.sleep(0)
-        return "done"
-
-    assert await call_over(Connection()).while_connected(work()) == "done"
-
-    await asyncio.sleep(0)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_a_cancellation_from_elsewhere_is_passed_on():
-    """As a server that shuts down cancels its requests."""
-    waiting = asyncio.create_task(call_over(Connection()).while_connected(asyncio.sleep(60)))
-    await asyncio.sleep(0)
-
-    waiting.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-
-
-async def test_whether_a_client_is_gone_is_known_without_waiting():
+async def test_whether_a_client_is_there_is_known_without_waiting():
     connection = Connection()
     call = call_over(connection)
 
-    before = call.client_is_gone()
+    before = call.client_is_there()
     connection.gone.set()
 
-    assert (before, call.client_is_gone()) == (False, True)
+    assert (before, call.client_is_there()) == (True, False)
 
 
 @pytest.mark.parametrize(
