@@ -86,8 +86,13 @@ SKIPS_PER_CALL = 1_000
 # In one process
 PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
 WRITE_HANDS = 2  # flushes of writes under way at once
-HAND_JOINS_AT = 32  # calls that wait before the next hand takes them
-FLUSH_BYTES_MAX = 8 * MIB
+HAND_JOINS_AT = 32  # weight that waits before the next hand takes it
+PART_WEIGHT = 1  # of a part that shares a script call with others
+CALL_WEIGHT = 32  # of a call of its own, which gains nothing by waiting for company
+FLUSH_CALLS_MAX = (
+    16  # script calls of one flush: while the store works on them, the next are made ready
+)
+FLUSH_BYTES_MAX = 2 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 WAITERS_MAX = 50_000
 WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a wake-up that was lost

@@ -25,7 +25,15 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
-from storage.domain.limits import FLUSH_BYTES_MAX, HAND_JOINS_AT, SECOND_MS, Limits
+from storage.domain.limits import (
+    CALL_WEIGHT,
+    FLUSH_BYTES_MAX,
+    FLUSH_CALLS_MAX,
+    HAND_JOINS_AT,
+    PART_WEIGHT,
+    SECOND_MS,
+    Limits,
+)
 from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
 from storage.redis.scripts import Script, script, script_names
 
@@ -54,6 +62,8 @@ class _Call:
     """One command and the caller that waits for its answer."""
 
     __slots__ = ("abandoned", "command", "done")
+    weight = CALL_WEIGHT
+    count = 1
 
     def __init__(
         self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
@@ -76,10 +86,15 @@ class _Gathering:
     """The parts that several callers want done to one log."""
 
     __slots__ = ("_counts", "_waiting", "gatherer", "parts")
+    weight = PART_WEIGHT
 
     def __init__(self, gatherer: Gatherer) -> None:
         self.gatherer = gatherer
         self.parts: list[tuple[Any, asyncio.Future[Any]]] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.parts)
 
     def commands(self) -> list[Command]:
         self._waiting = [(part, done) for part, done in self.parts if not done.done()]
@@ -115,18 +130,19 @@ class _Lane:
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
         self._backlog = 0
+        self._weight = 0
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._hands = [_Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
     def call(
         self, command: Command, abandoned: "Abandoned | None" = None
     ) -> "asyncio.Future[Reply]":
-        done = self._admit()
+        done = self._admit(CALL_WEIGHT)
         self._waiting.append(_Call(command, done, abandoned))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any) -> "asyncio.Future[Any]":
-        done = self._admit()
+        done = self._admit(PART_WEIGHT)
         gathering = self._gatherings.get(gatherer)
         if gathering is None:
             gathering = self._gatherings[gatherer] = _Gathering(gatherer)
@@ -134,26 +150,34 @@ class _Lane:
         gathering.parts.append((part, done))
         return done
 
-    def _admit(self) -> "asyncio.Future[Any]":
+    def _admit(self, weight: int) -> "asyncio.Future[Any]":
         if self._backlog >= self.pipeline.limits.pipeline_backlog_max:
             raise StorageBusy
         self._backlog += 1
-        if self._idle and self._backlog >= self._idle[-1][0]:
+        self._weight += weight
+        self._wake_a_hand()
+        return self._loop.create_future()
+
+    def _wake_a_hand(self) -> None:
+        if self._idle and self._weight >= self._idle[-1][0]:
             _, idle = self._idle.pop()
             if not idle.done():
                 idle.set_result(None)
-        return self._loop.create_future()
 
     async def next_calls(self, at_least: int) -> "list[_Call | _Gathering]":
-        """All that waits, as soon as that many do."""
-        while self._backlog < at_least:
+        """What waits, as soon as it weighs that much; FLUSH_CALLS_MAX calls at most."""
+        while self._weight < at_least:
             idle = self._loop.create_future()
             self._idle.append((at_least, idle))
             self._idle.sort(key=_least_last)
             await idle
-        taken, self._waiting = self._waiting, []
-        self._gatherings = {}
-        self._backlog = 0
+        taken, self._waiting = self._waiting[:FLUSH_CALLS_MAX], self._waiting[FLUSH_CALLS_MAX:]
+        for work in taken:
+            self._backlog -= work.count
+            self._weight -= work.count * work.weight
+            if isinstance(work, _Gathering):
+                del self._gatherings[work.gatherer]
+        self._wake_a_hand()
         return taken
 
     async def close(self) -> None:
