@@ -178,7 +178,7 @@ class HotQueues:
 
         def give_up(reply: Reply) -> None:
             if refusal_in(reply) is None and len(reply) > _RECEIVE_HEAD:
-                abandoned(_received_all(queue.log_id, reply))
+                abandoned(_received_all(queue.log_id, reply, visibility_timeout_ms))
 
         reply = checked(
             await self._pipeline.write(
@@ -197,12 +197,21 @@ class HotQueues:
                 abandoned=give_up,
             )
         )
-        return HotReceive(_received_all(queue.log_id, reply), reply[1], reply[2])
+        messages = _received_all(queue.log_id, reply, visibility_timeout_ms)
+        return HotReceive(messages, reply[1], reply[2])
 
     async def settle(
         self, queue: Queue, verdicts: Sequence[tuple[Settlement, ReceiptHandle]], now: ScriptTime
     ) -> list[Settled]:
         """Take verdicts; one answer for each."""
+        plain = [
+            nth for nth, (settlement, _) in enumerate(verdicts) if _is_plain(queue, settlement)
+        ]
+        others = sorted(set(range(len(verdicts))) - set(plain))
+        arguments: list[Argument] = [len(plain)]
+        for nth in plain:
+            arguments += _encode_ack(*verdicts[nth])
+        arguments += [_encode_verdict(*verdicts[nth]) for nth in others]
         reply = checked(
             await self._pipeline.write(
                 "settle_messages",
@@ -210,10 +219,12 @@ class HotQueues:
                 now,
                 queue.spec.attempts_max or 0,
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
-                *(_encode_verdict(settlement, handle) for settlement, handle in verdicts),
+                *arguments,
             )
         )
-        return [_settled(result, visible_at_ms) for result, visible_at_ms in reply[2:]]
+        results = [(result, -1) for result in reply[2 : 2 + len(plain)]] + reply[2 + len(plain) :]
+        settled = dict(zip([*plain, *others], results, strict=True))
+        return [_settled(*settled[nth]) for nth in range(len(verdicts))]
 
     async def tidy(self, queue: Queue, now: ScriptTime) -> int:
         """One bounded round of upkeep; gives the pieces of work done, 0 when there is none left."""
@@ -289,6 +300,22 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
 
 
+def _is_plain(queue: Queue, settlement: Settlement) -> bool:
+    """Whether the script may take it with others: an acknowledgement that frees no group."""
+    return settlement.action is SettleAction.ACK and queue.spec.type is QueueType.STANDARD
+
+
+def _encode_ack(settlement: Settlement, handle: ReceiptHandle) -> tuple[Argument, ...]:
+    """The offset, the first bytes of the record it must have, its entry's id, and the whole verdict."""
+    known = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms, 0, ""))
+    record = _RECORD_OF_NINE + known[1:]
+    entry = f"{handle.offset}-{handle.arrival_ms}"
+    return handle.offset, record, entry, _encode_verdict(settlement, handle)
+
+
+_RECORD_OF_NINE = b"\x99"  # MessagePack's word for nine items
+
+
 def _settled(result: int, visible_at_ms: int) -> Settled:
     """The numbers are those of settle_messages.lua."""
     match result:
@@ -332,29 +359,35 @@ _NO_WORDS = _Words(())
 _RECEIVE_HEAD = 3
 
 
-def _received_all(log_id: LogId, reply: Reply) -> list[ReceivedMessage]:
-    return [_received(log_id, reply[1], row) for row in reply[_RECEIVE_HEAD:]]
+def _received_all(log_id: LogId, reply: Reply, visibility_timeout_ms: int) -> list[ReceivedMessage]:
+    now_ms = reply[1]
+    visible_at_ms = now_ms + visibility_timeout_ms
+    return [_received(log_id, now_ms, visible_at_ms, row) for row in reply[_RECEIVE_HEAD:]]
 
 
-def _received(log_id: LogId, now_ms: int, row: Reply) -> ReceivedMessage:
-    offset, arrival_ms, batch, receives, failures, crashes, first_ms, visible_at_ms, delivery = row
+def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> ReceivedMessage:
+    if len(row) == 2:
+        entry_id, batch = row
+        offset, _, arrival_ms = entry_id.partition(b"-")
+        row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1)
+    offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery = row
     record = decode_one(batch)
     words = _words_of(record)
     return ReceivedMessage(
-        message_id=words.message_id or message_id(log_id, offset),
-        offset=offset,
-        body=record.data,
-        headers=words.headers,
-        content_type=words.content_type,
-        group=words.group,
-        dedup_id=words.dedup_id,
-        receipt_handle=ReceiptHandle(log_id, offset, arrival_ms, delivery, now_ms).encode(),
-        sent_at_ms=arrival_ms,
-        first_received_at_ms=first_ms,
-        visible_at_ms=visible_at_ms,
-        receives=receives,
-        failures=failures,
-        crashes=crashes,
+        words.message_id or message_id(log_id, offset),
+        offset,
+        record.data,
+        words.headers,
+        words.content_type,
+        words.group,
+        words.dedup_id,
+        ReceiptHandle(log_id, offset, arrival_ms, delivery, now_ms).encode(),
+        arrival_ms,
+        first_ms,
+        visible_at_ms,
+        receives,
+        failures,
+        crashes,
     )
 
 

@@ -3,9 +3,10 @@
 -- ARGV     1 now_ms or empty  2 visibility timeout ms  3 messages at most  4 bytes at most (one message is
 --          always given)  5 attempts at most, 0 for no limit  6 retention ms  7 due moves at most
 --          8 entries to pass by at most  9 '1': ask for a wake-up when nothing is there  10 '1' for fifo
--- Returns  { OK, now_ms, next due ms or -1, { offset, arrival ms, batch, receives, failures, crashes,
---          first received ms, visible at ms, receives over all stays }... }, or what lib/answers.lua says. A next due that is not
---          after now asks to be called again: more was due than one call moves.
+-- Returns  { OK, now_ms, next due ms or -1, message... }, or what lib/answers.lua says. A message is
+--          { entry id, batch } when this is its first delivery, else { offset, arrival ms, batch, receives,
+--          failures, crashes, first received ms, receives over all stays }. A next due that is not after
+--          now asks to be called again: more was due than one call moves.
 -- Keeps    Q1 one state; Q3 receives never fall; Q4 nothing acknowledged returns; Q6 order in a group, and
 --          nothing overtakes a message in flight; Q8 never early; Q9 one copy after the last attempt
 -- @include numbers
@@ -41,17 +42,30 @@ local function hand_out(offset, record, batch)
   recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
   bytes = bytes + #batch
   table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
-    record[CRASHES], record[FIRST], visible_at, record[RECEIVES] })
+    record[CRASHES], record[FIRST], record[RECEIVES] })
+end
+
+-- The first delivery of a message that has no lease state yet, which is most of them: its record differs
+-- from the next one's in the arrival alone. 0x99: nine items; 1 receive; 0xa0: no group.
+local before_arrival = '\153\1' .. cmsgpack.pack(now)
+local after_arrival = '\0\160\0\0\0' .. cmsgpack.pack(now)
+
+local function hand_out_new(id, offset, arrival, batch)
+  local out = #leased
+  leased[out + 1], leased[out + 2] = deadline, offset
+  recorded[out + 1], recorded[out + 2] = offset, before_arrival .. cmsgpack.pack(arrival) .. after_arrival
+  bytes = bytes + #batch
+  answer[#answer + 1] = { id, batch }
 end
 
 -- Gives true when the message went out, false when its time was over.
-local function take(offset, record, batch)
+local function take(offset, record)
   if expired(record, now, retention_ms) then
     forget(offset, record)
     lapsed = lapsed + 1
     return false
   end
-  hand_out(offset, record, batch or batch_of(offset, record))
+  hand_out(offset, record, batch_of(offset, record))
   return true
 end
 
@@ -69,24 +83,30 @@ end
 
 local function take_new()
   local cursor, next_offset = held[2], tonumber(held[1])
+  local oldest_kept = now - retention_ms
   while tonumber(cursor) < next_offset and wants_more() and passes_left > 0 do
     local page = math.min(messages_max - (#answer - 3), passes_left, 100)
     local found = redis.call('XRANGE', K.log, cursor, '+', 'COUNT', page)
-    if #found == 0 then
-      cursor = held[1]
-    end
+    local last
     for _, entry in ipairs(found) do
       if not wants_more() then
         break
       end
-      local dash = string.find(entry[1], '-', 1, true)
-      local offset = string.sub(entry[1], 1, dash - 1)
-      local passed_by = entry[2][3] == 'x'
-      if passed_by or not take(offset, new_record(tonumber(string.sub(entry[1], dash + 1)), ''), entry[2][2]) then
+      local id, fields = entry[1], entry[2]
+      local dash = string.find(id, '-', 1, true)
+      local offset, arrival = string.sub(id, 1, dash - 1), tonumber(string.sub(id, dash + 1))
+      if fields[3] == 'x' then
         passes_left = passes_left - 1
+      elseif arrival <= oldest_kept then
+        forget(offset, new_record(arrival, ''))
+        lapsed = lapsed + 1
+        passes_left = passes_left - 1
+      else
+        hand_out_new(id, offset, arrival, fields[2])
       end
-      cursor = word(tonumber(offset) + 1)
+      last = offset
     end
+    cursor = last and word(tonumber(last) + 1) or held[1]
   end
   if cursor ~= held[2] then
     redis.call('HSET', K.meta, 'cursor', cursor)

@@ -1,9 +1,12 @@
 -- Take consumers' verdicts on deliveries.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
---          then for each verdict MessagePack { action, offset, arrival ms, delivery, received ms,
---          delay or visibility timeout ms, reason }
--- Returns  { OK, now_ms, { result, visible at ms or -1 } for each }, or what lib/answers.lua says
+--          4 number of acknowledgements on a standard queue, then four for each: the offset, the first bytes
+--          of the record it must have, the entry id, and the verdict; then the other verdicts. A verdict is
+--          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
+--          reason }
+-- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
+--          verdict... }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q2 a handle names one delivery; Q3 a release adds no failure; Q4 nothing
 --          acknowledged returns; Q6 a group stays locked while one of its messages is in flight; Q9, Q10
 -- @include numbers
@@ -12,7 +15,7 @@
 -- @include answers
 -- @include queue
 local DONE, HANDLE_EXPIRED, GONE = 0, 1, 2
-local FIRST_VERDICT = 4
+local FIRST_ACK, ACK_ARGS = 5, 4
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -127,25 +130,27 @@ local function settle(action, offset, receives, received, time_ms, reason)
   return extend(offset, record, time_ms)
 end
 
--- The verdicts of most calls are plain acknowledgements of running leases: those leave together, in one
--- command for each structure. Gives the answers by position, without the verdicts it left alone.
-local function acknowledge_together(verdicts)
-  local offsets = {}
-  for index, verdict in ipairs(verdicts) do
-    offsets[index] = word(verdict[2])
+local function settle_packed(packed)
+  local action, offset, _, receives, received, time_ms, reason = unpack(cmsgpack.unpack(packed))
+  return settle(action, word(offset), receives, received, time_ms, reason)
+end
+
+-- Most calls acknowledge running leases: those leave together, in one command for each structure, and are
+-- told by the first bytes of their records. Adds a result for each to `answer`.
+local function acknowledge_together(answer, acks)
+  local offsets, results, done, entries, taken = {}, {}, {}, {}, {}
+  for nth = 1, acks do
+    offsets[nth] = ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS]
   end
-  local packed = redis.call('HMGET', K.records, unpack(offsets))
+  local records = redis.call('HMGET', K.records, unpack(offsets))
   local deadlines = redis.call('ZMSCORE', K.leases, unpack(offsets))
-  local answers, done, entries, seen = {}, {}, {}, {}
-  for index, verdict in ipairs(verdicts) do
-    local offset, record = offsets[index], packed[index] and cmsgpack.unpack(packed[index])
-    local plain = verdict[1] == 'ack' and not seen[offset]
-    seen[offset] = true
-    if plain and record and record[GROUP] == '' and record[RENEWED] == 0 and record[RECEIVES] == verdict[4]
-      and record[RECEIVED] == verdict[5] and deadlines[index] and tonumber(deadlines[index]) > now then
-      answers[index] = { DONE, -1 }
-      table.insert(done, offset)
-      table.insert(entries, entry_id(offset, record))
+  for nth = 1, acks do
+    local offset, at = offsets[nth], FIRST_ACK + (nth - 1) * ACK_ARGS
+    local record, expected, deadline = records[nth], ARGV[at + 1], deadlines[nth]
+    if record and not taken[offset] and string.sub(record, 1, #expected) == expected
+      and deadline and tonumber(deadline) > now then
+      taken[offset], results[nth] = true, DONE
+      done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
     end
   end
   if #done > 0 then
@@ -154,25 +159,23 @@ local function acknowledge_together(verdicts)
     end
     redis.call('ZREM', K.leases, unpack(done))
     redis.call('HDEL', K.records, unpack(done))
-    acknowledged = acknowledged + #done
+    acknowledged = #done
   end
-  return answers
+  for nth = 1, acks do
+    answer[#answer + 1] = results[nth] or (settle_packed(ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS + 3]))
+  end
 end
 
-local verdicts = {}
-for index = FIRST_VERDICT, #ARGV do
-  verdicts[index - FIRST_VERDICT + 1] = cmsgpack.unpack(ARGV[index])
+local answer, acks = { OK, now }, tonumber(ARGV[4])
+if acks > 0 then
+  acknowledge_together(answer, acks)
 end
-local answers = acknowledge_together(verdicts)
-for index, verdict in ipairs(verdicts) do
-  if not answers[index] then
-    local action, offset, _, receives, received, time_ms, reason = unpack(verdict)
-    local result, visible_at = settle(action, word(offset), receives, received, time_ms, reason)
-    answers[index] = { result, visible_at or -1 }
-  end
+for index = FIRST_ACK + acks * ACK_ARGS, #ARGV do
+  local result, visible_at = settle_packed(ARGV[index])
+  answer[#answer + 1] = { result, visible_at or -1 }
 end
 count('acknowledged', acknowledged)
 if stirred then
   wake(K.meta)
 end
-return { OK, now, unpack(answers) }
+return answer

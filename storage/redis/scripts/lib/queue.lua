@@ -18,14 +18,15 @@ for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'lease
   K[name] = KEYS[index]
 end
 
--- A record is { arrival ms, receives, failures, crashes, first received ms, received ms, renewed ms,
--- group, receives before }: received ms is 0 when no receipt handle is good; retention counts from renewed,
--- or arrival. Receives are counted over all stays, so that no two deliveries share a number; those before the
--- last redrive are not shown.
-local ARRIVAL, RECEIVES, FAILURES, CRASHES, FIRST, RECEIVED, RENEWED, GROUP, BEFORE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+-- A record is { receives, received ms, arrival ms, renewed ms, group, receives before, failures, crashes,
+-- first received ms }: received ms is 0 when no receipt handle is good; retention counts from renewed, or
+-- arrival. Receives are counted over all stays, so that no two deliveries share a number; those before the
+-- last redrive are not shown. The order matters: a receipt handle knows the first five of a standard queue's
+-- message, and so the first bytes of its record (settle_messages.lua).
+local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 local function new_record(arrival, group)
-  return { arrival, 0, 0, 0, 0, 0, 0, group, 0 }
+  return { 0, 0, arrival, 0, group, 0, 0, 0, 0 }
 end
 
 local function record_of(offset)
