@@ -217,7 +217,7 @@ class HotLogs:
 
     async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
         """Append a part together with others of the same flush."""
-        appended: PartAppended = await self._pipeline.gather(gatherer, part)
+        appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
 
     async def read(

@@ -30,6 +30,7 @@ from storage.domain.limits import (
     FLUSH_BYTES_MAX,
     FLUSH_CALLS_MAX,
     HAND_JOINS_AT,
+    PART_BYTES_SMALL,
     PART_WEIGHT,
     SECOND_MS,
     Limits,
@@ -64,6 +65,7 @@ class _Call:
     __slots__ = ("abandoned", "command", "done")
     weight = CALL_WEIGHT
     count = 1
+    size_bytes = 0  # small, but for a few
 
     def __init__(
         self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
@@ -85,12 +87,13 @@ class _Call:
 class _Gathering:
     """The parts that several callers want done to one log."""
 
-    __slots__ = ("_counts", "_waiting", "gatherer", "parts")
-    weight = PART_WEIGHT
+    __slots__ = ("_counts", "_waiting", "gatherer", "parts", "size_bytes", "weight")
 
     def __init__(self, gatherer: Gatherer) -> None:
         self.gatherer = gatherer
         self.parts: list[tuple[Any, asyncio.Future[Any]]] = []
+        self.size_bytes = 0
+        self.weight = 0
 
     @property
     def count(self) -> int:
@@ -141,13 +144,18 @@ class _Lane:
         self._waiting.append(_Call(command, done, abandoned))
         return done
 
-    def gather(self, gatherer: Gatherer, part: Any) -> "asyncio.Future[Any]":
-        done = self._admit(PART_WEIGHT)
+    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
+        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
+        done = self._admit(weight)
         gathering = self._gatherings.get(gatherer)
         if gathering is None:
             gathering = self._gatherings[gatherer] = _Gathering(gatherer)
             self._waiting.append(gathering)
         gathering.parts.append((part, done))
+        gathering.size_bytes += size_bytes
+        gathering.weight += weight
+        if gathering.size_bytes >= FLUSH_BYTES_MAX:
+            del self._gatherings[gatherer]  # full: the next part begins another
         return done
 
     def _admit(self, weight: int) -> "asyncio.Future[Any]":
@@ -165,20 +173,27 @@ class _Lane:
                 idle.set_result(None)
 
     async def next_calls(self, at_least: int) -> "list[_Call | _Gathering]":
-        """What waits, as soon as it weighs that much; FLUSH_CALLS_MAX calls at most."""
+        """What waits, as soon as it weighs that much; about FLUSH_CALLS_MAX calls or FLUSH_BYTES_MAX."""
         while self._weight < at_least:
             idle = self._loop.create_future()
             self._idle.append((at_least, idle))
             self._idle.sort(key=_least_last)
             await idle
-        taken, self._waiting = self._waiting[:FLUSH_CALLS_MAX], self._waiting[FLUSH_CALLS_MAX:]
+        size_bytes = count = 0
+        while count < min(FLUSH_CALLS_MAX, len(self._waiting)) and size_bytes < FLUSH_BYTES_MAX:
+            size_bytes += self._waiting[count].size_bytes
+            count += 1
+        taken, self._waiting = self._waiting[:count], self._waiting[count:]
         for work in taken:
-            self._backlog -= work.count
-            self._weight -= work.count * work.weight
-            if isinstance(work, _Gathering):
-                del self._gatherings[work.gatherer]
+            self._let_go(work)
         self._wake_a_hand()
         return taken
+
+    def _let_go(self, work: "_Call | _Gathering") -> None:
+        self._backlog -= work.count
+        self._weight -= work.weight
+        if isinstance(work, _Gathering) and self._gatherings.get(work.gatherer) is work:
+            del self._gatherings[work.gatherer]
 
     async def close(self) -> None:
         for hand in self._hands:
@@ -325,9 +340,9 @@ class Pipeline:
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
-    async def gather(self, gatherer: Gatherer, part: Any) -> Any:
-        """Have `part` done together with what other callers want of the same gatherer."""
-        return await self._writes.gather(gatherer, part)
+    async def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+        """Have `part`, of about that size, done together with what other callers want of the gatherer."""
+        return await self._writes.gather(gatherer, part, size_bytes)
 
 
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:

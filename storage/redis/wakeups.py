@@ -11,8 +11,7 @@ publish that was missed costs time, never a message.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -28,12 +27,21 @@ _RESUBSCRIBE_S = 0.2
 class Waiter:
     """One caller that waits for logs to change. Small: there are thousands, and most of them idle."""
 
-    __slots__ = ("_alone", "_news", "satisfied")
+    __slots__ = ("_alone", "_news", "_wakeups", "log_ids", "satisfied")
 
-    def __init__(self, alone: bool) -> None:
+    def __init__(self, wakeups: "Wakeups", log_ids: tuple[LogId, ...], alone: bool) -> None:
+        self._wakeups = wakeups
+        self.log_ids = log_ids
         self._alone = alone
         self._news: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
         self.satisfied = False
+
+    def __enter__(self) -> "Waiter":
+        self._wakeups.enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wakeups.leave(self)
 
     async def wait(self, seconds: float) -> None:
         """Return when woken, or after `seconds`."""
@@ -97,26 +105,27 @@ class Wakeups:
         """How many callers wait."""
         return self._count
 
-    @contextmanager
-    def waiting(self, log_ids: Iterable[LogId], *, alone: bool) -> Iterator[Waiter]:
+    def waiting(self, log_ids: Iterable[LogId], *, alone: bool) -> Waiter:
         """Register before looking, so that no wake-up falls between the look and the wait.
 
-        `alone`: a wake-up is for one caller, who passes it on when it found something. Raises StorageBusy
-        when too many wait.
+        To be used as `with wakeups.waiting(...) as waiter`. `alone`: a wake-up is for one caller, who passes
+        it on when it found something. Raises StorageBusy when too many wait.
         """
         if self._count >= self._limits.waiters_max:
             raise StorageBusy("Too many callers are waiting.")
-        waiter = Waiter(alone)
-        logs = tuple(log_ids)
-        for log_id in logs:
-            self._waiters.setdefault(log_id, {})[waiter] = None
+        return Waiter(self, tuple(log_ids), alone)
+
+    def enter(self, waiter: Waiter) -> None:
+        """Begin to wake this caller."""
         self._count += 1
-        try:
-            yield waiter
-        finally:
-            self._count -= 1
-            for log_id in logs:
-                self._leave(log_id, waiter)
+        for log_id in waiter.log_ids:
+            self._waiters.setdefault(log_id, {})[waiter] = None
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more; what it was woken for, or found, may be there for the next one too."""
+        self._count -= 1
+        for log_id in waiter.log_ids:
+            self._leave(log_id, waiter)
 
     def _leave(self, log_id: LogId, waiter: Waiter) -> None:
         waiters = self._waiters[log_id]
