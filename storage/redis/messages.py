@@ -209,13 +209,11 @@ class HotQueues:
         self, queue: Queue, verdicts: Sequence[tuple[Settlement, ReceiptHandle]], now: ScriptTime
     ) -> list[Settled]:
         """Take verdicts; one answer for each."""
-        plain = [
-            nth for nth, (settlement, _) in enumerate(verdicts) if _is_plain(queue, settlement)
-        ]
+        plain = [nth for nth, (said, _) in enumerate(verdicts) if said.action is SettleAction.ACK]
         others = sorted(set(range(len(verdicts))) - set(plain))
         arguments: list[Argument] = [len(plain)]
         for nth in plain:
-            arguments += _encode_ack(*verdicts[nth])
+            arguments += _encode_ack(queue, *verdicts[nth])
         arguments += [_encode_verdict(*verdicts[nth]) for nth in others]
         reply = checked(
             await self._pipeline.write(
@@ -224,6 +222,7 @@ class HotQueues:
                 now,
                 queue.spec.attempts_max or 0,
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
+                _fifo(queue),
                 *arguments,
             )
         )
@@ -305,15 +304,14 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
 
 
-def _is_plain(queue: Queue, settlement: Settlement) -> bool:
-    """Whether the script may take it with others: an acknowledgement that frees no group."""
-    return settlement.action is SettleAction.ACK and queue.spec.type is QueueType.STANDARD
-
-
-def _encode_ack(settlement: Settlement, handle: ReceiptHandle) -> tuple[Argument, ...]:
+def _encode_ack(
+    queue: Queue, settlement: Settlement, handle: ReceiptHandle
+) -> tuple[Argument, ...]:
     """The offset, the first bytes of the record it must have, its entry's id, and the whole verdict."""
-    known = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms, 0, ""))
-    record = _RECORD_OF_NINE + known[1:]
+    known: tuple[int | str, ...] = (handle.delivery, handle.received_ms, handle.arrival_ms, 0)
+    if queue.spec.type is QueueType.STANDARD:
+        known += ("",)  # no group
+    record = _RECORD_OF_NINE + _encoder.encode(known)[1:]
     entry = f"{handle.offset}-{handle.arrival_ms}"
     return handle.offset, record, entry, _encode_verdict(settlement, handle)
 

@@ -1,8 +1,8 @@
 -- Take consumers' verdicts on deliveries.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
---          4 number of acknowledgements on a standard queue, then four for each: the offset, the first bytes
---          of the record it must have, the entry id, and the verdict; then the other verdicts. A verdict is
+--          4 '1' for fifo  5 number of acknowledgements, then four for each: the offset, the first bytes of
+--          the record it must have, the entry id, and the verdict; then the other verdicts. A verdict is
 --          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
 --          reason }
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
@@ -15,7 +15,7 @@
 -- @include answers
 -- @include queue
 local DONE, HANDLE_EXPIRED, GONE = 0, 1, 2
-local FIRST_ACK, ACK_ARGS = 5, 4
+local FIRST_ACK, ACK_ARGS = 6, 4
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -25,7 +25,7 @@ elseif not held[1] then
 end
 local now = now_at(ARGV[1], held[2])
 local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])
-local acknowledged, stirred = 0, false
+local fifo, acknowledged, stirred = ARGV[4] == '1', 0, false
 
 -- The message, when this handle is its latest; else nil and what to answer.
 local function delivered(action, offset, receives, received)
@@ -138,7 +138,7 @@ end
 -- Most calls acknowledge running leases: those leave together, in one command for each structure, and are
 -- told by the first bytes of their records. Adds a result for each to `answer`.
 local function acknowledge_together(answer, acks)
-  local offsets, results, done, entries, taken = {}, {}, {}, {}, {}
+  local offsets, results, done, entries, taken, freed = {}, {}, {}, {}, {}, {}
   for nth = 1, acks do
     offsets[nth] = ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS]
   end
@@ -151,6 +151,10 @@ local function acknowledge_together(answer, acks)
       and deadline and tonumber(deadline) > now then
       taken[offset], results[nth] = true, DONE
       done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
+      if fifo then
+        local group = cmsgpack.unpack(record)[GROUP]
+        freed[group] = (freed[group] or 0) + 1
+      end
     end
   end
   if #done > 0 then
@@ -161,12 +165,16 @@ local function acknowledge_together(answer, acks)
     redis.call('HDEL', K.records, unpack(done))
     acknowledged = #done
   end
+  for group, messages in pairs(freed) do
+    unlock(group, messages)
+    stirred = true
+  end
   for nth = 1, acks do
     answer[#answer + 1] = results[nth] or (settle_packed(ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS + 3]))
   end
 end
 
-local answer, acks = { OK, now }, tonumber(ARGV[4])
+local answer, acks = { OK, now }, tonumber(ARGV[5])
 if acks > 0 then
   acknowledge_together(answer, acks)
 end

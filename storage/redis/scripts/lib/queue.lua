@@ -75,9 +75,9 @@ local function expired(record, now, retention_ms)
   return since + retention_ms <= now
 end
 
--- One message of the group less stands in its way; the last one frees the group.
-local function unlock(group)
-  if redis.call('HINCRBY', K.groups, group, -1) <= 0 then
+-- Fewer messages of the group stand in its way (one, unless told); the last one frees the group.
+local function unlock(group, messages)
+  if redis.call('HINCRBY', K.groups, group, -(messages or 1)) <= 0 then
     redis.call('HDEL', K.groups, group)
     if redis.call('EXISTS', waiting_of(group)) == 1 then
       redis.call('RPUSH', K.turns, group)

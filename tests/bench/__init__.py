@@ -1,0 +1,1 @@
+"""Measured against a reference in the same run: see `make bench`."""

@@ -1,0 +1,147 @@
+"""`python -m tests.bench`, which is `make bench`: measure, print a table, write JSON.
+
+Exit codes: 0 everything chosen was measured, whether a bar was met or not; 1 a row could not be
+measured; 2 a wrong option; 4 a program is missing.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.bench import machine, rows_http, rows_idle, rows_records, rows_state
+from tests.bench.load import missing_packages
+from tests.bench.plan import (
+    DEEP_BACKLOG,
+    DEEP_BACKLOG_ROW,
+    FIFO,
+    IDLE_POLLS,
+    IDLE_QUEUES,
+    PRODUCE_1,
+    PRODUCE_16,
+    QUICK,
+    READ_HOT,
+    RECEIVE_SETTLE,
+    ROWS,
+    SEND_JSON,
+    SEND_RAW,
+    WAKE_UP,
+    Plan,
+)
+from tests.bench.ratios import Measured, Row, Unmeasurable, as_json, table
+from tests.bench.servers import House, house
+
+NOT_MEASURED, UNAVAILABLE = 1, 4
+RESULTS = Path("bench-results.json")
+
+Part = Callable[[House, Plan, Collection[Row]], list[Measured]]
+"""Rows that are measured together, since they share a reference. It is told which are wanted."""
+
+
+def _alone(measure: Callable[[House, Plan], list[Measured]]) -> Part:
+    return lambda served, plan, _: measure(served, plan)
+
+
+# Idle rows come first: what a load leaves behind in a server is not theirs. The deep backlog is last:
+# what it leaves goes with the store.
+PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
+    ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
+    ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),
+    ((IDLE_QUEUES,), _alone(rows_idle.measure_idle_queues)),
+    ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
+    ((PRODUCE_1, PRODUCE_16, READ_HOT), rows_records.measure),
+    ((FIFO,), _alone(rows_state.measure_groups)),
+    ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
+)
+
+
+def main() -> int:
+    """Measure what was asked for; gives the exit code."""
+    options = _options()
+    if missing := missing_packages():
+        _say(f"the bench needs {' and '.join(missing)}: apt-get install {' '.join(missing)}")
+        return UNAVAILABLE
+    chosen, plan = _chosen(options.rows), _plan(options)
+    with tempfile.TemporaryDirectory(prefix="millstream-bench-") as folder:
+        data = Path(folder)
+        told: dict[str, Any] = {
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": machine.facts(data),
+            "plan": asdict(plan),
+        }
+        with house(data) as served:
+            measured = _in_order(_measured(served, plan, chosen))
+    sys.stdout.write(f"{table(measured)}\n")
+    _write(options.json, told | {"rows": [as_json(one) for one in measured]})
+    return NOT_MEASURED if any(one.trouble for one in measured) else 0
+
+
+def _options() -> argparse.Namespace:
+    names = ", ".join(row.name for row in ROWS)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description="Measure Millstream against references in the same run.",
+        epilog=f"Rows: {names}.",
+    )
+    parser.add_argument("--quick", action="store_true", help="one short round: does it run at all?")
+    parser.add_argument("--rows", metavar="NAME,...", help="only these rows")
+    parser.add_argument("--json", metavar="FILE", type=Path, default=RESULTS)
+    parser.add_argument("--rounds", type=int, help="rounds of each row")
+    parser.add_argument("--seconds", type=int, help="seconds of each load in a round")
+    parser.add_argument(
+        "--deep", action="store_true", help=f"a backlog of {DEEP_BACKLOG:,} messages"
+    )
+    options = parser.parse_args()
+    unknown = set((options.rows or "").split(",")) - {row.name for row in ROWS} - {""}
+    if unknown:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}; there are {names}")
+    return options
+
+
+def _chosen(names: str | None) -> Collection[Row]:
+    return [row for row in ROWS if not names or row.name in names.split(",")]
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    plan = QUICK if options.quick else Plan()
+    changes: dict[str, int] = {"backlog": DEEP_BACKLOG} if options.deep else {}
+    for name in ("rounds", "seconds"):
+        if getattr(options, name):
+            changes[name] = getattr(options, name)
+    return replace(plan, **changes)
+
+
+def _measured(served: House, plan: Plan, chosen: Collection[Row]) -> Iterator[Measured]:
+    for rows, part in PARTS:
+        wanted = [row for row in rows if row in chosen]
+        if not wanted:
+            continue
+        _say(f"measuring {', '.join(row.name for row in wanted)}")
+        try:
+            yield from part(served, plan, wanted)
+        except (Unmeasurable, OSError) as error:
+            for row in wanted:
+                yield Measured(row=row, trouble=str(error))
+
+
+def _in_order(measured: Iterator[Measured]) -> list[Measured]:
+    """As the design lists them."""
+    return sorted(measured, key=lambda one: ROWS.index(one.row))
+
+
+def _write(path: Path, told: dict[str, Any]) -> None:
+    path.write_text(json.dumps(told, indent=2) + "\n")
+    _say(f"written to {path}")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""The two load generators, both from Debian's packages: wrk for HTTP, redis-benchmark for R."""
+
+import csv
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.ratios import Unmeasurable
+
+HERE = Path(__file__).parent
+CONNECTIONS = 64
+PACKAGES = {"wrk": "wrk", "redis-benchmark": "redis-tools"}
+BEYOND_S_MAX = 60.0  # what a load may take beyond the time it was given
+
+R_CLIENTS, R_PIPELINE = 50, 32
+R_KEY = "bench:reference"
+
+
+def missing_packages() -> list[str]:
+    """The Debian packages without which nothing can be measured."""
+    return [package for program, package in PACKAGES.items() if shutil.which(program) is None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What wrk did. `delivered`, `empty`, `refused` are counted by scripts that read their answers:
+    messages received, receives that got none, items that were answered with an error."""
+
+    calls: int
+    seconds: float
+    bytes: float
+    bad_status: int
+    broken: int
+    timed_out: int
+    delivered: int
+    empty: int
+    refused: int
+
+    @property
+    def rate(self) -> float:
+        """Calls a second."""
+        return self.calls / self.seconds
+
+    @property
+    def delivery_rate(self) -> float:
+        """Messages received a second."""
+        return self.delivered / self.seconds
+
+
+def wrk(port: int, script: str, *words: str, seconds: int, connections: int = CONNECTIONS) -> Load:
+    """Run a script of this folder. Raises Unmeasurable when any call went wrong."""
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script]
+    said = _run([*command, f"http://127.0.0.1:{port}/", "--", *words], seconds)
+    result = said.partition("RESULT ")[2]
+    if not result:
+        raise Unmeasurable(f"wrk gave no result: {said.strip()[-200:]}")
+    load = Load(**json.loads(result))
+    wrong = load.bad_status + load.broken + load.timed_out + load.refused
+    if wrong or not load.calls:
+        raise Unmeasurable(
+            f"of {load.calls} calls {load.bad_status} were answered with an error status, "
+            f"{load.broken} broke, {load.timed_out} timed out; {load.refused} answers held errors"
+        )
+    return load
+
+
+def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:
+    """R: entries a second of `XADD s '*' d <literal>`, 50 clients, 32 in a pipeline. The key must be new."""
+    said = _run(
+        [
+            "redis-benchmark",
+            *("-s", str(socket), "-c", str(R_CLIENTS), "-P", str(R_PIPELINE)),
+            *("-n", str(entries), "--csv"),
+            *("XADD", R_KEY, "*", "d", "x" * body_bytes),
+        ],
+        BEYOND_S_MAX,
+    )
+    rows = list(csv.reader(said.splitlines()))
+    try:
+        return float(rows[-1][1])
+    except (IndexError, ValueError):
+        raise Unmeasurable(f"redis-benchmark said: {said.strip()[-200:]}") from None
+
+
+def _run(command: Sequence[str], seconds: float) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=HERE,
+            capture_output=True,
+            text=True,
+            timeout=seconds + BEYOND_S_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unmeasurable(f"{command[0]} did not end") from None
+    if done.returncode:
+        raise Unmeasurable(f"{command[0]} failed: {(done.stderr or done.stdout).strip()[-200:]}")
+    return done.stdout

@@ -1,0 +1,68 @@
+"""What a table of figures does not say by itself: on what it was measured."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from storage.embedded import find_valkey
+
+FSYNCS = 100
+
+
+def facts(data: Path) -> dict[str, Any]:
+    """The machine, its load now, what `data` lies on, and the versions of all that takes part."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "load_average_at_start": round(os.getloadavg()[0], 2),
+        "file_system": file_system(data),
+        "fsync_microseconds": round(fsync_s(data) * 1e6),
+        "python": platform.python_version(),
+        "valkey": _first_line([str(find_valkey("bundled")), "--version"]),
+        "wrk": _first_line(["wrk", "--version"]),
+        "redis_benchmark": _first_line(["redis-benchmark", "--version"]),
+        "versions": {name: version(name) for name in ("uvicorn", "uvloop", "httptools", "msgspec")},
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _first_line(command: list[str]) -> str:
+    said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+    return said.splitlines()[0].strip() if said else "unknown"
+
+
+def file_system(path: Path) -> str:
+    """The type of the file system that holds a path, or 'unknown'."""
+    best, kind = "", "unknown"
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, where, found, *_ = line.split()
+        if path.is_relative_to(where) and len(where) > len(best):
+            best, kind = where, found
+    return kind
+
+
+def fsync_s(directory: Path) -> float:
+    """The median time of a small write that waits for the disk."""
+    path = directory / "fsync"
+    times = []
+    with path.open("wb", buffering=0) as file:
+        for _ in range(FSYNCS):
+            started = perf_counter()
+            file.write(b"x" * 300)
+            os.fdatasync(file.fileno())
+            times.append(perf_counter() - started)
+    path.unlink()
+    return median(times)

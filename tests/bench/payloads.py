@@ -1,0 +1,33 @@
+"""What is sent: bodies of 256 bytes, alone and in batches."""
+
+import json
+from collections.abc import Iterable
+
+import msgspec
+
+BODY_BYTES = 256
+BODY = b"m" * BODY_BYTES
+RECORDS = 500  # of one produce call
+GROUPS = 1_000
+
+_pack = msgspec.msgpack.encode
+
+
+def message_as_json() -> bytes:
+    """One message."""
+    return json.dumps({"body": BODY.decode()}).encode()
+
+
+def messages(count: int) -> bytes:
+    """A batch of messages, in MessagePack."""
+    return _pack({"messages": [{"body": BODY}] * count})
+
+
+def fifo_messages(groups: Iterable[int]) -> bytes:
+    """A batch of a message for each of these groups, in MessagePack."""
+    return _pack({"messages": [{"body": BODY, "group": f"group-{group}"} for group in groups]})
+
+
+def records() -> bytes:
+    """A batch of RECORDS records, each with a key of its own, in MessagePack."""
+    return _pack({"records": [{"data": BODY, "key": f"key-{nth}"} for nth in range(RECORDS)]})

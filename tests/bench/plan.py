@@ -1,0 +1,121 @@
+"""How long and how much is measured, and the rows of the design that exist so far."""
+
+from dataclasses import dataclass
+
+from tests.bench.ratios import Bar, Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The sizes of a run. `seconds` are those of one load in one round."""
+
+    rounds: int = 5
+    seconds: int = 2
+    backlog: int = 1_000_000
+    in_flight: int = 100_000
+    latency_samples: int = 400
+    long_polls: int = 2_000
+    idle_queues: int = 1_000
+
+
+QUICK = Plan(
+    rounds=1,
+    seconds=1,
+    backlog=50_000,
+    in_flight=2_000,
+    latency_samples=50,
+    long_polls=300,
+    idle_queues=50,
+)
+DEEP_BACKLOG = 10_000_000
+
+SEND_JSON = Row(
+    name="send-json",
+    what="REST: send one message of 256 B, as JSON",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.5),
+)
+SEND_RAW = Row(
+    name="send-raw",
+    what="REST: send one message of 256 B, as a raw body",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.5),
+)
+RECEIVE_SETTLE = Row(
+    name="receive-settle",
+    what="REST: receive 10 messages, acknowledge 10 in one call",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.25),
+)
+PRODUCE_1 = Row(
+    name="produce-1",
+    what="append 500 records of 256 B, in MessagePack, to a stream of 1 shard",
+    unit="records/s",
+    reference="R",
+    bar=Bar(1.6),
+)
+PRODUCE_16 = Row(
+    name="produce-16",
+    what="append 500 records of 256 B, in MessagePack, to a stream of 16 shards",
+    unit="records/s",
+    reference="R",
+    bar=Bar(1.6),
+)
+READ_HOT = Row(
+    name="read-hot",
+    what="read 500 records of 256 B of one shard, in MessagePack",
+    unit="records/s",
+    reference="R",
+)
+DEEP_BACKLOG_ROW = Row(
+    name="deep-backlog",
+    what="receive 10 from a queue with a deep backlog and many in flight",
+    unit="calls/s",
+    reference="1000 waiting",
+    bar=Bar(0.8),
+)
+FIFO = Row(
+    name="fifo",
+    what="send 10, receive 10, acknowledge 10: a fifo queue of 1000 groups",
+    unit="messages/s",
+    reference="standard",
+    bar=Bar(0.7),
+)
+WAKE_UP = Row(
+    name="wake-up",
+    what="p99 from a send to the answer of a waiting receive, on an idle server",
+    unit="ms",
+    reference="echo + 2 scripts",
+    bar=Bar(2, at_most=True),
+)
+IDLE_POLLS = Row(
+    name="idle-polls",
+    what="memory of the API process for each idle long poll, beyond its connection's",
+    unit="B",
+    reference="5 KB",
+    bar=Bar(1, at_most=True),
+)
+IDLE_QUEUES = Row(
+    name="idle-queues",
+    what="memory of the store for each idle queue",
+    unit="B",
+    reference="10 KB",
+    bar=Bar(1, at_most=True),
+)
+
+ROWS = (
+    SEND_JSON,
+    SEND_RAW,
+    RECEIVE_SETTLE,
+    PRODUCE_1,
+    PRODUCE_16,
+    READ_HOT,
+    DEEP_BACKLOG_ROW,
+    FIFO,
+    WAKE_UP,
+    IDLE_POLLS,
+    IDLE_QUEUES,
+)

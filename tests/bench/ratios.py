@@ -1,0 +1,161 @@
+"""What a row of the bench is, and how its rounds become one line of the table.
+
+A row is measured in rounds, each next to its reference: A B A B. What counts is the median of the
+rounds' ratios, so that a machine that is slow for a while is slow for both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+class Unmeasurable(Exception):
+    """A row cannot be measured here. The message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The ratio to reach: at least, or where less is better, at most."""
+
+    ratio: float
+    at_most: bool = False
+
+    def missed_by(self, ratio: float) -> float:
+        """How far a ratio falls short, as a part of the bar; 0 when it does not."""
+        short = ratio - self.ratio if self.at_most else self.ratio - ratio
+        return max(0.0, short / self.ratio)
+
+    def __str__(self) -> str:
+        return f"{'≤' if self.at_most else '≥'} {self.ratio:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One thing that is measured: `value` in `unit`, against `reference`. No bar: for information."""
+
+    name: str
+    what: str
+    unit: str
+    reference: str
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One value and the reference measured next to it, both in the row's unit."""
+
+    value: float
+    reference: float
+
+    def __post_init__(self) -> None:
+        if self.reference <= 0:
+            raise Unmeasurable("the reference measured nothing")
+
+    @property
+    def ratio(self) -> float:
+        """The value in units of its reference."""
+        return self.value / self.reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A row and its rounds, or the trouble that kept it from being measured."""
+
+    row: Row
+    rounds: Sequence[Round] = ()
+    notes: Sequence[str] = ()
+    trouble: str = ""
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratio of each round."""
+        return [one.ratio for one in self.rounds]
+
+    @property
+    def value(self) -> float:
+        """The median value."""
+        return median(one.value for one in self.rounds)
+
+    @property
+    def reference(self) -> float:
+        """The median reference."""
+        return median(one.reference for one in self.rounds)
+
+    @property
+    def verdict(self) -> str:
+        """What the table says at the end of the line."""
+        if self.trouble:
+            return "not measured"
+        if self.row.bar is None:
+            return "for information"
+        missed = self.row.bar.missed_by(median(self.ratios))
+        return f"missed by {missed:.0%}" if missed else "met"
+
+
+HEADINGS = ("row", "value", "reference", "ratio", "range", "bar", "verdict")
+
+
+def table(measured: Iterable[Measured]) -> str:
+    """The rows as a Markdown table, with columns aligned, and their notes below it."""
+    measured = list(measured)
+    lines = [HEADINGS, *(_cells(one) for one in measured)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+    ruled = [lines[0], tuple("-" * width for width in widths), *lines[1:]]
+    notes = [f"{one.row.name}: {note}" for one in measured for note in _remarks(one)]
+    return "\n".join([*(_line(cells, widths) for cells in ruled), *([""] if notes else []), *notes])
+
+
+def _remarks(one: Measured) -> list[str]:
+    return [*([f"not measured: {one.trouble}"] if one.trouble else []), *one.notes]
+
+
+def _cells(one: Measured) -> tuple[str, ...]:
+    row, bar = one.row, "" if one.row.bar is None else str(one.row.bar)
+    if one.trouble:
+        return (row.name, "", row.reference, "", "", bar, one.verdict)
+    return (
+        row.name,
+        f"{shown(one.value)} {row.unit}",
+        f"{row.reference} {shown(one.reference)}",
+        f"{median(one.ratios):.2f}",
+        f"{min(one.ratios):.2f} to {max(one.ratios):.2f}",
+        bar,
+        one.verdict,
+    )
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return f"| {' | '.join(padded)} |"
+
+
+def shown(number: float) -> str:
+    """A number for people: three digits that count, or all of those before the point."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def as_json(one: Measured) -> Mapping[str, Any]:
+    """The same for programs, with every round."""
+    bar = one.row.bar
+    told = {
+        "name": one.row.name,
+        "what": one.row.what,
+        "unit": one.row.unit,
+        "reference_name": one.row.reference,
+        "bar": None if bar is None else {"ratio": bar.ratio, "at_most": bar.at_most},
+        "verdict": one.verdict,
+        "notes": list(one.notes),
+    }
+    if one.trouble:
+        return told | {"trouble": one.trouble}
+    return told | {
+        "value": one.value,
+        "reference": one.reference,
+        "ratio": {
+            "median": median(one.ratios),
+            "min": min(one.ratios),
+            "max": max(one.ratios),
+        },
+        "rounds": [[each.value, each.reference] for each in one.rounds],
+    }

@@ -1,0 +1,17 @@
+-- What every script of the bench says at its end: one line of JSON behind the word RESULT.
+-- `delivered`, `empty` and `refused` are counted by the scripts that read their answers.
+local thread
+
+function setup(one)  -- -t1: there is one thread, whose globals are not ours
+  thread = one
+end
+
+function done(summary)
+  local errors = summary.errors
+  io.write(string.format(
+    'RESULT {"calls":%d,"seconds":%.6f,"bytes":%.0f,"bad_status":%d,"broken":%d,"timed_out":%d,' ..
+    '"delivered":%d,"empty":%d,"refused":%d}\n',
+    summary.requests, summary.duration / 1e6, summary.bytes, errors.status,
+    errors.connect + errors.read + errors.write, errors.timeout,
+    thread:get('delivered') or 0, thread:get('empty') or 0, thread:get('refused') or 0))
+end

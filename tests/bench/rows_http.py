@@ -1,0 +1,112 @@
+"""Rows against the echo: how much of a bare server's calls are left when they do real work."""
+
+from collections.abc import Collection
+
+from tests.bench import payloads
+from tests.bench.load import wrk
+from tests.bench.plan import RECEIVE_SETTLE, SEND_JSON, SEND_RAW, Plan
+from tests.bench.ratios import Measured, Row, Unmeasurable
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.servers import House, Served
+from tests.bench.wire import JSON, MSGPACK, call, post_all
+
+RAW = "application/octet-stream"
+BATCH = 1_000
+FIRST_GUESS = 50_000  # messages a second that the first round of receive-settle may take
+SPARE = 1.6  # how many times what the last round took the next one is given
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Send and receive + settle, next to the echo."""
+    sends = Sends(house, plan)
+    works = Works(house, plan)
+    contestants = [
+        Contestant(SEND_JSON, sends.as_json, sends.notes),
+        Contestant(SEND_RAW, sends.raw),
+        Contestant(RECEIVE_SETTLE, works.measure, works.notes),
+    ]
+    chosen = [one for one in contestants if one.row in wanted]
+    if SEND_JSON in wanted:
+        sends.measure_dressed_echo()
+    if RECEIVE_SETTLE in wanted:
+        works.measure_client()
+    return interleave(plan.rounds, sends.echo, chosen)
+
+
+class Sends:
+    """One message of 256 B in each call, or the same bytes to the echo."""
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self.notes: list[str] = []
+        self._house = house
+        self._seconds = plan.seconds
+        self._json = house.file("message.json", payloads.message_as_json())
+        self._raw = house.file("message", payloads.BODY)
+        self._path = "/v1/queues/bench-send/messages"
+        call(house.api.port, "PUT", "/v1/queues/bench-send", {})
+
+    def echo(self) -> float:
+        """Calls a second of the bare server."""
+        return self._post(self._house.echo, RAW, self._raw)
+
+    def measure_dressed_echo(self) -> None:
+        """What the reference would be if it had the API's own way of writing answers."""
+        with self._house.dressed_echo() as served:
+            rate = self._post(served, RAW, self._raw)
+        self.notes.append(
+            f"the echo with the API's protocol class in place of uvicorn's makes {rate:,.0f} calls/s"
+        )
+
+    def as_json(self) -> float:
+        """Sends a second."""
+        return self._send(JSON, self._json)
+
+    def raw(self) -> float:
+        """Sends a second."""
+        return self._send(RAW, self._raw)
+
+    def _send(self, kind: str, file: str) -> float:
+        rate = self._post(self._house.api, kind, file)
+        call(self._house.api.port, "POST", "/v1/queues/bench-send/purges")
+        return rate
+
+    def _post(self, served: Served, kind: str, file: str) -> float:
+        words = ("POST", kind, JSON, file, self._path, "1", "0")
+        return wrk(served.port, "fixed.lua", *words, seconds=self._seconds).rate
+
+
+class Works:
+    """Receive ten, acknowledge ten, on a queue that is filled before each round."""
+
+    PATH = "/v1/queues/bench-work"
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self.notes: list[str] = []
+        self._house = house
+        self._seconds = plan.seconds
+        self._wanted = FIRST_GUESS * plan.seconds
+        call(house.api.port, "PUT", self.PATH, {})
+
+    def measure(self) -> float:
+        """Calls a second; a round that runs dry is filled better and taken again."""
+        for _ in range(3):
+            self._fill()
+            load = wrk(self._house.api.port, "receive_settle.lua", self.PATH, seconds=self._seconds)
+            self._wanted = round(max(self._wanted, SPARE * load.delivered))
+            if not load.empty:
+                return load.rate
+        raise Unmeasurable("the queue ran dry in every attempt")
+
+    def _fill(self) -> None:
+        port = self._house.api.port
+        call(port, "POST", f"{self.PATH}/purges")
+        batch = payloads.messages(BATCH)
+        count = -(-self._wanted // BATCH)
+        post_all(port, [(f"{self.PATH}/messages", batch, MSGPACK)] * count)
+
+    def measure_client(self) -> None:
+        """How fast the client is by itself: the echo gives it the same answers, without any work."""
+        load = wrk(self._house.echo.port, "receive_settle.lua", self.PATH, seconds=self._seconds)
+        self.notes.append(
+            f"wrk with this script makes {load.rate:,.0f} calls/s of the echo, which answers the same"
+        )

@@ -1,0 +1,182 @@
+"""Rows of a server with nothing to do: how soon it wakes up, and what waiting costs."""
+
+import json
+import resource
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter, sleep
+
+from tests.bench import payloads
+from tests.bench.plan import IDLE_POLLS, IDLE_QUEUES, WAKE_UP, Plan
+from tests.bench.ratios import Measured, Round, Unmeasurable
+from tests.bench.servers import House, Served
+from tests.bench.wire import HttpConnection, ScriptConnection, call, good
+
+RAW = "application/octet-stream"
+PAUSE_S = 0.01  # the server is idle before each sample
+POLL_S = 20
+SETTLE_S = 1.0
+POLL_BYTES_MAX, QUEUE_BYTES_MAX = 5 * 1024, 10 * 1024
+FILES_BESIDE = 200  # descriptors beside the connections
+
+
+def percentile_99(samples: list[float]) -> float:
+    """The sample below which 99 of 100 lie."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+
+
+# ── Wake-up ──
+
+
+def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
+    """A send to a waiting receive; next to it, in turn, an echo and a script that reaches the disk."""
+    echoes, scripts, wakes = [], [], []
+    with Waiting(house) as waiting:
+        for _ in range(plan.latency_samples):
+            echoes.append(waiting.echo())
+            scripts.append(waiting.script())
+            wakes.append(waiting.wake_up())
+    echo, script, wake = (1e3 * percentile_99(samples) for samples in (echoes, scripts, wakes))
+    medians = [1e3 * sorted(some)[len(some) // 2] for some in (echoes, scripts, wakes)]
+    notes = (
+        f"p99 of the echo {echo:.2f} ms, of a script {script:.2f} ms; medians: echo {medians[0]:.2f}, "
+        f"script {medians[1]:.2f}, wake-up {medians[2]:.2f} ms; {len(wakes)} samples each",
+    )
+    return [Measured(row=WAKE_UP, rounds=[Round(wake, echo + 2 * script)], notes=notes)]
+
+
+class Waiting:
+    """The connections of the wake-up row. Each sample is in seconds."""
+
+    PATH = "/v1/queues/bench-wake-up"
+    KEY = b"bench:script"
+
+    def __init__(self, house: House) -> None:
+        call(house.api.port, "PUT", self.PATH, {})
+        self._stack = ExitStack()
+        enter = self._stack.enter_context
+        self._echo = enter(HttpConnection(house.echo.port))
+        self._sender = enter(HttpConnection(house.api.port))
+        self._receiver = enter(HttpConnection(house.api.port))
+        self._script = enter(ScriptConnection(house.valkey_socket))
+        self._stack.callback(house.store.delete, self.KEY)
+
+    def __enter__(self) -> "Waiting":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def echo(self) -> float:
+        """A call of the bare server."""
+        sleep(PAUSE_S)
+        started = perf_counter()
+        self._echo.call("POST", "/", payloads.BODY, RAW)
+        return perf_counter() - started
+
+    def script(self) -> float:
+        """A script that appends 256 bytes, to its answer, which comes after the fsync."""
+        sleep(PAUSE_S)
+        started = perf_counter()
+        self._script.append(self.KEY, payloads.BODY)
+        return perf_counter() - started
+
+    def wake_up(self) -> float:
+        """From a send to the answer of the receive that waits; the message is acknowledged then."""
+        asked = json.dumps({"wait_seconds": POLL_S}).encode()
+        self._receiver.send("POST", f"{self.PATH}/receive", asked)
+        sleep(PAUSE_S)
+        started = perf_counter()
+        self._sender.send("POST", f"{self.PATH}/messages", payloads.BODY, RAW)
+        received = self._receiver.read()
+        took = perf_counter() - started
+        good(self._sender.read(), "a send")
+        self._acknowledge(good(received, "a receive"))
+        return took
+
+    def _acknowledge(self, received: bytes) -> None:
+        handles = [message["receipt_handle"] for message in json.loads(received)["messages"]]
+        if len(handles) != 1:
+            raise Unmeasurable(f"a waiting receive got {len(handles)} messages")
+        self._sender.call("POST", f"{self.PATH}/settle", acknowledgement(handles[0]))
+
+
+# ── What waiting costs ──
+
+
+def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
+    """What a long poll costs the API process, and the bare server, which waits as well."""
+    _allow_files(plan.long_polls + FILES_BESIDE)
+    path = "/v1/queues/bench-poll"
+    call(house.api.port, "PUT", path, {})
+    polls = Polls(plan.long_polls, f"{path}/receive", f"{path}/receive")
+    with house.fresh_api() as served:
+        each = polls.bytes_each(served)
+    bare = Polls(plan.long_polls, "/", "/wait").bytes_each(house.echo)
+    note = f"{plan.long_polls} polls; of a bare server each of them takes {bare:,.0f} B"
+    return [Measured(row=IDLE_POLLS, rounds=[Round(each, POLL_BYTES_MAX)], notes=[note])]
+
+
+@dataclass(frozen=True, slots=True)
+class Polls:
+    """Connections to a process that has done little yet. Each makes one call, and then all of them wait."""
+
+    count: int
+    path: str
+    waiting_path: str
+
+    def bytes_each(self, served: Served) -> float:
+        """What waiting takes beyond a connection that is kept alive."""
+        with ExitStack() as stack:
+            connections = [
+                stack.enter_context(HttpConnection(served.port)) for _ in range(self.count)
+            ]
+            for connection in connections:
+                connection.call("POST", self.path, b"{}")
+            kept_alive = _settled_bytes(served)
+            for connection in connections:
+                connection.send("POST", self.waiting_path, b'{"wait_seconds":%d}' % POLL_S)
+            waiting = _settled_bytes(served)
+            if any(connection.has_news() for connection in connections):
+                raise Unmeasurable("a poll did not wait, or its connection was closed before it")
+        return (waiting - kept_alive) / self.count
+
+
+def _settled_bytes(served: Served) -> int:
+    sleep(SETTLE_S)
+    return served.resident_bytes
+
+
+def _allow_files(count: int) -> None:
+    """Raise our own limit of open files, and with it our children's."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        if hard != resource.RLIM_INFINITY and hard < count:
+            raise Unmeasurable(f"{count} open files are needed, and {hard} are allowed")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def measure_idle_queues(house: House, plan: Plan) -> list[Measured]:
+    """Queues that had one message, which was acknowledged."""
+    with HttpConnection(house.api.port) as connection:
+        _use_once(connection, "/v1/queues/bench-idle")  # what the first use of the store allocates
+        before = house.used_memory()
+        for number in range(plan.idle_queues):
+            _use_once(connection, f"/v1/queues/bench-idle-{number}")
+        each = (house.used_memory() - before) / plan.idle_queues
+    note = f"{plan.idle_queues} queues, each used once"
+    return [Measured(row=IDLE_QUEUES, rounds=[Round(each, QUEUE_BYTES_MAX)], notes=[note])]
+
+
+def _use_once(connection: HttpConnection, path: str) -> None:
+    connection.call("PUT", path, b"{}")
+    connection.call("POST", f"{path}/messages", payloads.BODY, RAW)
+    [message] = json.loads(connection.call("POST", f"{path}/receive", b"{}"))["messages"]
+    connection.call("POST", f"{path}/settle", acknowledgement(message["receipt_handle"]))
+
+
+def acknowledgement(receipt_handle: str) -> bytes:
+    """The body of a settle call."""
+    verdict = {"receipt_handle": receipt_handle, "action": "ack"}
+    return json.dumps({"settlements": [verdict]}).encode()

@@ -1,0 +1,73 @@
+"""Rows against R: records through the API, and entries written by redis-benchmark to the same store."""
+
+from collections.abc import Collection
+from itertools import count
+
+from tests.bench import payloads
+from tests.bench.load import R_KEY, redis_benchmark, wrk
+from tests.bench.plan import PRODUCE_1, PRODUCE_16, READ_HOT, Plan
+from tests.bench.ratios import Measured, Row
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.servers import House
+from tests.bench.wire import JSON, MSGPACK, call, post_all
+
+R_ENTRIES_A_SECOND = 200_000  # so many are asked for each second a round is to last
+READ_CALLS = 200  # different reads, in turn
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Produce and read, next to R."""
+    records = Records(house, plan)
+    contestants = [
+        Contestant(PRODUCE_1, lambda: records.produce(1)),
+        Contestant(PRODUCE_16, lambda: records.produce(16)),
+        Contestant(READ_HOT, records.read),
+    ]
+    chosen = [one for one in contestants if one.row in wanted]
+    if READ_HOT in wanted:
+        records.fill()
+    return interleave(plan.rounds, records.reference, chosen)
+
+
+class Records:
+    """Each produce has a new stream, which is gone afterwards, so that all rounds start alike."""
+
+    READ_PATH = "/v1/streams/bench-read"
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self._house = house
+        self._seconds = plan.seconds
+        self._file = house.file("records", payloads.records())
+        self._numbers = count()
+
+    def reference(self) -> float:
+        """R, in entries a second."""
+        self._house.settle_store()
+        entries = R_ENTRIES_A_SECOND * self._seconds
+        try:
+            return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
+        finally:
+            self._house.store.delete(R_KEY)
+
+    def produce(self, shards: int) -> float:
+        """Records a second."""
+        port, path = self._house.api.port, f"/v1/streams/bench-{next(self._numbers)}"
+        call(port, "PUT", path, {"shards": shards})
+        words = ("POST", MSGPACK, MSGPACK, self._file, f"{path}/records", "1", "0")
+        load = wrk(port, "fixed.lua", *words, seconds=self._seconds)
+        call(port, "DELETE", path)
+        return load.rate * payloads.RECORDS
+
+    def fill(self) -> None:
+        """Write what is read."""
+        port = self._house.api.port
+        call(port, "PUT", self.READ_PATH, {"shards": 1})
+        batch = (f"{self.READ_PATH}/records", payloads.records(), MSGPACK)
+        post_all(port, [batch] * (READ_CALLS + 1))
+
+    def read(self) -> float:
+        """Records a second."""
+        path = f"{self.READ_PATH}/shards/0/records?limit={payloads.RECORDS}&offset=%d"
+        words = ("GET", JSON, MSGPACK, "-", path, str(READ_CALLS), str(payloads.RECORDS))
+        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
+        return load.rate * payloads.RECORDS

@@ -1,0 +1,176 @@
+"""What is measured, and what it is measured against: private stores, one API process, one echo.
+
+The API and the echo run under the same uvicorn command and listen in the same way, which is the
+supervisor's own; but the echo has uvicorn's httptools protocol as it comes, whatever the API has. All of them end
+with the bench, also when it is killed.
+"""
+
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+
+import redis
+
+from api.cli.listener import listening
+from api.cli.programs import api_programs
+from api.cli.supervisor import Program
+from api.cli.up import readiness
+from api.settings import Settings, read_settings
+from storage.embedded import ValkeyServer, child_setup, open_log, running, running_postgres
+from storage.lifespan import migrate
+from tests.bench.ratios import Unmeasurable
+
+START_S_MAX = 30.0
+STOP_S_MAX = 10.0
+REWRITE_S_MAX = 60.0
+SERVICE, ECHO = "api.app:create_app", "tests.bench.echo:create_app"
+PROTOCOL, PLAIN_PROTOCOL = "--http=", "--http=httptools"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An HTTP server: its port and its process id."""
+
+    port: int
+    pid: int
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that its process holds."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything that runs."""
+
+    data: Path
+    redis_url: str
+    database_url: str
+    valkey_socket: Path
+    store: "redis.Redis"
+    api: Served
+    echo: Served
+
+    def file(self, name: str, contents: bytes) -> str:
+        """The path of a new file with these contents, for wrk to read."""
+        path = self.data / name
+        path.write_bytes(contents)
+        return str(path)
+
+    @contextmanager
+    def fresh_api(self) -> Generator[Served]:
+        """Another API process on the same stores, which has done nothing yet."""
+        with _serving(SERVICE, self.data, self.redis_url, self.database_url) as served:
+            yield served
+
+    @contextmanager
+    def dressed_echo(self) -> Generator[Served]:
+        """An echo under the API's own protocol class."""
+        with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=False) as served:
+            yield served
+
+    def settle_store(self) -> None:
+        """Let the store write its file anew now, rather than in the middle of a round."""
+        self.store.bgrewriteaof()
+        give_up_at = monotonic() + REWRITE_S_MAX
+        while self._is_rewriting() and monotonic() < give_up_at:
+            sleep(0.1)
+
+    def _is_rewriting(self) -> bool:
+        told = self.store.info("persistence")
+        assert isinstance(told, dict)
+        return bool(told["aof_rewrite_in_progress"] or told["aof_rewrite_scheduled"])
+
+    def used_memory(self) -> int:
+        """Bytes that the store has allocated."""
+        told = self.store.info("memory")
+        assert isinstance(told, dict)
+        return int(told["used_memory"])
+
+
+@contextmanager
+def house(data: Path) -> Generator[House]:
+    """Start everything in the directory `data`; end it afterwards."""
+    valkey = ValkeyServer(data, durability="always")
+    with (
+        running(valkey) as redis_url,
+        running_postgres(data) as database_url,
+        redis.Redis(unix_socket_path=str(valkey.socket)) as store,
+    ):
+        store.config_set("auto-aof-rewrite-percentage", 0)  # see settle_store
+        migrate(_settings(data, redis_url, database_url).storage())
+        with (
+            _serving(SERVICE, data, redis_url, database_url) as api,
+            _serving(ECHO, data, redis_url, database_url, plain=True) as echo,
+        ):
+            yield House(data, redis_url, database_url, valkey.socket, store, api, echo)
+
+
+def _settings(data: Path, redis_url: str, database_url: str) -> Settings:
+    return read_settings(data=data, redis_url=redis_url, database_url=database_url, workers=1)
+
+
+@contextmanager
+def _serving(
+    application: str, data: Path, redis_url: str, database_url: str, *, plain: bool = False
+) -> Generator[Served]:
+    metrics = data / "metrics"
+    metrics.mkdir(exist_ok=True)
+    with listening("127.0.0.1", 0) as listener:
+        settings = _settings(data, redis_url, database_url)
+        [program] = api_programs(settings, listener, metrics)
+        process = _start(program, _command(program, application, plain), data / "logs" / "http.log")
+        served = Served(listener.getsockname()[1], process.pid)
+    try:
+        _wait_until_ready(served, process, application)
+        yield served
+    finally:
+        _stop(process)
+
+
+def _command(program: Program, application: str, plain: bool) -> list[str]:
+    """The supervisor's command for the API, with another application, or with uvicorn's own protocol."""
+    words = [application if word == SERVICE else word for word in program.command]
+    assert application in words, "the supervisor starts the API in another way now"
+    if plain:
+        words = [PLAIN_PROTOCOL if word.startswith(PROTOCOL) else word for word in words]
+        assert PLAIN_PROTOCOL in words, "the supervisor starts the API in another way now"
+    return words
+
+
+def _start(program: Program, command: list[str], log: Path) -> "subprocess.Popen[bytes]":
+    with open_log(log) as output:
+        return subprocess.Popen(
+            command,
+            env=program.environment,
+            pass_fds=program.keep_open,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+
+
+def _wait_until_ready(served: Served, process: "subprocess.Popen[bytes]", what: str) -> None:
+    url = f"http://127.0.0.1:{served.port}"
+    give_up_at = monotonic() + START_S_MAX
+    while said := readiness(url):
+        if process.poll() is not None or monotonic() > give_up_at:
+            raise Unmeasurable(f"{what} did not start: {said}")
+        sleep(0.05)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(STOP_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
