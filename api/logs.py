@@ -32,6 +32,7 @@ def configure_logs(level: str) -> None:
     root.setLevel(level.upper())
     for name in ("uvicorn", "uvicorn.error"):
         _hand_on(logging.getLogger(name))
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells what it is about to look at
     # Requests are counted, not narrated; and uvicorn builds each line when anyone might hear it.
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False

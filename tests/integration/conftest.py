@@ -1,5 +1,9 @@
 """The engines over real stores, with a clock that tests move."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
 from storage.domain.clock import ManualClock
@@ -18,3 +22,10 @@ async def engines(redis_url, database_url, clock):
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     async with open_storage(settings, clock=clock) as storage:
         yield storage
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A temporary folder whose path is short enough for a socket."""
+    with TemporaryDirectory(prefix="ms-") as folder:
+        yield Path(folder)

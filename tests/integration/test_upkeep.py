@@ -1,0 +1,153 @@
+"""What the sweeper does, and what a deployment remembers of its store through restarts."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+import redis
+
+from consumers.sweeper import sweep, tidy_queues, trim_streams
+from storage.domain.batches import Record
+from storage.domain.limits import TOMBSTONE_MS, Limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.embedded import running_valkey
+from storage.lifespan import open_storage
+from storage.redis.keys import STORE_KEY, key
+from storage.settings import StorageSettings
+
+ORDERS = QueueName("orders")
+CLICKS = StreamName("clicks")
+
+
+@pytest.fixture
+async def storage(engines):
+    await engines.catalog.put_queue(ORDERS, QueueSpec())
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=60_000))
+    return engines
+
+
+async def test_a_sweep_drops_what_retention_no_longer_covers(storage, clock, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"old")])
+    await storage.streams.append(CLICKS, [Record(b"old")])
+    clock.advance(ms=5 * 86_400_000)
+
+    await tidy_queues(storage)
+    await trim_streams(storage)
+
+    queue = await storage.catalog.queue(ORDERS)
+    stream = await storage.catalog.stream(CLICKS)
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.xlen(key("default", queue.log_id, "log")) == 0
+        assert client.xlen(key("default", stream.shards[0].log_id, "log")) == 0
+
+
+async def test_a_deleted_queue_is_forgotten_when_no_cache_can_know_it(storage, clock, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"x")])
+    queue = await storage.catalog.delete_queue(ORDERS)
+    meta = key("default", queue.log_id, "meta")
+    with redis.Redis.from_url(redis_url) as client:
+        early = await storage.upkeep.bury_deleted()
+        tombstone = client.exists(meta)
+        clock.advance(ms=TOMBSTONE_MS)
+        late = await storage.upkeep.bury_deleted()
+
+        assert (early, tombstone) == (0, 1)
+        assert (late, client.exists(meta)) == (1, 0)
+
+
+async def test_a_deletion_the_store_did_not_hear_is_finished_by_the_sweep(storage, redis_url):
+    await storage.queues.send(ORDERS, [NewMessage(b"x")])
+    queue = await storage.catalog.delete_queue(ORDERS)
+    log = key("default", queue.log_id, "log")
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(key("default", queue.log_id, "meta"))
+        client.xadd(log, {"d": b"left behind"})
+
+        await storage.upkeep.bury_deleted()
+
+        assert client.exists(log) == 0
+
+
+async def test_a_duty_is_one_processs_at_a_time(storage):
+    async with storage.upkeep.alone("test") as mine, storage.upkeep.alone("test") as others:
+        assert (mine, others) == (True, False)
+
+
+async def test_the_sweeper_works_through_its_duties(storage, redis_url):
+    sweeping = asyncio.create_task(sweep(storage))
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if client.hget(STORE_KEY, "beacon"):
+                break
+
+        assert int(client.hget(STORE_KEY, "beacon") or 0) > 0
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)
+
+
+@asynccontextmanager
+async def deployment(folder, database_url, durability="always"):
+    """A store on its own data, and the engines over it."""
+    with running_valkey(folder, durability=durability) as url:
+        settings = StorageSettings(redis_url=url, database_url=database_url, durability=durability)
+        async with open_storage(settings, limits=Limits(reservation_offsets_min=100)) as storage:
+            yield storage
+
+
+async def test_a_clean_restart_goes_on_at_the_next_offset(short_folder, database_url):
+    async with deployment(short_folder, database_url) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
+        await storage.upkeep.beat()
+
+    async with deployment(short_folder, database_url) as storage:
+        [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
+        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+
+    assert after.offset == 1
+    assert [one.record.data for one in read.records] == [b"before", b"after"]
+
+
+async def test_a_restart_without_fsync_leaves_a_hole_and_reuses_no_offset(
+    short_folder, database_url
+):
+    async with deployment(short_folder, database_url, "everysec") as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
+
+    async with deployment(short_folder, database_url, "everysec") as storage:
+        [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
+        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=1))
+
+    assert after.offset >= 100
+    assert read.gap is not None
+    assert (read.gap.first, read.gap.next, read.gap.reason) == (1, after.offset, "hole")
+    assert [one.record.data for one in read.records] == [b"after"]
+
+
+async def test_a_store_behind_its_beacon_was_restored_from_a_copy(short_folder, database_url):
+    async with deployment(short_folder, database_url) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        await storage.streams.append_to_shard(CLICKS, 0, [Record(b"before")])
+        for _ in range(3):
+            await storage.upkeep.beat()
+
+    with running_valkey(short_folder) as url, redis.Redis.from_url(url) as client:
+        client.hset(STORE_KEY, "beacon", 1)  # as an older copy has it
+    async with deployment(short_folder, database_url) as storage:
+        [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
+
+    assert after.offset >= 100
+
+
+async def test_an_operator_is_told_how_the_stores_are_set(storage):
+    findings = {finding.check: finding for finding in await storage.health.diagnose()}
+
+    assert findings["fsync"].ok
+    assert findings["memory policy"].ok
+    assert findings["migrations"].ok
+    assert all(finding.hint for finding in findings.values())
