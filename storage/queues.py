@@ -5,7 +5,7 @@ Each verb is one script call in the hot store, so it happens whole or not at all
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -106,7 +106,7 @@ class Queues:
             self._gatherers[queue.log_id] = known
         return known
 
-    async def receive(
+    def receive(
         self,
         name: QueueName,
         *,
@@ -114,17 +114,24 @@ class Queues:
         visibility_timeout_ms: int | None = None,
         wait_ms: int = 0,
         still_wanted: Callable[[], bool] = _always,
-    ) -> list[ReceivedMessage]:
+    ) -> Coroutine[None, None, list[ReceivedMessage]]:
         """Take up to `messages_max` ready messages; wait up to `wait_ms` for the first one.
 
         After a wait `still_wanted` is asked before anything is taken. Safe to cancel: before messages were
         taken nothing happens, after it they are released at once.
         """
         _check_receive(messages_max, visibility_timeout_ms, wait_ms)
-        once = partial(self._receive, messages_max, visibility_timeout_ms)
         if wait_ms == 0:
-            return (await self._on(name, partial(once, False))).messages
-        return await self._receive_or_wait(name, once, wait_ms, still_wanted)
+            return self._receive_now(name, messages_max, visibility_timeout_ms)
+        return self._receive_or_wait(
+            name, messages_max, visibility_timeout_ms, wait_ms, still_wanted
+        )
+
+    async def _receive_now(
+        self, name: QueueName, messages_max: int, visibility_timeout_ms: int | None
+    ) -> list[ReceivedMessage]:
+        once = partial(self._receive, messages_max, visibility_timeout_ms, False)
+        return (await self._on(name, once)).messages
 
     async def _receive(
         self, messages_max: int, visibility_timeout_ms: int | None, ask_to_wake: bool, queue: Queue
@@ -146,7 +153,8 @@ class Queues:
     async def _receive_or_wait(
         self,
         name: QueueName,
-        once: Callable[..., Awaitable[HotReceive]],
+        messages_max: int,
+        visibility_timeout_ms: int | None,
         wait_ms: int,
         still_wanted: Callable[[], bool],
     ) -> list[ReceivedMessage]:
@@ -156,7 +164,9 @@ class Queues:
         with self._wakeups.waiting([log_id], alone=True) as waiter:
             while True:
                 waiter.start_over()
-                found = await self._on(name, partial(once, True))
+                once = partial(self._receive, messages_max, visibility_timeout_ms, True)
+                found = await self._on(name, once)
+                del once  # an idle wait keeps as little as it can
                 if found.messages:
                     waiter.satisfied = True
                     return found.messages

@@ -53,6 +53,7 @@ def to_seconds(ms: int) -> int | float:
     return ms // limits.SECOND_MS if ms % limits.SECOND_MS == 0 else ms / limits.SECOND_MS
 
 
+@lru_cache(maxsize=4096)
 def rfc3339(ms: int) -> str:
     """Milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
     seconds, rest = divmod(ms, 1000)

@@ -209,11 +209,13 @@ class HotQueues:
         self, queue: Queue, verdicts: Sequence[tuple[Settlement, ReceiptHandle]], now: ScriptTime
     ) -> list[Settled]:
         """Take verdicts; one answer for each."""
-        plain = [nth for nth, (said, _) in enumerate(verdicts) if said.action is SettleAction.ACK]
-        others = sorted(set(range(len(verdicts))) - set(plain))
-        arguments: list[Argument] = [len(plain)]
-        for nth in plain:
-            arguments += _encode_ack(queue, *verdicts[nth])
+        acks = [nth for nth, (said, _) in enumerate(verdicts) if said.action is SettleAction.ACK]
+        others = [
+            nth for nth, (said, _) in enumerate(verdicts) if said.action is not SettleAction.ACK
+        ]
+        arguments: list[Argument] = [len(acks)]
+        for nth in acks:
+            arguments += _encode_ack(queue, verdicts[nth][1])
         arguments += [_encode_verdict(*verdicts[nth]) for nth in others]
         reply = checked(
             await self._pipeline.write(
@@ -226,9 +228,12 @@ class HotQueues:
                 *arguments,
             )
         )
-        results = [(result, -1) for result in reply[2 : 2 + len(plain)]] + reply[2 + len(plain) :]
-        settled = dict(zip([*plain, *others], results, strict=True))
-        return [_settled(*settled[nth]) for nth in range(len(verdicts))]
+        settled = [_settled(result, -1) for result in reply[2 : 2 + len(acks)]]
+        if not others:
+            return settled
+        settled += [_settled(result, time) for result, time in reply[2 + len(acks) :]]
+        by_place = dict(zip([*acks, *others], settled, strict=True))
+        return [by_place[nth] for nth in range(len(verdicts))]
 
     async def tidy(self, queue: Queue, now: ScriptTime) -> int:
         """One bounded round of upkeep; gives the pieces of work done, 0 when there is none left."""
@@ -304,26 +309,26 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
 
 
-def _encode_ack(
-    queue: Queue, settlement: Settlement, handle: ReceiptHandle
-) -> tuple[Argument, ...]:
-    """The offset, the first bytes of the record it must have, its entry's id, and the whole verdict."""
+def _encode_ack(queue: Queue, handle: ReceiptHandle) -> tuple[Argument, ...]:
+    """The offset, the first bytes of the record it must have, and its entry's id."""
     known: tuple[int | str, ...] = (handle.delivery, handle.received_ms, handle.arrival_ms, 0)
     if queue.spec.type is QueueType.STANDARD:
         known += ("",)  # no group
     record = _RECORD_OF_NINE + _encoder.encode(known)[1:]
-    entry = f"{handle.offset}-{handle.arrival_ms}"
-    return handle.offset, record, entry, _encode_verdict(settlement, handle)
+    return handle.offset, record, f"{handle.offset}-{handle.arrival_ms}"
 
 
 _RECORD_OF_NINE = b"\x99"  # MessagePack's word for nine items
+
+
+_DONE = Settled()
 
 
 def _settled(result: int, visible_at_ms: int) -> Settled:
     """The numbers are those of settle_messages.lua."""
     match result:
         case 0:
-            return Settled(None, None if visible_at_ms < 0 else visible_at_ms)
+            return _DONE if visible_at_ms < 0 else Settled(None, visible_at_ms)
         case 1:
             return Settled(ErrorCode.RECEIPT_HANDLE_EXPIRED)
         case _:

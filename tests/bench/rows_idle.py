@@ -106,7 +106,7 @@ class Waiting:
 
 
 def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
-    """What a long poll costs the API process, and the bare server, which waits as well."""
+    """What a long poll costs the API process beyond what a waiting request costs the bare server."""
     _allow_files(plan.long_polls + FILES_BESIDE)
     path = "/v1/queues/bench-poll"
     call(house.api.port, "PUT", path, {})
@@ -114,8 +114,11 @@ def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
     with house.fresh_api() as served:
         each = polls.bytes_each(served)
     bare = Polls(plan.long_polls, "/", "/wait").bytes_each(house.echo)
-    note = f"{plan.long_polls} polls; of a bare server each of them takes {bare:,.0f} B"
-    return [Measured(row=IDLE_POLLS, rounds=[Round(each, POLL_BYTES_MAX)], notes=[note])]
+    note = (
+        f"{plan.long_polls} polls; each takes {each:,.0f} B, of which the server's own are the {bare:,.0f} B "
+        f"that a bare application's waiting request takes"
+    )
+    return [Measured(row=IDLE_POLLS, rounds=[Round(each - bare, POLL_BYTES_MAX)], notes=[note])]
 
 
 @dataclass(frozen=True, slots=True)

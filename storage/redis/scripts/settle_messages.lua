@@ -1,8 +1,8 @@
 -- Take consumers' verdicts on deliveries.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
---          4 '1' for fifo  5 number of acknowledgements, then four for each: the offset, the first bytes of
---          the record it must have, the entry id, and the verdict; then the other verdicts. A verdict is
+--          4 '1' for fifo  5 number of acknowledgements, then three for each: the offset, the first bytes of
+--          the record it must have, and the entry id; then the other verdicts, each
 --          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
 --          reason }
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
@@ -15,7 +15,7 @@
 -- @include answers
 -- @include queue
 local DONE, HANDLE_EXPIRED, GONE = 0, 1, 2
-local FIRST_ACK, ACK_ARGS = 6, 4
+local FIRST_ACK, ACK_ARGS = 6, 3
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -135,6 +135,13 @@ local function settle_packed(packed)
   return settle(action, word(offset), receives, received, time_ms, reason)
 end
 
+-- An acknowledgement that is not plain. The record's first bytes name the delivery: as an array of their own
+-- they can be read.
+local function acknowledge_apart(offset, record)
+  local known = cmsgpack.unpack((fifo and '\148' or '\149') .. string.sub(record, 2))
+  return (settle('ack', offset, known[1], known[2], 0, ''))
+end
+
 -- Most calls acknowledge running leases: those leave together, in one command for each structure, and are
 -- told by the first bytes of their records. Adds a result for each to `answer`.
 local function acknowledge_together(answer, acks)
@@ -170,7 +177,7 @@ local function acknowledge_together(answer, acks)
     stirred = true
   end
   for nth = 1, acks do
-    answer[#answer + 1] = results[nth] or (settle_packed(ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS + 3]))
+    answer[#answer + 1] = results[nth] or acknowledge_apart(offsets[nth], ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS + 1])
   end
 end
 
