@@ -107,7 +107,10 @@ class Call(Generic[In]):
         return True
 
 
-Handler = Callable[[Call[Any]], Awaitable[msgspec.Struct]]
+HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
+Handler = HandlerOf[Any]
+Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
+"""What a declaration gives: a decorator that leaves the handler as it is."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,30 +150,10 @@ class Dataplane:
         answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int],
         body: Codec[In],
         idempotent: bool = False,
-    ) -> Callable[
-        [Callable[[Call[In]], Awaitable[msgspec.Struct]]],
-        Callable[[Call[In]], Awaitable[msgspec.Struct]],
-    ]:
+    ) -> Declared[In]:
         """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs."""
-
-        def declare(
-            handler: Callable[[Call[In]], Awaitable[msgspec.Struct]],
-        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct]]:
-            self.routes.append(
-                Route(
-                    method="POST",
-                    path=path,
-                    handler=handler,
-                    action=action,
-                    body=body,
-                    query=None,
-                    answers=answer if isinstance(answer, Mapping) else {answer: 200},
-                    idempotent=idempotent,
-                )
-            )
-            return handler
-
-        return declare
+        answers = answer if isinstance(answer, Mapping) else {answer: 200}
+        return self._declare("POST", path, action, answers, body=body, idempotent=idempotent)
 
     def get(
         self,
@@ -179,25 +162,33 @@ class Dataplane:
         action: Action,
         answer: type[msgspec.Struct],
         query: Callable[..., In],
-    ) -> Callable[
-        [Callable[[Call[In]], Awaitable[msgspec.Struct]]],
-        Callable[[Call[In]], Awaitable[msgspec.Struct]],
-    ]:
+    ) -> Declared[In]:
         """Declare a route whose input is its query, read into the struct `query`."""
+        kind = cast(type[msgspec.Struct], query)
+        return self._declare("GET", path, action, {answer: 200}, query=kind)
 
-        def declare(
-            handler: Callable[[Call[In]], Awaitable[msgspec.Struct]],
-        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct]]:
+    def _declare(
+        self,
+        method: str,
+        path: str,
+        action: Action,
+        answers: Mapping[type[msgspec.Struct], int],
+        *,
+        body: Codec[Any] | None = None,
+        query: type[msgspec.Struct] | None = None,
+        idempotent: bool = False,
+    ) -> Declared[Any]:
+        def declare(handler: HandlerOf[Any]) -> HandlerOf[Any]:
             self.routes.append(
                 Route(
-                    method="GET",
+                    method=method,
                     path=path,
                     handler=handler,
                     action=action,
-                    body=None,
-                    query=cast(type[msgspec.Struct], query),
-                    answers={answer: 200},
-                    idempotent=False,
+                    body=body,
+                    query=query,
+                    answers=answers,
+                    idempotent=idempotent,
                 )
             )
             return handler
