@@ -42,12 +42,16 @@ from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from storage.domain.access import Action
 from storage.lifespan import Storage, open_storage
+from storage.settings import Durability
 
 CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
 
 _log = get_logger("api")
+DURABILITY = b"millstream-durability"
+"""Says on every hot answer that this deployment promises less than `always`; absent where it does not."""
+
 _CONTENT_TYPES = {
     kind: (b"content-type", kind.encode())
     for kind in ("application/json", "application/msgpack", "application/x-ndjson", PROBLEM_JSON)
@@ -62,7 +66,7 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     dispatcher = Dispatcher(routes, counts, settings.durability)
     control = _control_plane(settings, storage, dispatcher, counts)
     gate = TrustingMode() if settings.insecure else OpenMode()
-    return Doors(control, dispatcher, gate, counts)
+    return Doors(control, dispatcher, gate, counts, settings.durability)
 
 
 def _control_plane(
@@ -164,12 +168,20 @@ class Doors:
     """The application: what is the same for every request, whichever door it takes."""
 
     def __init__(
-        self, control: FastAPI, dispatcher: Dispatcher, gate: Gate, counts: Counts
+        self,
+        control: FastAPI,
+        dispatcher: Dispatcher,
+        gate: Gate,
+        counts: Counts,
+        durability: Durability,
     ) -> None:
         self.control = control
         self.dispatcher = dispatcher
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
+        self._weaker_promise = (
+            () if durability == "always" else ((DURABILITY, durability.encode()),)
+        )
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document of all REST routes."""
@@ -204,7 +216,7 @@ class Doors:
         send: Send,
     ) -> int:
         request_id = request_id_of(headers)
-        more: tuple[tuple[bytes, bytes], ...] = ()
+        more: tuple[tuple[bytes, bytes], ...] = self._weaker_promise
         try:
             principal = self._gate.admit(headers)
             status, kind, body = await self.dispatcher.serve(

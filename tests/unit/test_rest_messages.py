@@ -4,12 +4,14 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from starlette.types import Message
 
 from api.app import create_app
 from api.settings import Settings
 from storage.access import Access
 from storage.domain.messages import ReceivedMessage
+from storage.settings import Durability
 
 MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0, 0)
 
@@ -27,10 +29,12 @@ class Queues:
         self.released += messages
 
 
-async def receive_over(queues: Queues, *, leaves: bool) -> list[Message]:
+async def receive_over(
+    queues: Queues, *, leaves: bool, durability: Durability = "always"
+) -> list[Message]:
     """Ask for a message; gives what was sent back."""
     storage: Any = SimpleNamespace(queues=queues, access=Access(), health=None)
-    app = create_app(Settings(), storage)
+    app = create_app(Settings(durability=durability), storage)
     news: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
     if leaves:
         news.append({"type": "http.disconnect"})
@@ -65,3 +69,10 @@ async def test_messages_for_a_client_that_stays_are_its_own():
     assert queues.released == []
     assert start["status"] == 200
     assert b'"receipt_handle":"handle"' in body["body"]
+
+
+@pytest.mark.parametrize(("durability", "said"), [("always", None), ("everysec", b"everysec")])
+async def test_an_answer_says_when_less_is_promised_than_a_write_on_disk(durability, said):
+    start, _ = await receive_over(Queues(), leaves=False, durability=durability)
+
+    assert dict(start["headers"]).get(b"millstream-durability") == said
