@@ -7,13 +7,14 @@ connection is lost, and must then forget what an announcement could have changed
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, sql
 
 from storage.domain import limits
+from storage.domain.tasks import end
 from storage.postgres.database import connection_options, libpq_url
 
 logger = logging.getLogger(__name__)
@@ -104,9 +105,7 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
     try:
         yield listener
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await end(task)
 
 
 def _keepalive_options() -> dict[str, Any]:

@@ -35,6 +35,7 @@ from storage.domain.limits import (
     SECOND_MS,
     Limits,
 )
+from storage.domain.tasks import end
 from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
 from storage.redis.scripts import Script, script, script_names
 
@@ -212,8 +213,7 @@ class _Hand:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end(self._task)
         await self._disconnect()
 
     async def _run(self) -> None:

@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from storage.domain.errors import StorageBusy
 from storage.domain.limits import SECOND_MS, Limits
 from storage.domain.names import LogId
+from storage.domain.tasks import end
 from storage.redis.keys import WAKE_CHANNEL
 
 _RESUBSCRIBE_S = 0.2
@@ -93,9 +94,7 @@ class Wakeups:
 
     async def close(self) -> None:
         """Stop listening; whoever waits is woken."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
         for timer in self._timers.values():
             timer.cancel()
         self.wake_all()

@@ -1,0 +1,33 @@
+"""Ending a task that does not hear the first time."""
+
+import asyncio
+
+from storage.domain.tasks import end
+
+
+async def test_a_task_that_swallows_a_cancellation_is_told_again(monkeypatch):
+    monkeypatch.setattr("storage.domain.tasks._PATIENCE_S", 0.01)
+    heard = 0
+
+    async def hard_of_hearing() -> None:
+        nonlocal heard
+        while heard < 2:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                heard += 1
+
+    task = asyncio.create_task(hard_of_hearing())
+    await asyncio.sleep(0)
+
+    await asyncio.wait_for(end(task), 5)
+
+    assert task.done()
+    assert heard == 2
+
+
+async def test_tasks_that_have_ended_need_no_ending():
+    task = asyncio.create_task(asyncio.sleep(0))
+    await task
+
+    await end(task)
