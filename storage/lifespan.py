@@ -1,7 +1,8 @@
 """Opens the storage room, and closes it: the composition of engines, tiers and settings."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
@@ -27,6 +28,7 @@ from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.upkeep import Upkeep
 
+_CLOSE_S = 10.0
 _DEFAULT_LIMITS = Limits()
 _DEFAULT_CLOCK = SystemClock()
 
@@ -56,7 +58,7 @@ async def open_storage(
 
     Connects to the hot store at the first use. Raises StorageUnavailable when Postgres cannot be reached.
     """
-    async with AsyncExitStack() as stack:
+    async with _closing_in_time() as stack:
         database = await stack.enter_async_context(open_database(settings))
         client = await stack.enter_async_context(open_client(settings.redis_url))
         store, identities = HotStore(client), StoreIdentities(database)
@@ -80,6 +82,18 @@ async def open_storage(
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )
+
+
+@asynccontextmanager
+async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
+    """A stack whose closing is bounded: what does not end in time is cancelled, and the rest still closes."""
+    stack = AsyncExitStack()
+    try:
+        yield stack
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await stack.aclose()
 
 
 @asynccontextmanager
