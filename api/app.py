@@ -12,15 +12,16 @@ import gc
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.auth.gate import Gate, OpenMode, TrustingMode
-from api.dataplane import Dispatcher, Route
+from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
 from api.logs import configure_logs, get_logger
 from api.metrics import (
     CONTENT_TYPE,
@@ -51,11 +52,6 @@ LAG_PROBE_SECONDS = 0.5
 _log = get_logger("api")
 DURABILITY = b"millstream-durability"
 """Says on every hot answer that this deployment promises less than `always`; absent where it does not."""
-
-_CONTENT_TYPES = {
-    kind: (b"content-type", kind.encode())
-    for kind in ("application/json", "application/msgpack", "application/x-ndjson", PROBLEM_JSON)
-}
 
 
 def create_app(settings: Settings | None = None, storage: Storage | None = None) -> "Doors":
@@ -164,6 +160,16 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
     return router
 
 
+class Answer(NamedTuple):
+    """Everything that goes back to a client. `more`: headers beside the usual ones."""
+
+    status: int
+    kind: str
+    body: bytes
+    request_id: bytes
+    more: tuple[tuple[bytes, bytes], ...]
+
+
 class Doors:
     """The application: what is the same for every request, whichever door it takes."""
 
@@ -191,7 +197,6 @@ class Doors:
         if scope["type"] != "http":
             await self.control(scope, receive, send)
             return
-        started = time.perf_counter()
         method = scope["method"]
         if method == "HEAD":  # answered as GET; the server leaves the body out
             method = "GET"
@@ -199,44 +204,52 @@ class Doors:
         words = scope["path"].split("/")
         headers = dict(scope["headers"])
         route = self.dispatcher.find(method, words)
-        if route is not None:
-            operation = route.operation
-            status = await self._serve_hot(route, words, headers, scope, receive, send)
-        else:
+        if route is None:
+            started = time.perf_counter()
             operation, status = await self._serve_control(headers, scope, receive, send)
-        self._metrics.observe(operation, status, time.perf_counter() - started)
+            self._metrics.observe(operation, status, time.perf_counter() - started)
+            return
+        request = HotRequest(words, headers, scope["query_string"], partial(is_open, receive))
+        answer = await self.answer(route, request, receive)
+        if answer is not None:
+            await _send(send, answer)
 
-    async def _serve_hot(
-        self,
-        route: Route,
-        words: list[str],
-        headers: RequestHeaders,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> int:
-        request_id = request_id_of(headers)
+    async def answer(
+        self, route: Route, request: HotRequest, receive: Receive | None = None
+    ) -> Answer | None:
+        """The answer to a hot request, whose body is still to come when `receive` is given.
+
+        A failure is an answer too. None: the client is gone, and nobody would read it.
+        """
+        started = time.perf_counter()
+        request_id = request_id_of(request.headers)
         more: tuple[tuple[bytes, bytes], ...] = self._weaker_promise
         try:
-            principal = self._gate.admit(headers)
+            principal = self._gate.admit(request.headers)
+            if receive is not None and route.body is not None:
+                request.body = await read_body(receive, request.headers)
             status, kind, body = await self.dispatcher.serve(
-                route, self.control.state.storage, principal, words, headers, scope, receive
+                route, self.control.state.storage, principal, request
             )
         except ClientGone:
-            return CLIENT_GONE_STATUS
+            self._metrics.observe(
+                route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
+            )
+            return None
         except Exception as error:
-            told = problem(error, instance=scope["path"], request_id=request_id.decode())
+            path = "/".join(request.words)
+            told = problem(error, instance=path, request_id=request_id.decode())
             status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
             _log_failure(error, route.operation, status, request_id)
-        await _answer(send, status, kind, body, request_id, more)
-        return status
+        self._metrics.observe(route.operation, status, time.perf_counter() - started)
+        return Answer(status, kind, body, request_id, more)
 
     async def _serve_control(
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
     ) -> tuple[str, int]:
         """Names the operation and its status."""
         request_id = request_id_of(headers)
-        answer = _Answer(send, request_id)
+        answer = _Observed(send, request_id)
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control
         try:
@@ -246,14 +259,15 @@ class Doors:
         except Exception as error:
             if not answer.status:
                 told = problem(error, instance=scope["path"], request_id=request_id.decode())
-                await _answer(send, told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                await _send(send, failed)
                 answer.status = told.status
             _log_failure(error, scope["path"], answer.status, request_id)
         route = scope.get("route")
         return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
 
 
-class _Answer:
+class _Observed:
     """Sends FastAPI's answer on with the request id, and remembers its status."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
@@ -268,22 +282,15 @@ class _Answer:
         await self._send(message)
 
 
-async def _answer(
-    send: Send,
-    status: int,
-    kind: str,
-    body: bytes,
-    request_id: bytes,
-    more: tuple[tuple[bytes, bytes], ...],
-) -> None:
+async def _send(send: Send, answer: Answer) -> None:
     headers = [
-        _CONTENT_TYPES[kind],
-        (b"content-length", b"%d" % len(body)),
-        (REQUEST_ID, request_id),
-        *more,
+        (b"content-type", answer.kind.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
+        (REQUEST_ID, answer.request_id),
+        *answer.more,
     ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 def _log_failure(error: Exception, operation: str, status: int, request_id: bytes) -> None:

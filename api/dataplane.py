@@ -10,7 +10,8 @@ One declaration gives a route its path, handler, types, authorise step and OpenA
                     action=Action.QUEUE_RECEIVE)
     async def receive_messages(call: Call[Receive]) -> Received: ...
 
-Each request is one short path: admit → authorise → decode → call → encode.
+Each request is one short path: admit → authorise → decode → call → encode. It begins when the request has
+arrived whole, whichever way it came: through ASGI, or straight from `api.hot_http`.
 """
 
 import re
@@ -20,7 +21,7 @@ from typing import Any, Generic, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.types import Message, Receive, Scope
+from starlette.types import Message, Receive
 
 from api.metrics import Counts, DoorMetrics
 from api.payloads import (
@@ -45,30 +46,63 @@ _SHARD_INDEX = re.compile(r"[0-9]{1,9}")
 _NAMES: dict[str, type[QueueName] | type[StreamName]] = {"queues": QueueName, "streams": StreamName}
 
 
-class Call(Generic[In]):
-    """One request, as a handler sees it. `body` is its input; a GET has its query's there."""
+class HotRequest:
+    """A request for a hot route, whole. `words`: its path split at '/'.
 
-    __slots__ = ("_receive", "body", "headers", "metrics", "name", "principal", "storage", "words")
+    `is_there` tells whether the connection is open as far as is known, without waiting.
+    """
+
+    __slots__ = ("body", "headers", "is_there", "query_string", "words")
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        headers: RequestHeaders,
+        query_string: bytes,
+        is_there: Callable[[], bool],
+        body: bytes = b"",
+    ) -> None:
+        self.words = words
+        self.headers = headers
+        self.query_string = query_string
+        self.is_there = is_there
+        self.body = body
+
+
+class Call(Generic[In]):
+    """One request, as a handler sees it. `body` is its input; a GET has its query's there.
+
+    No task watches an idle long poll; it asks `client_is_there` when it wakes, before it takes anything.
+    """
+
+    __slots__ = (
+        "body",
+        "client_is_there",
+        "headers",
+        "metrics",
+        "name",
+        "principal",
+        "storage",
+        "words",
+    )
 
     def __init__(
         self,
         storage: Storage,
         principal: Principal,
         name: QueueName | StreamName,
-        words: Sequence[str],
         body: In,
-        headers: RequestHeaders,
-        receive: Receive,
+        request: HotRequest,
         metrics: DoorMetrics,
     ) -> None:
         self.storage = storage
         self.principal = principal
         self.name = name
-        self.words = words
         self.body = body
-        self.headers = headers
+        self.words = request.words
+        self.headers = request.headers
+        self.client_is_there = request.is_there
         self.metrics = metrics
-        self._receive = receive
 
     @property
     def query(self) -> In:
@@ -92,19 +126,6 @@ class Call(Generic[In]):
         if not _SHARD_INDEX.fullmatch(word):
             raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
         return int(word)
-
-    def client_is_there(self) -> bool:
-        """Whether the connection is open as far as is known, without waiting: one step of `receive`.
-
-        No task watches an idle long poll; it looks here when it wakes, before it takes anything.
-        """
-        step = self._receive().__await__()
-        try:
-            next(step)
-        except StopIteration as done:
-            return bool(done.value["type"] != "http.disconnect")
-        step.close()  # it was still waiting for news
-        return True
 
 
 HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
@@ -220,27 +241,19 @@ class Dispatcher:
         return [method for method in ("GET", "POST") if self.find(method, words)]
 
     async def serve(
-        self,
-        route: Route,
-        storage: Storage,
-        principal: Principal,
-        words: Sequence[str],
-        headers: RequestHeaders,
-        scope: Scope,
-        receive: Receive,
+        self, route: Route, storage: Storage, principal: Principal, request: HotRequest
     ) -> tuple[int, str, bytes]:
         """The status, media type and bytes of the answer. Raises whatever the handler raises, ClientGone."""
-        name = _name(words[2], words[3], principal.namespace)
+        noun, word = request.words[2:4]
+        name = _name(noun, word, principal.namespace)
         storage.access.authorise(principal, route.action, str(name))
         if route.body is not None:
-            payload = await read_body(receive, headers)
-            value = route.body.decode(payload, headers)
+            value = route.body.decode(request.body, request.headers)
         else:
-            value = read_query(scope["query_string"], route.query)
-        metrics = self._metrics[words[2]]
-        call = Call(storage, principal, name, words, value, headers, receive, metrics)
+            value = read_query(request.query_string, route.query)
+        call = Call(storage, principal, name, value, request, self._metrics[noun])
         answer = await route.handler(call)
-        media_type, encoded = encode_answer(answer, answer_type(headers))
+        media_type, encoded = encode_answer(answer, answer_type(request.headers))
         return route.answers[type(answer)], media_type, encoded
 
 
@@ -252,6 +265,17 @@ def _name(noun: str, word: str, namespace: str) -> QueueName | StreamName:
 
 def _literals(path: str) -> str:
     return "/".join(path.split("/")[::2])
+
+
+def is_open(receive: Receive) -> bool:
+    """Whether an ASGI connection is open as far as is known, without waiting: one step of `receive`."""
+    step = receive().__await__()
+    try:
+        next(step)
+    except StopIteration as done:
+        return bool(done.value["type"] != "http.disconnect")
+    step.close()  # it was still waiting for news
+    return True
 
 
 async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:

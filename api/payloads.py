@@ -232,7 +232,7 @@ _msgpack = msgspec.msgpack.Encoder()
 def answer_type(headers: RequestHeaders) -> str:
     """What the client wants: JSON unless `Accept` names MessagePack or NDJSON."""
     accept = headers.get(b"accept")
-    if accept is None or accept == b"*/*":
+    if accept is None or accept in (b"*/*", b"application/json"):
         return JSON
     if b"msgpack" in accept:
         return MSGPACK

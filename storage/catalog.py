@@ -72,6 +72,10 @@ class Catalog:
 
     # Queues
 
+    def cached_queue(self, name: QueueName) -> Queue | None:
+        """The queue if it is in the cache and young enough to act on."""
+        return self._queues.cache.peek(name)
+
     async def queue(self, name: QueueName) -> Queue:
         """The queue, from the cache if it is there. Raises QueueNotFound."""
         return await self._queues.cache.get(name)

@@ -256,7 +256,7 @@ class Queues:
 
     async def _on(self, name: QueueName, verb: Callable[[Queue], Awaitable[T]]) -> T:
         """Run a verb on the queue, seeing to its log first where the script asks for it."""
-        queue = await self._catalog.queue(name)
+        queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
         for _ in range(limits.MENDS_MAX):
             try:
                 return await verb(queue)

@@ -59,7 +59,7 @@ def _uvicorn(listener: int) -> list[str]:
         f"--app-dir={PACKAGES}",
         f"--fd={listener}",
         "--loop=uvloop",
-        "--http=api.one_write:OneWriteProtocol",
+        "--http=api.hot_http:HotProtocol",
         "--lifespan=on",
         "--log-level=warning",
         "--no-access-log",

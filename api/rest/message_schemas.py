@@ -127,6 +127,8 @@ class SendMessages(msgspec.Struct):
 
 def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
     """A message whose body is the request's, as `curl -d hello` sends it; the rest is in headers."""
+    if not any(name.startswith(b"millstream-") for name in headers):
+        return NewMessage(payload, content_type=content_type_from_http(headers))
     return NewMessage(
         payload,
         headers_from_http(headers),

@@ -50,12 +50,14 @@ class DefinitionCache(Generic[N, D]):
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
 
+    def peek(self, name: N) -> D | None:
+        """The definition, if it is here and young enough."""
+        kept = self._kept.get(name)
+        return kept.definition if kept is not None and self._is_young(kept) else None
+
     async def get(self, name: N) -> D:
         """The definition, from here if it is young enough. Raises what the read raises."""
-        kept = self._kept.get(name)
-        if kept is not None and self._is_young(kept):
-            return kept.definition
-        return await self._join(name)
+        return self.peek(name) or await self._join(name)
 
     async def fresh(self, name: N) -> D:
         """The definition by a read that began after this call; callers at one time share it."""

@@ -1,6 +1,6 @@
 """A queue's messages: the typed side of the queue scripts."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -164,10 +164,9 @@ class HotQueues:
         self._pipeline = pipeline
         self._limits = known
 
-    async def send(self, gatherer: Sends, part: SendPart) -> PartSent:
+    def send(self, gatherer: Sends, part: SendPart) -> Awaitable[PartSent]:
         """Add a part together with others of the same flush."""
-        sent: PartSent = await self._pipeline.gather(gatherer, part, part.size_bytes)
-        return sent
+        return self._pipeline.gather(gatherer, part, part.size_bytes)
 
     async def receive(
         self,

@@ -340,9 +340,9 @@ class Pipeline:
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
-    async def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Awaitable[Any]:
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
-        return await self._writes.gather(gatherer, part, size_bytes)
+        return self._writes.gather(gatherer, part, size_bytes)
 
 
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:

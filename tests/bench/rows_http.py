@@ -21,13 +21,11 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     sends = Sends(house, plan)
     works = Works(house, plan)
     contestants = [
-        Contestant(SEND_JSON, sends.as_json, sends.notes),
+        Contestant(SEND_JSON, sends.as_json),
         Contestant(SEND_RAW, sends.raw),
         Contestant(RECEIVE_SETTLE, works.measure, works.notes),
     ]
     chosen = [one for one in contestants if one.row in wanted]
-    if SEND_JSON in wanted:
-        sends.measure_dressed_echo()
     if RECEIVE_SETTLE in wanted:
         works.measure_client()
     return interleave(plan.rounds, sends.echo, chosen)
@@ -37,7 +35,6 @@ class Sends:
     """One message of 256 B in each call, or the same bytes to the echo."""
 
     def __init__(self, house: House, plan: Plan) -> None:
-        self.notes: list[str] = []
         self._house = house
         self._seconds = plan.seconds
         self._json = house.file("message.json", payloads.message_as_json())
@@ -48,14 +45,6 @@ class Sends:
     def echo(self) -> float:
         """Calls a second of the bare server."""
         return self._post(self._house.echo, RAW, self._raw)
-
-    def measure_dressed_echo(self) -> None:
-        """What the reference would be if it had the API's own way of writing answers."""
-        with self._house.dressed_echo() as served:
-            rate = self._post(served, RAW, self._raw)
-        self.notes.append(
-            f"the echo with the API's protocol class in place of uvicorn's makes {rate:,.0f} calls/s"
-        )
 
     def as_json(self) -> float:
         """Sends a second."""

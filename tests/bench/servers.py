@@ -69,12 +69,6 @@ class House:
         with _serving(SERVICE, self.data, self.redis_url, self.database_url) as served:
             yield served
 
-    @contextmanager
-    def dressed_echo(self) -> Generator[Served]:
-        """An echo under the API's own protocol class."""
-        with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=False) as served:
-            yield served
-
     def settle_store(self) -> None:
         """Let the store write its file anew now, rather than in the middle of a round."""
         self.store.bgrewriteaof()

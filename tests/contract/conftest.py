@@ -43,6 +43,7 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory"]
+        command += ["--loop=uvloop", "--http=api.hot_http:HotProtocol", "--no-proxy-headers"]
         process = subprocess.Popen(
             [*command, f"--fd={listener.fileno()}", "--lifespan=on", "--no-access-log"],
             env={**os.environ, **environment},

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from api.dataplane import Call, Dispatcher, read_body, read_query
-from api.metrics import Counts, DoorMetrics
+from api.dataplane import Dispatcher, is_open, read_body, read_query
+from api.metrics import Counts
 from api.payloads import (
     JSON,
     MSGPACK,
@@ -22,10 +22,8 @@ from api.refusals import ClientGone, Refusal
 from api.request_ids import request_id_of
 from api.rest import messages, records
 from api.rest.message_schemas import MessageOrBatch, PackedMessageOrBatch, SendMessages
-from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import NewMessage
-from storage.domain.names import QueueName
 
 
 @pytest.fixture
@@ -47,21 +45,6 @@ class Connection:
             return {"type": "http.request", "body": body, "more_body": bool(self._chunks)}
         await self.gone.wait()
         return {"type": "http.disconnect"}
-
-
-def call_over(connection: Connection) -> Call[None]:
-    metrics = DoorMetrics(Counts(), "queue", "http", "always")
-    storage: object = None
-    return Call(
-        storage,  # type: ignore[arg-type]  # nothing is asked of it
-        LOCAL_ADMINISTRATOR,
-        QueueName("orders"),
-        [],
-        None,
-        {},
-        connection.receive,
-        metrics,
-    )
 
 
 @pytest.mark.parametrize(
@@ -115,12 +98,11 @@ async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
 
 async def test_whether_a_client_is_there_is_known_without_waiting():
     connection = Connection()
-    call = call_over(connection)
 
-    before = call.client_is_there()
+    before = is_open(connection.receive)
     connection.gone.set()
 
-    assert (before, call.client_is_there()) == (True, False)
+    assert (before, is_open(connection.receive)) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,260 @@
+"""uvicorn's HTTP protocol with a short way for hot requests.
+
+    bytes ─▶ httptools ─▶ a hot route, plainly asked? ─ yes ─▶ Doors.answer ─▶ one write
+                                    └ no ─▶ uvicorn's own cycle: ASGI, as ever
+
+ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that
+is more than the work itself. So a request for a hot route that comes as nearly all do (HTTP/1.1, its length
+said beforehand, nothing else under way on its connection) is collected here and given to the same code that
+ASGI leads to. Whatever is unusual takes uvicorn's way.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from api.app import Answer, Doors
+from api.dataplane import HotRequest, Route
+from api.payloads import RequestHeaders
+from storage.domain import limits
+
+_PATH_BYTES_MAX = 512  # longer ones have no short way, so that remembering them stays small
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class _Unheard:
+    """Stands for the event that uvicorn sets when something arrives; nobody waits for it here."""
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+class HotCycle:
+    """One hot request and its answer. Has what uvicorn's protocol looks for in a cycle."""
+
+    __slots__ = ("chunks", "disconnected", "keep_alive", "request", "response_complete", "route")
+    message_event = _Unheard()
+
+    def __init__(
+        self,
+        route: Route,
+        words: list[str],
+        headers: RequestHeaders,
+        query: bytes,
+        keep_alive: bool,
+    ) -> None:
+        self.route = route
+        self.request = HotRequest(words, headers, query, self.is_open)
+        self.chunks: list[bytes] = []
+        self.keep_alive = keep_alive
+        self.disconnected = False
+        self.response_complete = False
+
+    def is_open(self) -> bool:
+        """Whether the connection is open as far as is known."""
+        return not self.disconnected
+
+
+class HotProtocol(HttpToolsProtocol):
+    """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
+
+    _hot: HotCycle | None = None
+    """The hot request that is being received or answered."""
+    _busy_at = 0.0
+    _find: Callable[[bytes, bytes], tuple[Route, list[str]] | None] | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        plain = self.limit_concurrency is None and not self.access_log and not self.root_path
+        if plain and isinstance(self.app, Doors):
+            self._find = _finder(self.app)
+
+    # What httptools calls
+
+    def on_message_begin(self) -> None:
+        """Leave the scope to requests that need one."""
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+
+    def on_headers_complete(self) -> None:
+        """Take the short way if there is one."""
+        if self._find is not None and (hot := self._hot_request()) is not None:
+            self._hot = self.cycle = hot  # type: ignore[assignment]
+            return
+        self._hot = None
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.scope["headers"] = self.headers = headers
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body."""
+        if self._hot is None:
+            super().on_body(body)
+        else:
+            self._hot.chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        """Everything is here: begin."""
+        if self._hot is None:
+            super().on_message_complete()
+            return
+        task = self.loop.create_task(self._serve(self._hot))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _hot_request(self) -> HotCycle | None:
+        """The request as a hot one, if it is that and comes in the usual way."""
+        if self._is_answering():
+            return None
+        parser = self.parser
+        path, _, query = self.url.partition(b"?")
+        if len(path) > _PATH_BYTES_MAX or self._find is None:
+            return None
+        found = self._find(parser.get_method(), path)
+        if found is None or self.expect_100_continue:
+            return None
+        if parser.get_http_version() != "1.1" or parser.should_upgrade():
+            return None
+        route, words = found
+        headers = dict(self.headers)
+        if not _is_bounded(headers, route):
+            return None
+        return HotCycle(route, words, headers, query, parser.should_keep_alive())
+
+    def _is_answering(self) -> bool:
+        before = cast("HotCycle | None", self.cycle)
+        return before is not None and not before.response_complete
+
+    # The answer
+
+    async def _serve(self, cycle: HotCycle) -> None:
+        request, chunks = cycle.request, cycle.chunks
+        cycle.chunks = []
+        request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        try:
+            answer = await cast(Doors, self.app).answer(cycle.route, request)
+            while self.flow.write_paused and not cycle.disconnected:
+                await self.flow.drain()
+        except BaseException:
+            self.transport.close()
+            raise
+        if answer is None or cycle.disconnected:
+            return
+        self.transport.write(self._told(answer, cycle.keep_alive))
+        cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _told(self, answer: Answer, keep_alive: bool) -> bytes:
+        """The answer as it goes over the wire."""
+        return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b\r\n%b" % (
+            _STATUS_LINES[answer.status],
+            _server_lines(self.server_state.default_headers),
+            answer.kind.encode(),
+            len(answer.body),
+            answer.request_id,
+            _lines(answer.more) if answer.more else b"",
+            b"" if keep_alive else b"connection: close\r\n",
+            answer.body,
+        )
+
+    # Connections that nobody uses: one timer looks again, rather than one for each request
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Called with everything that arrives: the connection is in use."""
+        self._busy_at = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """After each answer: go on with a request that waits, or see to it that the timer runs."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self._busy_at = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self.timeout_keep_alive_task is None:
+            self._look_again_in(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection if nothing happened on it for that long."""
+        idle_s = self.loop.time() - self._busy_at
+        answering = self._is_answering()
+        if answering or idle_s < self.timeout_keep_alive:
+            left_s = self.timeout_keep_alive - (0 if answering else idle_s)
+            self._look_again_in(left_s)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer too."""
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
+        super().connection_lost(exc)
+
+    def _look_again_in(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+
+def _finder(doors: Doors) -> Callable[[bytes, bytes], tuple[Route, list[str]] | None]:
+    """Finds the route of a method and a path, and the path's words; a path means the same for ever."""
+
+    @lru_cache(maxsize=4096)
+    def find(method: bytes, path: bytes) -> tuple[Route, list[str]] | None:
+        if b"%" in path or not path.isascii():
+            return None
+        words = path.decode().split("/")
+        route = doors.dispatcher.find(method.decode(), words)
+        return None if route is None else (route, words)
+
+    return find
+
+
+def _is_bounded(headers: RequestHeaders, route: Route) -> bool:
+    """Whether the request says beforehand that its body is one that may be held."""
+    if b"transfer-encoding" in headers:
+        return False
+    length = headers.get(b"content-length")
+    if length is None:
+        return route.body is None
+    return length.isdigit() and int(length) <= limits.REQUEST_BYTES_MAX
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Header lines. Raises ValueError for a value that would end its line."""
+    lines = []
+    for name, value in headers:
+        if b"\r" in value or b"\n" in value:
+            raise ValueError("a header's value spans lines")
+        lines.append(b"%b: %b\r\n" % (name, value))
+    return b"".join(lines)
+
+
+class _ServerLines:
+    """The headers that uvicorn adds to every answer; it makes a new list of them each second."""
+
+    def __init__(self) -> None:
+        self._headers: Headers | None = None
+        self._lines = b""
+
+    def __call__(self, headers: Headers) -> bytes:
+        if headers is not self._headers:
+            self._headers, self._lines = headers, _lines(headers)
+        return self._lines
+
+
+_server_lines = _ServerLines()

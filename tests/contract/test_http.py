@@ -1,0 +1,180 @@
+"""HTTP itself, byte for byte: every way in which a request may come gets the same answer.
+
+Hot requests have a short way through the server (api/hot_http.py); what is unusual takes the long one.
+"""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import urlsplit
+
+import pytest
+
+from storage.domain import limits
+
+PATH = "/v1/queues/wire/messages"
+HOST = b"host: localhost\r\n"
+Answer = tuple[int, dict[bytes, bytes], bytes]
+
+
+class Wire:
+    """A connection on which every byte is ours."""
+
+    def __init__(self, url: str) -> None:
+        where = urlsplit(url)
+        self._socket = socket.create_connection((where.hostname, where.port or 0), timeout=10)
+        self._read = self._socket.makefile("rb")
+
+    def close(self) -> None:
+        self._read.close()
+        self._socket.close()
+
+    def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self._socket.sendall(piece)
+
+    def answer(self, *, has_body: bool = True) -> Answer:
+        """Status, headers and body of the next answer."""
+        status = int(self._read.readline().split()[1])
+        headers = {}
+        while line := self._read.readline().strip():
+            name, _, value = line.partition(b": ")
+            headers[name] = value
+        length = int(headers.get(b"content-length", 0)) if has_body else 0
+        return status, headers, self._read.read(length)
+
+    def is_closed(self) -> bool:
+        """Whether the server has closed, and said nothing more."""
+        return self._read.read(1) == b""
+
+
+@pytest.fixture
+def wire(client, service_url) -> Iterator[Wire]:
+    client.put("/v1/queues/wire", json={})
+    with closing(Wire(service_url)) as opened:
+        yield opened
+
+
+def post(
+    body: bytes, *headers: bytes, version: bytes = b"1.1", path: bytes = PATH.encode()
+) -> bytes:
+    told = b"".join(header + b"\r\n" for header in headers)
+    length = b"content-length: %d\r\n" % len(body)
+    return b"POST %b HTTP/%b\r\n%b%b%b\r\n%b" % (path, version, HOST, length, told, body)
+
+
+def chunked(*chunks: bytes) -> bytes:
+    told = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    head = b"POST %b HTTP/1.1\r\n%btransfer-encoding: chunked\r\n\r\n" % (PATH.encode(), HOST)
+    return head + told + b"0\r\n\r\n"
+
+
+def test_both_ways_answer_alike(wire):
+    wire.send(post(b"short way", b"x-request-id: one"))
+    short = wire.answer()
+    wire.send(chunked(b"long ", b"way").replace(HOST, HOST + b"x-request-id: one\r\n", 1))
+    long = wire.answer()
+
+    assert short[0] == long[0] == 201
+    assert short[1].keys() == long[1].keys() >= {b"date", b"content-type", b"x-request-id"}
+    assert {**short[1], b"date": b""} == {**long[1], b"date": b""}
+    assert json.loads(short[2]).keys() == json.loads(long[2]).keys()
+
+
+def test_both_ways_refuse_alike(wire):
+    body, kind = b'{"body": "a", "delay_seconds": "soon"}', b"content-type: application/json"
+    wire.send(post(body, kind, b"x-request-id: one"))
+    short = wire.answer()
+    escaped = PATH.replace("wire", "w%69re").encode()
+    wire.send(post(body, kind, b"x-request-id: one", path=escaped))
+    long = wire.answer()
+
+    assert short[0] == 422
+    assert short[2] == long[2]
+
+
+def test_requests_in_one_piece_are_answered_in_order(wire):
+    bodies = [b"first", b"second", b"third"]
+    wire.send(b"".join(post(body, b"x-request-id: " + body) for body in bodies))
+
+    answers = [wire.answer() for _ in bodies]
+
+    assert [status for status, _, _ in answers] == [201] * 3
+    assert [headers[b"x-request-id"] for _, headers, _ in answers] == bodies
+    offsets = [json.loads(body)["offset"] for _, _, body in answers]
+    assert offsets == sorted(offsets)
+
+
+def test_a_request_may_come_byte_by_byte(wire):
+    whole = post(b"in pieces")
+    wire.send(*(whole[place : place + 1] for place in range(len(whole))))
+
+    assert wire.answer()[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "closes"),
+    [
+        (post(b"last", b"connection: close"), True),
+        (post(b"old", version=b"1.0"), True),
+        (post(b"next", b"connection: keep-alive"), False),
+    ],
+    ids=["close", "HTTP/1.0", "keep-alive"],
+)
+def test_the_connection_stays_or_closes_as_asked(wire, request_bytes, closes):
+    wire.send(request_bytes)
+    status, headers, _ = wire.answer()
+
+    assert status == 201
+    assert (headers.get(b"connection") == b"close") is closes
+    if closes:
+        assert wire.is_closed()
+    else:
+        wire.send(post(b"again"))
+        assert wire.answer()[0] == 201
+
+
+def test_a_client_that_asks_first_is_told_to_go_on(wire):
+    head, _, body = post(b"large", b"expect: 100-continue").partition(b"\r\n\r\n")
+    wire.send(head + b"\r\n\r\n")
+    told = wire.answer()[0]
+    wire.send(body)
+
+    assert told == 100
+    assert wire.answer()[0] == 201
+
+
+def test_a_body_that_is_announced_as_too_large_is_refused_unread(wire):
+    length = b"content-length: %d\r\n" % (limits.REQUEST_BYTES_MAX + 1)
+    wire.send(b"POST %b HTTP/1.1\r\n%b%b\r\n" % (PATH.encode(), HOST, length))
+
+    assert wire.answer()[0] == 413
+
+
+def test_a_post_without_any_body_is_one(wire):
+    wire.send(b"POST /v1/queues/wire/receive HTTP/1.1\r\n%b\r\n" % HOST)
+
+    assert wire.answer()[0] == 200
+
+
+def test_head_is_get_without_a_body(wire, client):
+    client.put("/v1/streams/wire", json={})
+    wire.send(b"HEAD /v1/streams/wire/records HTTP/1.1\r\n%b\r\n" % HOST)
+    wire.send(post(b"next"))
+
+    status, headers, _ = wire.answer(has_body=False)
+    assert (status, headers[b"content-type"]) == (200, b"application/json")
+    assert wire.answer()[0] == 201
+
+
+def test_a_cold_request_and_a_hot_one_share_a_connection(wire):
+    wire.send(b"GET /v1/queues/wire HTTP/1.1\r\n%b\r\n" % HOST + post(b"hot"))
+
+    assert [wire.answer()[0], wire.answer()[0]] == [200, 201]
+
+
+def test_what_is_not_http_is_told_so(wire):
+    wire.send(b"EHLO there\r\n\r\n")
+
+    assert wire.answer()[0] == 400

@@ -1,0 +1,106 @@
+"""The protocol's timer for connections that nobody uses; all else is in contract/test_http.py."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from api.hot_http import HotProtocol, _lines
+
+KEEP_ALIVE_S = 5
+
+
+class Loop:
+    """A clock that stands still, and the calls that are asked of it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.later: list[float] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, _: Any) -> asyncio.TimerHandle:
+        self.later.append(seconds)
+        return object()  # type: ignore[return-value]
+
+
+class Transport:
+    """A connection that is open until it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def get_extra_info(self, _: str) -> None:
+        return None
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Cycle:
+    """A request under way or answered."""
+
+    def __init__(self, *, response_complete: bool) -> None:
+        self.response_complete = response_complete
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+@pytest.fixture
+def transport() -> Transport:
+    return Transport()
+
+
+@pytest.fixture
+def protocol(loop: Loop, transport: Transport) -> HotProtocol:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    config = Config(app, timeout_keep_alive=KEEP_ALIVE_S, log_config=None)
+    config.load()
+    made = HotProtocol(config, ServerState(), {}, loop)
+    made.connection_made(transport)  # type: ignore[arg-type]
+    return made
+
+
+def test_a_connection_without_requests_is_closed_in_time(protocol, loop, transport):
+    protocol.on_response_complete()
+    loop.now = KEEP_ALIVE_S
+    protocol.timeout_keep_alive_handler()
+
+    assert loop.later == [KEEP_ALIVE_S]
+    assert transport.closed
+
+
+def test_many_answers_share_one_timer(protocol, loop, transport):
+    for loop.now in (0.0, 1.0, 2.0):
+        protocol.on_response_complete()
+    loop.now = KEEP_ALIVE_S
+    protocol.timeout_keep_alive_handler()
+
+    assert loop.later == [KEEP_ALIVE_S, KEEP_ALIVE_S - 3]
+    assert not transport.closed
+
+
+def test_a_connection_whose_answer_is_being_made_stays(protocol, loop, transport):
+    protocol.on_response_complete()
+    protocol.cycle = Cycle(response_complete=False)
+    loop.now = 10 * KEEP_ALIVE_S
+    protocol.timeout_keep_alive_handler()
+
+    assert loop.later == [KEEP_ALIVE_S, KEEP_ALIVE_S]
+    assert not transport.closed
+
+
+@pytest.mark.parametrize("value", [b"a\r\nx: y", b"a\nb", b"\r"])
+def test_a_header_cannot_become_two(value):
+    with pytest.raises(ValueError, match="spans lines"):
+        _lines([(b"retry-after", value)])
