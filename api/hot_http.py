@@ -9,15 +9,14 @@ said beforehand, nothing else under way on its connection) is collected here and
 ASGI leads to. Whatever is unusual takes uvicorn's way.
 """
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from api.app import Answer, Doors
-from api.dataplane import HotRequest, Route
+from api.dataplane import FindPath, HotRequest, Route
 from api.payloads import RequestHeaders
 from storage.domain import limits
 
@@ -25,6 +24,8 @@ _PATH_BYTES_MAX = 512  # longer ones have no short way, so that remembering them
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
+
+_SPENT: list[Any] = []  # stands for what was used up; nothing is added to it
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -65,16 +66,17 @@ class HotCycle:
 class HotProtocol(HttpToolsProtocol):
     """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
 
-    _hot: HotCycle | None = None
-    """The hot request that is being received or answered."""
-    _busy_at = 0.0
-    _find: Callable[[bytes, bytes], tuple[Route, list[str]] | None] | None = None
+    # Slots, since with three more names Python would no longer share the keys of the instances' dicts.
+    __slots__ = ("_busy_at", "_find", "_hot")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._hot: HotCycle | None = None  # what is being received or answered
+        self._busy_at = 0.0
+        self._find: FindPath | None = None
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Doors):
-            self._find = _finder(self.app)
+            self._find = self.app.dispatcher.find_path
 
     # What httptools calls
 
@@ -139,7 +141,7 @@ class HotProtocol(HttpToolsProtocol):
 
     async def _serve(self, cycle: HotCycle) -> None:
         request, chunks = cycle.request, cycle.chunks
-        cycle.chunks = []
+        cycle.chunks = self.headers = _SPENT  # an idle wait keeps as little as it can
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         try:
             answer = await cast(Doors, self.app).answer(cycle.route, request)
@@ -208,20 +210,6 @@ class HotProtocol(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
-
-
-def _finder(doors: Doors) -> Callable[[bytes, bytes], tuple[Route, list[str]] | None]:
-    """Finds the route of a method and a path, and the path's words; a path means the same for ever."""
-
-    @lru_cache(maxsize=4096)
-    def find(method: bytes, path: bytes) -> tuple[Route, list[str]] | None:
-        if b"%" in path or not path.isascii():
-            return None
-        words = path.decode().split("/")
-        route = doors.dispatcher.find(method.decode(), words)
-        return None if route is None else (route, words)
-
-    return find
 
 
 def _is_bounded(headers: RequestHeaders, route: Route) -> bool:

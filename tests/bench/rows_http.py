@@ -57,6 +57,7 @@ class Sends:
     def _send(self, kind: str, file: str) -> float:
         rate = self._post(self._house.api, kind, file)
         call(self._house.api.port, "POST", "/v1/queues/bench-send/purges")
+        self._house.wait_for_freeing()
         return rate
 
     def _post(self, served: Served, kind: str, file: str) -> float:
@@ -92,6 +93,7 @@ class Works:
         batch = payloads.messages(BATCH)
         count = -(-self._wanted // BATCH)
         post_all(port, [(f"{self.PATH}/messages", batch, MSGPACK)] * count)
+        self._house.wait_for_freeing()
 
     def measure_client(self) -> None:
         """How fast the client is by itself: the echo gives it the same answers, without any work."""

@@ -115,8 +115,8 @@ def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
         each = polls.bytes_each(served)
     bare = Polls(plan.long_polls, "/", "/wait").bytes_each(house.echo)
     note = (
-        f"{plan.long_polls} polls; each takes {each:,.0f} B, of which the server's own are the {bare:,.0f} B "
-        f"that a bare application's waiting request takes"
+        f"{plan.long_polls} polls; each takes {each:,.0f} B with its connection, of which the server's own are "
+        f"the {bare:,.0f} B that a connection and a waiting request take of a bare application"
     )
     return [Measured(row=IDLE_POLLS, rounds=[Round(each - bare, POLL_BYTES_MAX)], notes=[note])]
 
@@ -130,20 +130,22 @@ class Polls:
     waiting_path: str
 
     def bytes_each(self, served: Served) -> float:
-        """What waiting takes beyond a connection that is kept alive."""
+        """What a connection takes that has made a call and waits in the next one."""
         with ExitStack() as stack:
+            first = stack.enter_context(HttpConnection(served.port))
+            first.call("POST", self.path, b"{}")  # what the first use allocates is not theirs
+            before = _settled_bytes(served)
             connections = [
                 stack.enter_context(HttpConnection(served.port)) for _ in range(self.count)
             ]
             for connection in connections:
                 connection.call("POST", self.path, b"{}")
-            kept_alive = _settled_bytes(served)
             for connection in connections:
                 connection.send("POST", self.waiting_path, b'{"wait_seconds":%d}' % POLL_S)
             waiting = _settled_bytes(served)
             if any(connection.has_news() for connection in connections):
                 raise Unmeasurable("a poll did not wait, or its connection was closed before it")
-        return (waiting - kept_alive) / self.count
+        return (waiting - before) / self.count
 
 
 def _settled_bytes(served: Served) -> int:

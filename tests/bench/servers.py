@@ -81,6 +81,17 @@ class House:
         assert isinstance(told, dict)
         return bool(told["aof_rewrite_in_progress"] or told["aof_rewrite_scheduled"])
 
+    def wait_for_freeing(self) -> None:
+        """Let the store finish with what was deleted: it frees it on a thread of its own."""
+        give_up_at = monotonic() + REWRITE_S_MAX
+        while self._pending_frees() and monotonic() < give_up_at:
+            sleep(0.02)
+
+    def _pending_frees(self) -> int:
+        told = self.store.info("memory")
+        assert isinstance(told, dict)
+        return int(told["lazyfree_pending_objects"])
+
     def used_memory(self) -> int:
         """Bytes that the store has allocated."""
         told = self.store.info("memory")
