@@ -64,6 +64,10 @@ async def _beat(storage: Storage) -> None:
     await storage.upkeep.beat()
 
 
+async def _resume_moves(storage: Storage) -> int:
+    return await storage.moves.resume()
+
+
 async def _bury_deleted(storage: Storage) -> int:
     return await storage.upkeep.bury_deleted()
 
@@ -71,6 +75,7 @@ async def _bury_deleted(storage: Storage) -> int:
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
+    Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
     Duty("deleted", limits.MINUTE_MS, _bury_deleted),
 )

@@ -98,6 +98,7 @@ class Catalog:
         specification is not valid or asks for another type, PreconditionFailed when `if_match` does not
         hold or `create_only` is asked for a queue that exists.
         """
+        await self._check_target(name, spec)
         return await self._queues.put(name, spec, if_match, create_only)
 
     async def change_queue(
@@ -111,7 +112,30 @@ class Catalog:
 
         Raises QueueNotFound, and what put_queue raises.
         """
+        await self._check_target(name, change((await self.fresh_queue(name)).spec))
         return await self._queues.change(name, change, if_match)
+
+    async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed when dead letters are to go to a queue that cannot or may not take them."""
+        if spec.dead_letters is None:
+            return
+        spec.check()
+        target = QueueName(spec.dead_letters.queue, name.namespace)
+        try:
+            found = await self.fresh_queue(target)
+        except QueueNotFound:
+            found = None
+        if target == name:
+            detail = "A queue is not its own dead-letter queue"
+        elif found is None:
+            detail = f"There is no queue '{target.name}'"
+        elif found.spec.type is not spec.type:
+            detail = f"A dead-letter queue has the type of its source, '{spec.type.value}'"
+        elif not found.spec.redrive_allow.allows(name.name):
+            detail = f"'{target.name}' does not allow this queue to send dead letters there"
+        else:
+            return
+        raise ValidationFailed.at("/dead_letters/queue", detail, "not_allowed")
 
     async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
         """Delete the queue with all its messages; the queue as it was. Raises QueueNotFound."""
@@ -129,6 +153,12 @@ class Catalog:
     ) -> list[Queue]:
         """Queues whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
         return await self._queues.page(namespace, prefix, after, limit)
+
+    async def dead_letter_sources(
+        self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
+    ) -> list[Queue]:
+        """Queues whose dead letters go to `target`, by name, strictly after `after`; at most 1000."""
+        return await self._queues.dead_letter_sources(target, after, limit)
 
     def every_queue(self) -> AsyncIterator[Queue]:
         """Every queue of every namespace, read page by page, for sweeps."""
@@ -313,6 +343,12 @@ class _Shelf(Generic[N, S, D]):
             return []
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
         return await self._definitions.page(namespace, prefix, after, limit)
+
+    async def dead_letter_sources(self, target: QueueName, after: str, limit: int) -> list[D]:
+        if not _could_name(after):
+            raise InvalidCursor
+        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        return await self._definitions.page_of_dead_letter_sources(target, after, limit)
 
     async def every(self) -> AsyncIterator[D]:
         page = await self._definitions.page_of_all(None)

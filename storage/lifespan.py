@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from storage.access import Access
+from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.health import Health
 from storage.logs import LogKeeper, StoreEpoch
+from storage.moves import Moves
+from storage.on_queue import OnQueue
 from storage.postgres import migrate as migrations
 from storage.postgres.database import open_database
+from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.queues import Queues
 from storage.redis.client import open_client
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.messages import HotQueues
+from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
@@ -39,6 +44,7 @@ class Storage:
 
     queues: Queues
     streams: Streams
+    moves: Moves
     catalog: Catalog
     access: Access
     health: Health
@@ -71,12 +77,19 @@ async def open_storage(
         bury = _buried_by(logs)
         catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
-        queues = Queues(HotQueues(pipeline, limits), catalog, keeper, wakeups, clock, limits)
+        on_queue = OnQueue(catalog, keeper)
+        hot_moves = HotMoves(pipeline, limits)
+        carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
+        hot_queues = HotQueues(pipeline, limits)
+        queues = Queues(hot_queues, on_queue, carrier, catalog, keeper, wakeups, clock, limits)
         stack.push_async_callback(queues.close)
+        moves = Moves(hot_moves, on_queue, carrier, queues, catalog, database, clock)
+        stack.push_async_callback(moves.close)
         streams = Streams(logs, catalog, keeper, wakeups, clock, limits)
         yield Storage(
             queues,
             streams,
+            moves,
             catalog,
             Access(),
             Health(store, database, clock, settings),

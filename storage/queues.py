@@ -5,10 +5,13 @@ Each verb is one script call in the hot store, so it happens whole or not at all
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
+import msgspec
+
+from storage.carrier import Carrier
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -18,7 +21,6 @@ from storage.domain.errors import (
     MillstreamError,
     QueueNotFound,
     ReceiptHandleInvalid,
-    StorageUnavailable,
     ValidationFailed,
 )
 from storage.domain.limits import Limits
@@ -35,13 +37,10 @@ from storage.domain.messages import (
 )
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
-from storage.logs import LogGone, LogKeeper
-from storage.redis.answers import LogNotReady, Refusal
-from storage.redis.logs import LogAddress
+from storage.logs import LogKeeper
+from storage.on_queue import OnQueue, address_of
 from storage.redis.messages import HotQueues, HotReceive, PartSent, SendPart, Sends, encode_message
 from storage.redis.wakeups import Wakeups
-
-T = TypeVar("T")
 
 
 def _always() -> bool:
@@ -54,6 +53,8 @@ class Queues:
     def __init__(
         self,
         hot: HotQueues,
+        on_queue: OnQueue,
+        carrier: Carrier,
         catalog: Catalog,
         keeper: LogKeeper,
         wakeups: Wakeups,
@@ -61,6 +62,8 @@ class Queues:
         known: Limits,
     ) -> None:
         self._hot = hot
+        self._on = on_queue
+        self._carrier = carrier
         self._catalog = catalog
         self._keeper = keeper
         self._wakeups = wakeups
@@ -93,7 +96,7 @@ class Queues:
         part = SendPart(encoded, key, _fingerprint(encoded) if key else "")
         sent: PartSent = await self._hot.send(self._gatherer(queue), part)
         if sent.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(_address(queue), sent.messages[-1].offset + 1, sent.left)
+            self._keeper.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
         return sent.messages
 
     def _gatherer(self, queue: Queue) -> Sends:
@@ -112,51 +115,71 @@ class Queues:
         *,
         messages_max: int = 1,
         visibility_timeout_ms: int | None = None,
-        wait_ms: int = 0,
+        wait_ms: int | None = None,
+        attempt_id: str = "",
         still_wanted: Callable[[], bool] = _always,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
-        """Take up to `messages_max` ready messages; wait up to `wait_ms` for the first one.
+        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one.
 
-        After a wait `still_wanted` is asked before anything is taken. Safe to cancel: before messages were
+        A fifo queue gives the same messages again to the same `attempt_id` within five minutes, unless one of
+        them was settled or its time ran out. Raises InFlightLimitReached. After a wait `still_wanted` is asked before anything is taken. Safe to cancel: before messages were
         taken nothing happens, after it they are released at once.
         """
-        _check_receive(messages_max, visibility_timeout_ms, wait_ms)
-        if wait_ms == 0:
-            return self._receive_now(name, messages_max, visibility_timeout_ms)
-        return self._receive_or_wait(
-            name, messages_max, visibility_timeout_ms, wait_ms, still_wanted
-        )
+        asked = _Asked(messages_max, visibility_timeout_ms, attempt_id)
+        _check_receive(asked, wait_ms or 0)
+        return self._receive_or_wait(name, asked, wait_ms, still_wanted)
 
-    async def _receive_now(
-        self, name: QueueName, messages_max: int, visibility_timeout_ms: int | None
-    ) -> list[ReceivedMessage]:
-        once = partial(self._receive, messages_max, visibility_timeout_ms, False)
-        return (await self._on(name, once)).messages
-
-    async def _receive(
-        self, messages_max: int, visibility_timeout_ms: int | None, ask_to_wake: bool, queue: Queue
-    ) -> HotReceive:
-        timeout_ms = (
-            queue.spec.visibility_timeout_ms
-            if visibility_timeout_ms is None
-            else visibility_timeout_ms
-        )
-        return await self._hot.receive(
+    async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
+        timeout_ms = asked.visibility_timeout_ms
+        found = await self._hot.receive(
             queue,
-            messages_max=messages_max,
-            visibility_timeout_ms=timeout_ms,
+            messages_max=asked.messages_max,
+            visibility_timeout_ms=(
+                queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms
+            ),
             ask_to_wake=ask_to_wake,
+            receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
+            attempt_id=asked.attempt_id,
             now=self._clock.script_time(),
             abandoned=partial(self._release_soon, queue.name),
         )
+        if found.departed:
+            await self._carry(queue.name)
+        return found
+
+    async def _receives_max(self, queue: Queue) -> int:
+        """After how many receives messages leave; never while there is no queue that would take them."""
+        target = queue.spec.dead_letters
+        if target is None:
+            return 0
+        name = QueueName(target.queue, queue.name.namespace)
+        try:
+            self._catalog.cached_queue(name) or await self._catalog.queue(name)
+        except QueueNotFound:
+            return 0
+        return target.receives_max
+
+    async def _carry(self, name: QueueName) -> None:
+        """Bring what left to its dead-letter queue; a sweep does what cannot be done now."""
+        with suppress(MillstreamError):
+            await self._carrier.carry(name)
 
     async def _receive_or_wait(
         self,
         name: QueueName,
-        messages_max: int,
-        visibility_timeout_ms: int | None,
-        wait_ms: int,
+        asked: "_Asked",
+        wait_ms: int | None,
         still_wanted: Callable[[], bool],
+    ) -> list[ReceivedMessage]:
+        if wait_ms is None:
+            queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
+            wait_ms = queue.spec.receive_wait_ms
+        if wait_ms:
+            return await self._receive_in_time(name, asked, wait_ms, still_wanted)
+        return (await self._on(name, partial(self._receive, asked, False))).messages
+
+    async def _receive_in_time(
+        self, name: QueueName, asked: "_Asked", wait_ms: int, still_wanted: Callable[[], bool]
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
@@ -164,7 +187,7 @@ class Queues:
         with self._wakeups.waiting([log_id], alone=True) as waiter:
             while True:
                 waiter.start_over()
-                once = partial(self._receive, messages_max, visibility_timeout_ms, True)
+                once = partial(self._receive, asked, True)
                 found = await self._on(name, once)
                 del once  # an idle wait keeps as little as it can
                 if found.messages:
@@ -193,15 +216,24 @@ class Queues:
         except MillstreamError:
             return
 
-    async def settle(self, name: QueueName, settlements: Sequence[Settlement]) -> list[Settled]:
-        """Take consumers' verdicts; one answer for each, in order. A message acknowledged before is fine."""
+    async def settle(
+        self, name: QueueName, settlements: Sequence[Settlement], *, any_delivery: bool = False
+    ) -> list[Settled]:
+        """Take consumers' verdicts; one answer for each, in order. A message acknowledged before is fine.
+
+        `any_delivery`: as SQS has it. On a standard queue the handle of any delivery settles a message that is
+        still there, and extends it also after its lease; an extension past the longest delivery is refused
+        (VALIDATION_FAILED) rather than shortened, and one of 0 is no failure.
+        """
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
             raise BatchTooLarge(f"A call settles 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         for settlement in settlements:
             check_settlement(settlement)
-        return await self._on(name, partial(self._settle, settlements))
+        return await self._on(name, partial(self._settle, settlements, any_delivery))
 
-    async def _settle(self, settlements: Sequence[Settlement], queue: Queue) -> list[Settled]:
+    async def _settle(
+        self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
+    ) -> list[Settled]:
         answers: list[Settled] = [_INVALID] * len(settlements)
         verdicts: list[tuple[Settlement, ReceiptHandle]] = []
         places: list[int] = []
@@ -214,7 +246,9 @@ class Queues:
                 continue
             places.append(place)
         if verdicts:
-            settled = await self._hot.settle(queue, verdicts, self._clock.script_time())
+            settled = await self._hot.settle(
+                queue, verdicts, any_delivery, self._clock.script_time()
+            )
             for place, answer in zip(places, settled, strict=True):
                 answers[place] = answer
         return answers
@@ -223,9 +257,15 @@ class Queues:
         """Exact counts by state, as of now."""
         return await self._on(name, lambda queue: self._hot.stats(queue, self._clock.script_time()))
 
-    async def purge(self, name: QueueName) -> int:
-        """Drop every message but the dead letters; gives how many."""
-        return await self._on(name, self._hot.purge)
+    async def purge(self, name: QueueName, *, at_most_every_ms: int = 0) -> int:
+        """Drop every message but the dead letters; gives how many.
+
+        Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
+        """
+        return await self._on(
+            name,
+            lambda queue: self._hot.purge(queue, at_most_every_ms, self._clock.script_time()),
+        )
 
     async def dead_letters(
         self,
@@ -252,35 +292,15 @@ class Queues:
 
     async def tidy(self, name: QueueName) -> int:
         """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
-        return await self._on(name, lambda queue: self._hot.tidy(queue, self._clock.script_time()))
-
-    async def _on(self, name: QueueName, verb: Callable[[Queue], Awaitable[T]]) -> T:
-        """Run a verb on the queue, seeing to its log first where the script asks for it."""
-        queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
-        for _ in range(limits.MENDS_MAX):
-            try:
-                return await verb(queue)
-            except LogNotReady as problem:
-                queue = await self._mend(queue, problem)
-        raise StorageUnavailable("The queue is being made or moved; try again.")
-
-    async def _mend(self, queue: Queue, problem: LogNotReady) -> Queue:
-        if problem.refusal in (Refusal.UNKNOWN_LOG, Refusal.DELETED):
-            current = await self._catalog.fresh_queue(queue.name)
-            if current.log_id != queue.log_id:
-                return current
-        try:
-            await self._keeper.mend(_address(queue), problem)
-        except LogGone:
-            raise QueueNotFound(f"There is no queue '{queue.name.name}'.") from None
-        return queue
+        done, moving = await self._on(
+            name, lambda queue: self._hot.tidy(queue, self._clock.script_time())
+        )
+        if moving:
+            await self._carrier.carry(name)
+        return done + moving
 
 
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
-
-
-def _address(queue: Queue) -> LogAddress:
-    return LogAddress(queue.name.namespace, queue.log_id)
 
 
 def _fingerprint(encoded: Sequence[tuple[bytes, bytes]]) -> str:
@@ -298,14 +318,24 @@ def _check_batch(messages: Sequence[NewMessage]) -> None:
         raise BatchTooLarge(f"A call sends at most {limits.BATCH_MESSAGES_MAX} messages.")
 
 
-def _check_receive(messages_max: int, visibility_timeout_ms: int | None, wait_ms: int) -> None:
-    if not 1 <= messages_max <= limits.RECEIVE_MESSAGES_MAX:
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    """What a receive asks for. `visibility_timeout_ms` None: the queue's."""
+
+    messages_max: int
+    visibility_timeout_ms: int | None
+    attempt_id: str
+
+
+def _check_receive(asked: _Asked, wait_ms: int) -> None:
+    if not 1 <= asked.messages_max <= limits.RECEIVE_MESSAGES_MAX:
         raise ValidationFailed.at(
             "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"
         )
     if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
         raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
-    if not 0 <= (visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+    if not 0 <= (asked.visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at(
             "/visibility_timeout_seconds", "must be 0 to 43200", "out_of_range"
         )
+    if len(asked.attempt_id) > limits.ATTEMPT_ID_CHARACTERS_MAX:
+        raise ValidationFailed.at("/attempt_id", "At most 128 characters", "too_long")

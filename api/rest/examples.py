@@ -12,12 +12,13 @@ _CURSOR = "kpSmcXVldWVzp2RlZmF1bHSgpm9yZGVycw"
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A request at `path`, and its answer."""
+    """A request at `path`, and its answer. `before`: (method, path, body) of what it needs first."""
 
     path: str
     request: Any = None
     status: int = 200
     answer: Any = None
+    before: tuple[tuple[str, str, Any], ...] = ()
 
 
 _QUEUE = {
@@ -28,11 +29,30 @@ _QUEUE = {
     "retention_seconds": 345600,
     "dead_letter_retention_seconds": 1209600,
     "message_bytes_max": 1048576,
+    "ttl_seconds": None,
     "attempts_max": 10,
+    "receive_wait_seconds": 0,
+    "in_flight_max": 120000,
+    "deduplicate_by_content": False,
+    "dedup_scope": "queue",
+    "dead_letters": None,
+    "redrive_allow": {"permission": "allow_all", "sources": []},
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
     "changed_at": _AT,
+}
+MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
+_MOVE = {
+    "id": MOVE_ID,
+    "source": "orders",
+    "destination": "web",
+    "per_second": 1,
+    "state": "running",
+    "moved": 0,
+    "to_move": 2,
+    "failure": "",
+    "started_at": _AT,
 }
 _STREAM = {
     "name": "clicks",
@@ -57,6 +77,9 @@ _STATS = {
     "purged": 0,
     "receives": 1,
     "bytes_sent": 24,
+    "moving": 0,
+    "moved_in": 0,
+    "moved_out": 0,
     "oldest_ready_at": _AT,
     "durability": "always",
 }
@@ -149,6 +172,23 @@ EXAMPLES: dict[str, Example] = {
         "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}
     ),
     "redrive_queue": Example("/v1/queues/orders/redrives", answer={"redriven": 0}),
+    "start_move": Example(
+        "/v1/queues/orders/moves",
+        {"destination": "web", "per_second": 1},
+        202,
+        _MOVE,
+        before=(
+            ("PUT", "/v1/queues/web", {"dead_letters": {"queue": "orders", "receives_max": 3}}),
+            ("POST", "/v1/queues/orders/messages", {"messages": [{"body": 1}, {"body": 2}]}),
+        ),
+    ),
+    "list_moves": Example("/v1/queues/orders/moves", answer={"items": [_MOVE]}),
+    "get_move": Example(f"/v1/queues/orders/moves/{MOVE_ID}", answer=_MOVE),
+    "change_move": Example(
+        f"/v1/queues/orders/moves/{MOVE_ID}",
+        {"state": "cancelled"},
+        answer={**_MOVE, "state": "cancelling"},
+    ),
     "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
     "delete_queue": Example("/v1/queues/orders", status=204),
     "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),

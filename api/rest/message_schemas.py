@@ -53,6 +53,14 @@ ContentType = Annotated[
     ),
 ]
 DelaySeconds = Annotated[float, Meta(ge=0, le=limits.DELAY_MS_MAX // limits.SECOND_MS)]
+TtlSeconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=limits.TTL_MS_MAX // limits.SECOND_MS,
+        description="How long it may wait from when it is due; 0: as its queue says.",
+    ),
+]
 VisibilitySeconds = Annotated[
     float, Meta(ge=0, le=limits.VISIBILITY_TIMEOUT_MS_MAX // limits.SECOND_MS)
 ]
@@ -75,6 +83,7 @@ class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
     group: Group = ""
     dedup_id: Group = ""
     delay_seconds: DelaySeconds | None = None
+    ttl_seconds: TtlSeconds = 0
 
     def _with(self, body: bytes, own_content_type: str) -> NewMessage:
         return NewMessage(
@@ -84,6 +93,7 @@ class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
             self.group,
             self.dedup_id,
             optional_ms(self.delay_seconds),
+            ttl_ms=to_ms(self.ttl_seconds) if self.ttl_seconds else 0,
         )
 
 
@@ -136,6 +146,7 @@ def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
         http_text(headers, "Millstream-Group"),
         http_text(headers, "Millstream-Dedup-Id"),
         optional_ms(http_number(headers, "Millstream-Delay-Seconds")),
+        ttl_ms=optional_ms(http_number(headers, "Millstream-Ttl-Seconds")) or 0,
     )
 
 
@@ -161,8 +172,15 @@ class Receive(msgspec.Struct):
     """How many messages are wanted, how long to wait for them, and how long to hide them."""
 
     messages_max: Annotated[int, Meta(ge=1, le=limits.RECEIVE_MESSAGES_MAX)] = 1
-    wait_seconds: WaitSeconds = 0
+    wait_seconds: WaitSeconds | None = None
     visibility_timeout_seconds: VisibilitySeconds | None = None
+    attempt_id: Annotated[
+        str,
+        Meta(
+            max_length=limits.ATTEMPT_ID_CHARACTERS_MAX,
+            description="Of a fifo queue: the same id gets the same messages again for five minutes.",
+        ),
+    ] = ""
 
 
 class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -184,6 +202,7 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
     receives: int
     failures: int
     crashes: int
+    dead_letter_source: str = ""
 
     @classmethod
     def from_domain(cls, message: ReceivedMessage, binary: bool) -> "ReceivedMessageOut":
@@ -211,6 +230,7 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             receives=message.receives,
             failures=message.failures,
             crashes=message.crashes,
+            dead_letter_source=message.dead_letter_source,
         )
 
 

@@ -14,7 +14,6 @@ from api.rest.fields import (
     idempotency_key,
     optional_ms,
     rfc3339,
-    to_ms,
     total_bytes,
     trace_headers,
     with_trace,
@@ -114,10 +113,11 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         call.queue,
         messages_max=asked.messages_max,
         visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
-        wait_ms=to_ms(asked.wait_seconds),
+        wait_ms=optional_ms(asked.wait_seconds),
+        attempt_id=asked.attempt_id,
         still_wanted=call.client_is_there,
     )
-    if messages or asked.wait_seconds:
+    if messages or asked.wait_seconds != 0:
         await _release_if_gone(call, messages)
     call.metrics.delivered(messages)
     binary = answer_type(call.headers) == MSGPACK

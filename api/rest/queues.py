@@ -23,7 +23,7 @@ from api.rest.dependencies import (
     require_json,
 )
 from api.rest.pages import decode_cursor, encode_cursor
-from api.rest.schemas import (
+from api.rest.queue_schemas import (
     Purged,
     QueueConfig,
     QueueOut,

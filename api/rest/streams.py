@@ -23,7 +23,14 @@ from api.rest.dependencies import (
     require_json,
 )
 from api.rest.pages import decode_cursor, encode_cursor
-from api.rest.schemas import ShardOut, Shards, StreamConfig, StreamOut, StreamPage, StreamPatch
+from api.rest.stream_schemas import (
+    ShardOut,
+    Shards,
+    StreamConfig,
+    StreamOut,
+    StreamPage,
+    StreamPatch,
+)
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, StreamNotFound

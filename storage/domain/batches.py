@@ -28,6 +28,8 @@ CONTENT_TYPE = ":content_type"
 GROUP = ":group"
 DEDUP_ID = ":dedup_id"
 MESSAGE_ID = ":message_id"
+DEAD_LETTER_SOURCE = ":dead_letter_source"
+SENT_AT = ":sent_at"
 RESERVED = ":"
 
 Header = tuple[str, str, bytes]

@@ -1,10 +1,11 @@
 """What can go wrong, as facts.
 
     MillstreamError
-    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, MessageNotFound
+    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, MessageNotFound, MoveNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
-    ├── state          PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
+    ├── state          InFlightLimitReached, PurgeInProgress, MoveRefused,
+    │                  PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
@@ -35,6 +36,10 @@ class ErrorCode(StrEnum):
     PRECONDITION_FAILED = "precondition_failed"
     RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
+    PURGE_IN_PROGRESS = "purge_in_progress"
+    MOVE_REFUSED = "move_refused"
+    MOVE_NOT_FOUND = "move_not_found"
     OFFSET_EXPIRED = "offset_expired"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
     OFFSET_MISMATCH = "offset_mismatch"
@@ -65,6 +70,8 @@ _RETRYABLE = frozenset(
         ErrorCode.STORAGE_FULL,
         ErrorCode.STORAGE_BUSY,
         ErrorCode.STORAGE_TIMEOUT,
+        ErrorCode.IN_FLIGHT_LIMIT_REACHED,
+        ErrorCode.PURGE_IN_PROGRESS,
     }
 )
 
@@ -173,6 +180,30 @@ class IdempotencyKeyReused(MillstreamError):
     """This idempotency key was used with different content."""
 
     code = ErrorCode.IDEMPOTENCY_KEY_REUSED
+
+
+class InFlightLimitReached(MillstreamError):
+    """As many messages are in flight as the queue allows: settle some first."""
+
+    code = ErrorCode.IN_FLIGHT_LIMIT_REACHED
+
+
+class PurgeInProgress(MillstreamError):
+    """The queue was purged a moment ago."""
+
+    code = ErrorCode.PURGE_IN_PROGRESS
+
+
+class MoveRefused(MillstreamError):
+    """The messages of this queue cannot be moved there now."""
+
+    code = ErrorCode.MOVE_REFUSED
+
+
+class MoveNotFound(MillstreamError):
+    """There is no such move."""
+
+    code = ErrorCode.MOVE_NOT_FOUND
 
 
 class OffsetExpired(MillstreamError):

@@ -30,7 +30,11 @@ _LOW_MASK = 2**_LOW_BITS - 1
 
 
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message to send. `group` and `dedup_id` are for FIFO queues, `delay_ms` for standard ones."""
+    """A message to send. `dedup_id` is for FIFO queues, `delay_ms` for standard ones.
+
+    `ttl_ms`: after so long, counted from when it is due, it expires unless it was received; 0: the queue's.
+    `system` are headers of a front door's own, with names that start with ':'; they do not count as size.
+    """
 
     body: bytes
     headers: Headers = ()
@@ -38,6 +42,8 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
     dedup_id: str = ""
     delay_ms: int | None = None
+    system: Headers = ()
+    ttl_ms: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -91,7 +97,10 @@ _handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
-    """One delivery. `visible_at_ms`: when it comes back unless it is settled or extended."""
+    """One delivery. `visible_at_ms`: when it comes back unless it is settled or extended.
+
+    `dead_letter_source` is the queue that gave up on it, when it came here for that.
+    """
 
     message_id: str
     offset: int
@@ -107,6 +116,8 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
     receives: int
     failures: int
     crashes: int
+    system: Headers = ()
+    dead_letter_source: str = ""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, gc=False):

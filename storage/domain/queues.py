@@ -7,7 +7,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
 from storage.domain.messages import NewMessage, check_header_names
-from storage.domain.names import LogId, QueueName
+from storage.domain.names import LogId, QueueName, check_name
 
 
 class QueueType(StrEnum):
@@ -17,16 +17,67 @@ class QueueType(StrEnum):
     FIFO = "fifo"
 
 
+class DedupScope(StrEnum):
+    """Where a deduplication id is unique for its window: in the whole queue, or in each group."""
+
+    QUEUE = "queue"
+    GROUP = "group"
+
+
+class DeadLetterTarget(msgspec.Struct, frozen=True):
+    """Another queue of the namespace that takes what was received `receives_max` times in vain.
+
+    A message moves at the receive that would have been one too many (SQS RedrivePolicy); its count goes on there.
+    """
+
+    queue: str
+    receives_max: int
+
+
+class RedrivePermission(StrEnum):
+    """Which queues may name a queue as their dead-letter target (SQS RedriveAllowPolicy)."""
+
+    ALLOW_ALL = "allow_all"
+    DENY_ALL = "deny_all"
+    BY_QUEUE = "by_queue"
+
+
+class RedriveAllow(msgspec.Struct, frozen=True):
+    """Who may send dead letters here. `sources`, names of queues, counts for `by_queue` only."""
+
+    permission: RedrivePermission = RedrivePermission.ALLOW_ALL
+    sources: tuple[str, ...] = ()
+
+    def allows(self, source: str) -> bool:
+        """Whether the queue `source` may name the queue that has this rule."""
+        if self.permission is RedrivePermission.BY_QUEUE:
+            return source in self.sources
+        return self.permission is RedrivePermission.ALLOW_ALL
+
+
 class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a queue. Times in milliseconds."""
+    """What its owner asked of a queue. Times in milliseconds.
+
+    `receive_wait_ms` is how long a receive waits that does not say so itself. `attempts_max` counts failures and
+    crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. `annotations` are kept
+    for a front door and mean nothing here.
+    """
 
     type: QueueType = QueueType.STANDARD
     visibility_timeout_ms: int = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
     delay_ms: int = 0
+    ttl_ms: int = 0
     retention_ms: int = limits.QUEUE_RETENTION_MS_DEFAULT
     dead_letter_retention_ms: int = limits.DEAD_LETTER_RETENTION_MS_DEFAULT
     message_bytes_max: int = limits.MESSAGE_BYTES_MAX
     attempts_max: int | None = limits.ATTEMPTS_MAX_DEFAULT
+    receive_wait_ms: int = 0
+    in_flight_max: int = limits.IN_FLIGHT_MAX_DEFAULT
+    deduplicate_by_content: bool = False
+    dedup_scope: DedupScope = DedupScope.QUEUE
+    dead_letters: DeadLetterTarget | None = None
+    redrive_allow: RedriveAllow = RedriveAllow()
+    annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 
     def check(self) -> None:
@@ -39,6 +90,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
             ),
             *_range("/delay_seconds", self.delay_ms, 0, limits.DELAY_MS_MAX),
+            *_range("/ttl_seconds", self.ttl_ms, 0, limits.TTL_MS_MAX),
             *_range(
                 "/retention_seconds",
                 self.retention_ms,
@@ -53,11 +105,16 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             ),
             *check_range("/message_bytes_max", self.message_bytes_max, 1, limits.MESSAGE_BYTES_MAX),
             *check_range("/attempts_max", self.attempts_max or 1, 1, limits.ATTEMPTS_MAX_MAX),
+            *_range("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
+            *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
+            *_target_faults(self.dead_letters),
             *tag_faults(self.tags),
         ]
-        if self.type is QueueType.FIFO and self.delay_ms:
+        if self.type is QueueType.STANDARD and (
+            self.deduplicate_by_content or self.dedup_scope is not DedupScope.QUEUE
+        ):
             faults.append(
-                FieldFault("/delay_seconds", "A fifo queue takes no delay", "not_supported")
+                FieldFault("/dedup_scope", "Deduplication needs a fifo queue", "not_supported")
             )
         if faults:
             raise ValidationFailed("The queue's configuration is not valid.", *faults)
@@ -89,9 +146,9 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
                 "/dedup_id", "A deduplication id needs a fifo queue", "not_supported"
             )
         if message.delay_ms is not None and not 0 <= message.delay_ms <= limits.DELAY_MS_MAX:
-            raise ValidationFailed.at(
-                "/delay_seconds", "A delay is 0 to 900 seconds", "out_of_range"
-            )
+            raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 10 years", "out_of_range")
+        if not 0 <= message.ttl_ms <= limits.TTL_MS_MAX:
+            raise ValidationFailed.at("/ttl_seconds", "0 to 10 years", "out_of_range")
         if not message.group and not message.dedup_id:
             return
         for pointer, word in (("/group", message.group), ("/dedup_id", message.dedup_id)):
@@ -105,13 +162,16 @@ def _check_fifo_message(message: NewMessage) -> None:
     if not message.group:
         raise ValidationFailed.at("/group", "A message of a fifo queue needs a group", "required")
     if message.delay_ms:
-        raise ValidationFailed.at("/delay_seconds", "A fifo queue takes no delay", "not_supported")
+        raise ValidationFailed.at(
+            "/delay_seconds", "A fifo queue delays all its messages alike", "not_supported"
+        )
 
 
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     """Exact counts as of now (Q10), and how old the oldest ready message is.
 
-    sent = ready + delayed + in_flight + dead_lettered + acknowledged + expired + purged
+    sent + moved_in = ready + delayed + in_flight + dead_lettered + moving
+                      + acknowledged + expired + purged + moved_out
     """
 
     ready: int
@@ -125,6 +185,9 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     purged: int
     receives: int
     bytes_sent: int
+    moving: int
+    moved_in: int
+    moved_out: int
     oldest_ready_at_ms: int | None
 
 
@@ -140,6 +203,18 @@ def _range(pointer: str, value_ms: int, low_ms: int, high_ms: int) -> list[Field
         return []
     low, high = low_ms // limits.SECOND_MS, high_ms // limits.SECOND_MS
     return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
+
+
+def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
+    if target is None:
+        return []
+    try:
+        check_name(target.queue)
+    except ValidationFailed as error:
+        return [FieldFault("/dead_letters/queue", str(error), "invalid_name")]
+    return check_range(
+        "/dead_letters/receives_max", target.receives_max, 1, limits.RECEIVES_MAX_MAX
+    )
 
 
 def tag_faults(tags: dict[str, str]) -> list[FieldFault]:

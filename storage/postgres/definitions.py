@@ -244,6 +244,17 @@ class Definitions(Generic[N, D]):
         )
         return await self._read(wanted.order_by(name).limit(limit))
 
+    async def page_of_dead_letter_sources(
+        self, target: QueueName, after: str, limit: int
+    ) -> list[D]:
+        """Queues that name `target` as their dead-letter queue, by name, strictly after `after`."""
+        wanted = self._rows.select().where(
+            col(QueueRow.namespace) == target.namespace,
+            col(QueueRow.name) > after,
+            col(QueueRow.spec)["dead_letters"]["queue"].astext == target.name,
+        )
+        return await self._read(wanted.order_by(col(QueueRow.name)).limit(limit))
+
     async def page_of_all(self, after: N | None) -> list[D]:
         """A page of every namespace's, by namespace and name, strictly after `after`."""
         table = self._rows.table

@@ -3,6 +3,7 @@
     namespaces ─┬─ queues ──────────────┐
                 ├─ streams ── shards ───┼── logs ── log_holes
                 └───────────────────────┘
+    moves       one row for each move of messages out of a queue
     deployment  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
@@ -24,6 +25,8 @@ HASH_KEY = Numeric(39, 0)
 """A whole number below 2^128."""
 
 LIVE = text("deleted_at_ms IS NULL")
+
+OPEN_MOVE = text("state IN ('running', 'cancelling')")
 
 METADATA = SQLModel.metadata
 """What the database should look like."""
@@ -133,3 +136,24 @@ class LogHoleRow(SQLModel, table=True):
     )
     first: int = Field(primary_key=True, sa_type=BigInteger)
     next: int = Field(sa_type=BigInteger)
+
+
+class MoveRow(SQLModel, table=True):
+    """A `storage.domain.moves.Move`. Names, not log ids: a queue that is made anew is still the one meant."""
+
+    __tablename__ = "moves"
+    __table_args__ = (
+        Index("moves_of_a_queue", "namespace", "source", "started_at_ms"),
+        Index("moves_open", "namespace", "source", unique=True, postgresql_where=OPEN_MOVE),
+    )
+
+    move_id: str = Field(primary_key=True, sa_type=Text)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    source: str = Field(sa_type=NAME)
+    destination: str | None = Field(default=None, sa_type=NAME)
+    per_second: int = Field(sa_type=Integer)
+    state: str = Field(sa_type=Text)
+    moved: int = Field(sa_type=BigInteger)
+    to_move: int = Field(sa_type=BigInteger)
+    failure: str = Field(sa_type=Text)
+    started_at_ms: int = Field(sa_type=BigInteger)

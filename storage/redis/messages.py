@@ -1,5 +1,6 @@
 """A queue's messages: the typed side of the queue scripts."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -8,16 +9,23 @@ import msgspec
 from storage.domain import limits
 from storage.domain.batches import (
     CONTENT_TYPE,
+    DEAD_LETTER_SOURCE,
     DEDUP_ID,
     GROUP,
     MESSAGE_ID,
+    RESERVED,
     Header,
     Record,
     decode_one,
     encode_batch,
 )
 from storage.domain.clock import ScriptTime
-from storage.domain.errors import ErrorCode, IdempotencyKeyReused
+from storage.domain.errors import (
+    ErrorCode,
+    IdempotencyKeyReused,
+    InFlightLimitReached,
+    PurgeInProgress,
+)
 from storage.domain.limits import Limits
 from storage.domain.messages import (
     DeadLetter,
@@ -31,7 +39,7 @@ from storage.domain.messages import (
     message_id,
 )
 from storage.domain.names import LogId
-from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.domain.queues import DedupScope, Queue, QueueStats, QueueType
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
@@ -62,11 +70,15 @@ class PartSent(msgspec.Struct, frozen=True, gc=False):
 
 
 class HotReceive(msgspec.Struct, frozen=True):
-    """What a receive found; `next_due_ms` says when to look again when it found nothing, -1 for never."""
+    """What a receive found; `next_due_ms` says when to look again when it found nothing, -1 for never.
+
+    `departed` messages are on their way to the dead-letter queue.
+    """
 
     messages: list[ReceivedMessage]
     now_ms: int
     next_due_ms: int
+    departed: int
 
 
 class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -129,20 +141,27 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
-    """A message as the log keeps it, and its options for the script: delay, group, deduplication id."""
-    headers = message.headers
-    reserved: list[Header] = []
+    """A message as the log keeps it, and its options for the script: delay, group, deduplication key, TTL."""
+    spec, dedup_id = queue.spec, message.dedup_id
+    if spec.deduplicate_by_content and not dedup_id:
+        dedup_id = hashlib.sha256(message.body).hexdigest()
+    reserved: list[Header] = list(message.system)
     if message.content_type:
         reserved.append((CONTENT_TYPE, "", message.content_type.encode()))
     if message.group:
         reserved.append((GROUP, "", message.group.encode()))
-    if message.dedup_id:
-        reserved.append((DEDUP_ID, "", message.dedup_id.encode()))
-    batch = encode_batch((Record(message.body, "", (*headers, *reserved)),))
-    delay_ms = queue.spec.delay_ms if message.delay_ms is None else message.delay_ms
-    if queue.spec.type is QueueType.FIFO:
-        return batch, _encoder.encode((0, message.group, message.dedup_id))
-    return batch, _encoder.encode((delay_ms, "", "")) if delay_ms else b""
+    if dedup_id:
+        reserved.append((DEDUP_ID, "", dedup_id.encode()))
+    batch = encode_batch((Record(message.body, "", (*message.headers, *reserved)),))
+    delay_ms = spec.delay_ms if message.delay_ms is None else message.delay_ms
+    ttl_ms = message.ttl_ms or spec.ttl_ms
+    if spec.type is QueueType.FIFO:
+        scope = message.group if spec.dedup_scope is DedupScope.GROUP else ""
+        key = f"{scope}\0{dedup_id}" if dedup_id and scope else dedup_id
+        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms))
+    if not (delay_ms or message.group or ttl_ms):
+        return batch, b""
+    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms))
 
 
 def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
@@ -175,6 +194,8 @@ class HotQueues:
         messages_max: int,
         visibility_timeout_ms: int,
         ask_to_wake: bool,
+        receives_max: int,
+        attempt_id: str,
         now: ScriptTime,
         abandoned: Callable[[list[ReceivedMessage]], None],
     ) -> HotReceive:
@@ -198,14 +219,24 @@ class HotQueues:
                 self._limits.skips_per_call,
                 "1" if ask_to_wake else "0",
                 _fifo(queue),
+                receives_max,
+                queue.spec.in_flight_max,
+                attempt_id,
+                limits.ATTEMPT_WINDOW_MS,
                 abandoned=give_up,
             )
         )
+        if reply[2] == _FULL:
+            raise InFlightLimitReached
         messages = _received_all(queue.log_id, reply, visibility_timeout_ms)
-        return HotReceive(messages, reply[1], reply[2])
+        return HotReceive(messages, reply[1], reply[2], reply[3])
 
     async def settle(
-        self, queue: Queue, verdicts: Sequence[tuple[Settlement, ReceiptHandle]], now: ScriptTime
+        self,
+        queue: Queue,
+        verdicts: Sequence[tuple[Settlement, ReceiptHandle]],
+        any_delivery: bool,
+        now: ScriptTime,
     ) -> list[Settled]:
         """Take verdicts; one answer for each."""
         acks = [nth for nth, (said, _) in enumerate(verdicts) if said.action is SettleAction.ACK]
@@ -214,7 +245,7 @@ class HotQueues:
         ]
         arguments: list[Argument] = [len(acks)]
         for nth in acks:
-            arguments += _encode_ack(queue, verdicts[nth][1])
+            arguments += _encode_ack(verdicts[nth][1])
         arguments += [_encode_verdict(*verdicts[nth]) for nth in others]
         reply = checked(
             await self._pipeline.write(
@@ -224,6 +255,7 @@ class HotQueues:
                 queue.spec.attempts_max or 0,
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
                 _fifo(queue),
+                "1" if any_delivery else "0",
                 *arguments,
             )
         )
@@ -234,12 +266,13 @@ class HotQueues:
         by_place = dict(zip([*acks, *others], settled, strict=True))
         return [by_place[nth] for nth in range(len(verdicts))]
 
-    async def tidy(self, queue: Queue, now: ScriptTime) -> int:
-        """One bounded round of upkeep; gives the pieces of work done, 0 when there is none left."""
+    async def tidy(self, queue: Queue, now: ScriptTime) -> tuple[int, int]:
+        """One bounded round of upkeep; the pieces of work done, 0 when there is none left, and the messages
+        that are on their way to another queue."""
         reply = checked(
             await self._pipeline.write("tidy_queue", _keys(queue), *self._upkeep(queue, now))
         )
-        return int(reply[1])
+        return reply[1], reply[2]
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
         """Counts by state as of now."""
@@ -256,14 +289,22 @@ class HotQueues:
             "acknowledged",
         )
         more = ("expired", "purged", "receives", "bytes_sent")
+        moves = zip(("moving", "moved_in", "moved_out"), reply[13:], strict=True)
         oldest = None if reply[12] < 0 else reply[12]
         return QueueStats(
-            **dict(zip((*names, *more), reply[1:12], strict=True)), oldest_ready_at_ms=oldest
+            **dict(zip((*names, *more), reply[1:12], strict=True)),
+            **dict(moves),
+            oldest_ready_at_ms=oldest,
         )
 
-    async def purge(self, queue: Queue) -> int:
-        """Drop every message but the dead letters; gives how many."""
-        return int(checked(await self._pipeline.write("purge_queue", _keys(queue)))[1])
+    async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
+        """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""
+        reply = checked(
+            await self._pipeline.write("purge_queue", _keys(queue), now, at_most_every_ms)
+        )
+        if reply[1] < 0:
+            raise PurgeInProgress
+        return int(reply[1])
 
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
@@ -277,7 +318,9 @@ class HotQueues:
     async def redrive(self, queue: Queue, messages_max: int, now: ScriptTime) -> int:
         """Make dead letters ready again; gives how many."""
         reply = checked(
-            await self._pipeline.write("redrive_dead_letters", _keys(queue), now, messages_max)
+            await self._pipeline.write(
+                "redrive_dead_letters", _keys(queue), now, messages_max, _fifo(queue)
+            )
         )
         return int(reply[1])
 
@@ -290,6 +333,7 @@ class HotQueues:
             *times,
             self._limits.due_moves_per_call,
             self._limits.expired_per_call,
+            _fifo(queue),
         )
 
 
@@ -308,16 +352,14 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
 
 
-def _encode_ack(queue: Queue, handle: ReceiptHandle) -> tuple[Argument, ...]:
+def _encode_ack(handle: ReceiptHandle) -> tuple[Argument, ...]:
     """The offset, the first bytes of the record it must have, and its entry's id."""
-    known: tuple[int | str, ...] = (handle.delivery, handle.received_ms, handle.arrival_ms, 0)
-    if queue.spec.type is QueueType.STANDARD:
-        known += ("",)  # no group
-    record = _RECORD_OF_NINE + _encoder.encode(known)[1:]
+    known = (handle.delivery, handle.received_ms, handle.arrival_ms)
+    record = _RECORD_OF_TEN + _encoder.encode(known)[1:]
     return handle.offset, record, f"{handle.offset}-{handle.arrival_ms}"
 
 
-_RECORD_OF_NINE = b"\x99"  # MessagePack's word for nine items
+_RECORD_OF_TEN = b"\x9a"  # MessagePack's word for ten items
 
 
 _DONE = Settled()
@@ -330,6 +372,8 @@ def _settled(result: int, visible_at_ms: int) -> Settled:
             return _DONE if visible_at_ms < 0 else Settled(None, visible_at_ms)
         case 1:
             return Settled(ErrorCode.RECEIPT_HANDLE_EXPIRED)
+        case 3:
+            return Settled(ErrorCode.VALIDATION_FAILED)
         case _:
             return Settled(ErrorCode.MESSAGE_NOT_FOUND)
 
@@ -342,28 +386,35 @@ class _Words(msgspec.Struct, gc=False):
     group: str = ""
     dedup_id: str = ""
     message_id: str = ""
+    dead_letter_source: str = ""
+    system: tuple[Header, ...] = ()
 
 
 def _words_of(record: Record) -> _Words:
     if not record.headers:
         return _NO_WORDS
-    own = tuple(header for header in record.headers if not header[0].startswith(":"))
+    own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
     if len(own) == len(record.headers):
         return _Words(own)
-    reserved = {name: value.decode() for name, _, value in record.headers if name.startswith(":")}
+    reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
+    known = {name: value.decode() for name, _, value in reserved if name in _OURS}
     return _Words(
         own,
-        reserved.get(CONTENT_TYPE, ""),
-        reserved.get(GROUP, ""),
-        reserved.get(DEDUP_ID, ""),
-        reserved.get(MESSAGE_ID, ""),
+        known.get(CONTENT_TYPE, ""),
+        known.get(GROUP, ""),
+        known.get(DEDUP_ID, ""),
+        known.get(MESSAGE_ID, ""),
+        known.get(DEAD_LETTER_SOURCE, ""),
+        tuple(header for header in reserved if header[0] not in _OURS),
     )
 
 
+_OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
 _NO_WORDS = _Words(())
 
 
-_RECEIVE_HEAD = 3
+_RECEIVE_HEAD = 4
+_FULL = -2
 
 
 def _received_all(log_id: LogId, reply: Reply, visibility_timeout_ms: int) -> list[ReceivedMessage]:
@@ -376,8 +427,8 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
     if len(row) == 2:
         entry_id, batch = row
         offset, _, arrival_ms = entry_id.partition(b"-")
-        row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1)
-    offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery = row
+        row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1, now_ms)
+    offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     record = decode_one(batch)
     words = _words_of(record)
     return ReceivedMessage(
@@ -388,13 +439,15 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         words.content_type,
         words.group,
         words.dedup_id,
-        ReceiptHandle(log_id, offset, arrival_ms, delivery, now_ms).encode(),
+        ReceiptHandle(log_id, offset, arrival_ms, delivery, received_ms).encode(),
         arrival_ms,
         first_ms,
         visible_at_ms,
         receives,
         failures,
         crashes,
+        words.system,
+        words.dead_letter_source,
     )
 
 

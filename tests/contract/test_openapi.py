@@ -15,11 +15,11 @@ import pytest
 
 from api.app import create_app
 from api.rest.errors import TABLE
-from api.rest.examples import EXAMPLES
+from api.rest.examples import EXAMPLES, MOVE_ID
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
-EXAMPLE_ID = re.compile(r"queues/orders|streams/clicks")
+EXAMPLE_ID = re.compile(r"queues/orders|queues/web|streams/clicks")
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +79,27 @@ def test_every_reference_leads_somewhere(document):
 def test_each_example_runs(client, document, name):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    for operation, example in EXAMPLES.items():
-        path = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", example.path)
+    move_id = MOVE_ID
 
-        answer = client.request(
-            methods[operation],
-            path.replace("prefix=cl", f"prefix=clicks-{name}"),
-            json=example.request,
-        )
+    def own(text: str) -> str:
+        named = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", text)
+        named = re.sub('"(orders|web)"', rf'"\1-{name}"', named)
+        return named.replace(MOVE_ID, move_id).replace("prefix=cl", f"prefix=clicks-{name}")
+
+    def call(method: str, path: str, body: Any) -> Any:
+        if body is None:
+            return client.request(method, own(path))
+        told, kind = own(json.dumps(body)), {"content-type": "application/json"}
+        return client.request(method, own(path), content=told, headers=kind)
+
+    for operation, example in EXAMPLES.items():
+        for needed in example.before:
+            assert call(*needed).is_success
+        answer = call(methods[operation], example.path, example.request)
 
         assert answer.status_code == example.status, (operation, answer.text)
+        if operation == "start_move":
+            move_id = answer.json()["id"]
         if isinstance(example.answer, dict):
             assert answer.json().keys() == example.answer.keys(), operation
 

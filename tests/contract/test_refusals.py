@@ -112,7 +112,8 @@ def test_malformed_messagepack_is_refused(client, queue):
         ({"body": "a", "group": "g" * 129}, "/group"),
         ({"body": "a", "dedup_id": "d"}, "/dedup_id"),
         ({"body": "a", "delay_seconds": -1}, "/delay_seconds"),
-        ({"body": "a", "delay_seconds": 901}, "/delay_seconds"),
+        ({"body": "a", "delay_seconds": 315360001}, "/delay_seconds"),
+        ({"body": "a", "ttl_seconds": -1}, "/ttl_seconds"),
         ({"body": "a", "delay_seconds": "1"}, "/delay_seconds"),
     ],
 )
@@ -309,7 +310,7 @@ def test_an_idempotency_key_that_is_none_is_refused(client, queue, key):
     refused(answer, 422, "validation_failed")
 
 
-@pytest.mark.parametrize("delay", ["soon", "-1", "901"])
+@pytest.mark.parametrize("delay", ["soon", "-1", "315360001"])
 def test_a_raw_messages_delay_is_checked(client, queue, delay):
     headers = {"millstream-delay-seconds": delay}
 

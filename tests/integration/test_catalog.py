@@ -18,9 +18,15 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.limits import DAY_MS, DEFINITION_AGE_MS_MAX, HOUR_MS
+from storage.domain.limits import DEFINITION_AGE_MS_MAX, HOUR_MS
 from storage.domain.names import DEFAULT_NAMESPACE, LogId, QueueName, StreamName
-from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.queues import (
+    DeadLetterTarget,
+    QueueSpec,
+    QueueType,
+    RedriveAllow,
+    RedrivePermission,
+)
 from storage.domain.streams import RING_SIZE, StreamSpec
 from storage.postgres.database import open_database
 from storage.postgres.reservations import Reservations
@@ -265,7 +271,7 @@ async def test_a_change_that_is_not_valid_leaves_the_queue_as_it_was(catalog):
     created, _ = await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(ValidationFailed):
-        await catalog.change_queue(ORDERS, lambda spec: replace(spec, delay_ms=DAY_MS))
+        await catalog.change_queue(ORDERS, lambda spec: replace(spec, delay_ms=-1))
 
     assert await catalog.fresh_queue(ORDERS) == created
 
@@ -561,3 +567,39 @@ def end_listeners(url: str) -> None:
 def execute(url: str, statement: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize(
+    ("target", "spec"),
+    [
+        ("orders", None),
+        ("missing", None),
+        ("other", QueueSpec(type=QueueType.FIFO)),
+        ("other", QueueSpec(redrive_allow=RedriveAllow(RedrivePermission.DENY_ALL))),
+        ("other", QueueSpec(redrive_allow=RedriveAllow(RedrivePermission.BY_QUEUE, ("x",)))),
+    ],
+)
+async def test_dead_letters_go_only_to_a_queue_that_takes_them(catalog, target, spec):
+    if spec is not None:
+        await catalog.put_queue(QueueName(target), spec)
+    dying = QueueSpec(dead_letters=DeadLetterTarget(target, 3))
+
+    with pytest.raises(ValidationFailed) as refused:
+        await catalog.put_queue(ORDERS, dying)
+
+    assert [fault.pointer for fault in refused.value.faults] == ["/dead_letters/queue"]
+
+
+async def test_the_sources_of_a_dead_letter_queue_are_found(catalog):
+    allowing = RedriveAllow(RedrivePermission.BY_QUEUE, ("a", "b"))
+    await catalog.put_queue(QueueName("dead"), QueueSpec(redrive_allow=allowing))
+    for name in ("b", "a"):
+        await catalog.put_queue(
+            QueueName(name), QueueSpec(dead_letters=DeadLetterTarget("dead", 3))
+        )
+
+    every = await catalog.dead_letter_sources(QueueName("dead"))
+    later = await catalog.dead_letter_sources(QueueName("dead"), after="a")
+
+    assert [queue.name.name for queue in every] == ["a", "b"]
+    assert [queue.name.name for queue in later] == ["b"]

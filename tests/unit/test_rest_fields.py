@@ -17,7 +17,7 @@ from api.rest.fields import (
     with_trace,
 )
 from api.rest.pages import decode_cursor, encode_cursor
-from api.rest.schemas import QueuePatch
+from api.rest.queue_schemas import QueuePatch
 from storage.domain.errors import InvalidCursor, ValidationFailed
 from storage.domain.limits import HEADERS_MAX
 from storage.domain.queues import QueueSpec

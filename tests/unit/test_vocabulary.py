@@ -11,7 +11,7 @@ from storage.domain import limits
 from storage.domain.errors import ErrorCode, MillstreamError, ReceiptHandleInvalid, ValidationFailed
 from storage.domain.messages import NewMessage, ReceiptHandle, message_id
 from storage.domain.names import QueueName, StreamName, new_log_id
-from storage.domain.queues import Queue, QueueSpec, QueueType
+from storage.domain.queues import DeadLetterTarget, Queue, QueueSpec, QueueType
 from storage.domain.streams import RING_SIZE, Shard, Stream, StreamSpec, even_ranges, hash_key
 
 LOG = "00ff00ff00ff00ff"
@@ -96,11 +96,16 @@ def test_the_hash_key_is_the_md5_of_the_key_as_kinesis_has_it():
     ("spec", "pointer"),
     [
         (QueueSpec(visibility_timeout_ms=-1), "/visibility_timeout_seconds"),
-        (QueueSpec(delay_ms=901_000), "/delay_seconds"),
+        (QueueSpec(delay_ms=-1), "/delay_seconds"),
         (QueueSpec(retention_ms=1), "/retention_seconds"),
         (QueueSpec(message_bytes_max=0), "/message_bytes_max"),
         (QueueSpec(attempts_max=1_001), "/attempts_max"),
-        (QueueSpec(type=QueueType.FIFO, delay_ms=1_000), "/delay_seconds"),
+        (QueueSpec(ttl_ms=-1), "/ttl_seconds"),
+        (QueueSpec(receive_wait_ms=20_001), "/receive_wait_seconds"),
+        (QueueSpec(in_flight_max=0), "/in_flight_max"),
+        (QueueSpec(deduplicate_by_content=True), "/dedup_scope"),
+        (QueueSpec(dead_letters=DeadLetterTarget("a/b", 1)), "/dead_letters/queue"),
+        (QueueSpec(dead_letters=DeadLetterTarget("a", 0)), "/dead_letters/receives_max"),
         (QueueSpec(tags={"": "x"}), "/tags/"),
     ],
 )
@@ -117,7 +122,7 @@ def test_a_queue_specification_says_what_is_wrong_with_it(spec, pointer):
         (QueueType.STANDARD, NewMessage(b"")),
         (QueueType.STANDARD, NewMessage(b"x" * 11)),
         (QueueType.STANDARD, NewMessage(b"x", dedup_id="d")),
-        (QueueType.STANDARD, NewMessage(b"x", delay_ms=900_001)),
+        (QueueType.STANDARD, NewMessage(b"x", delay_ms=3_650 * 86_400_000 + 1)),
         (QueueType.STANDARD, NewMessage(b"x", headers=((":group", "", b"g"),))),
         (QueueType.FIFO, NewMessage(b"x")),
         (QueueType.FIFO, NewMessage(b"x", group="g", delay_ms=1)),

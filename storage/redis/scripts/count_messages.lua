@@ -2,9 +2,9 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     as tidy_queue.lua
 -- Returns  { OK, ready, delayed, in flight, dead-lettered, sent, deduplicated, acknowledged, expired, purged,
---          receives, bytes sent, arrival of the oldest ready message in ms or -1 }, or what lib/answers.lua
---          says
--- Keeps    Q10: sent is the sum of the states and of what is gone, each counted on its own
+--          receives, bytes sent, arrival of the oldest ready message in ms or -1, moving, moved in, moved out },
+--          or what lib/answers.lua says
+-- Keeps    Q10: sent + moved in is the sum of the states and of what is gone, each counted on its own
 -- @include numbers
 -- @include time
 -- @include wake
@@ -13,6 +13,7 @@
 -- @include tidy
 local OLDEST_LOOKED_AT = 100
 
+fifo = ARGV[7] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
   return { DELETED }
@@ -42,8 +43,8 @@ local function oldest_from(offset)
 end
 
 local meta = redis.call('HMGET', K.meta, 'deduplicated', 'acknowledged', 'expired', 'purged', 'receives', 'bytes',
-  'cursor', 'skipped')
-for index = 1, 8 do
+  'cursor', 'skipped', 'moved_in', 'moved_out')
+for index = 1, 10 do
   meta[index] = tonumber(meta[index] or '0')
 end
 local oldest = oldest_from(word(redis.call('EXISTS', K.turns) == 1 and 0 or meta[7]))
@@ -53,4 +54,5 @@ if returned then
   oldest = oldest < 0 and arrival or math.min(oldest, arrival)
 end
 return { OK, living - delayed - in_flight, delayed, in_flight, redis.call('ZCARD', K.dead),
-  tonumber(held[1]) - meta[8], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6], oldest }
+  tonumber(held[1]) - meta[8] - meta[9], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6], oldest,
+  redis.call('HLEN', K.moving), meta[9], meta[10] }

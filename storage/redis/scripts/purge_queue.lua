@@ -1,16 +1,23 @@
--- Drop every message of a queue but its dead letters. Offsets go on; deduplication starts anew.
+-- Drop every message of a queue but its dead letters and what is on its way to another queue. Offsets go on;
+-- deduplication starts anew.
 -- KEYS     as lib/queue.lua names them
--- ARGV     none
--- Returns  { OK, messages dropped }, or what lib/answers.lua says
+-- ARGV     1 now_ms or empty  2 the least time since the last purge, ms
+-- Returns  { OK, messages dropped, or -1 when the last purge is too recent }, or what lib/answers.lua says
 -- Keeps    Q10: what is dropped counts as purged; S1: offsets are not reused
 -- Costs    one step for each group that has messages; the rest is freed in the background
+-- @include numbers
+-- @include time
 -- @include answers
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms', 'purged_ms')
 if held[2] then
   return { DELETED }
 elseif not held[1] then
   return { UNKNOWN_LOG }
+end
+local now = now_at(ARGV[1], held[3])
+if held[4] and now - tonumber(held[4]) < tonumber(ARGV[2]) then
+  return { OK, -1 }
 end
 local dropped = redis.call('XLEN', K.log) + redis.call('HLEN', K.kept)
 for _, groups in ipairs({ redis.call('HKEYS', K.groups), redis.call('LRANGE', K.turns, 0, -1) }) do
@@ -19,7 +26,7 @@ for _, groups in ipairs({ redis.call('HKEYS', K.groups), redis.call('LRANGE', K.
   end
 end
 redis.call('UNLINK', K.log, K.records, K.leases, K.returned, K.delayed, K.kept, K.turns, K.groups, K.dedup,
-  K.dedup_old)
-redis.call('HSET', K.meta, 'cursor', held[1])
+  K.dedup_old, K.attempts, K.attempts_old, K.expiring)
+redis.call('HSET', K.meta, 'cursor', held[1], 'purged_ms', word(now))
 count('purged', dropped)
 return { OK, dropped }

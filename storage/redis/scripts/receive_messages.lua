@@ -3,34 +3,51 @@
 -- ARGV     1 now_ms or empty  2 visibility timeout ms  3 messages at most  4 bytes at most (one message is
 --          always given)  5 attempts at most, 0 for no limit  6 retention ms  7 due moves at most
 --          8 entries to pass by at most  9 '1': ask for a wake-up when nothing is there  10 '1' for fifo
--- Returns  { OK, now_ms, next due ms or -1, message... }, or what lib/answers.lua says. A message is
---          { entry id, batch } when this is its first delivery, else { offset, arrival ms, batch, receives,
---          failures, crashes, first received ms, receives over all stays }. A next due that is not after
---          now asks to be called again: more was due than one call moves.
+--          11 receives at most before a message leaves for another queue, 0 for no limit  12 in flight at most
+--          13 attempt id or empty  14 how long an attempt is remembered, ms
+-- Returns  { OK, now_ms, next due ms, -1 for never, -2 when as many are in flight as may be; messages that
+--          left; message... }, or what lib/answers.lua says. A message is { entry id, batch } when this is its
+--          first delivery, else { offset, arrival ms, batch, receives, failures, crashes, first received ms,
+--          receives over all stays, received ms }. A next due that is not after now asks to be called again:
+--          more was due than one call moves.
 -- Keeps    Q1 one state; Q3 receives never fall; Q4 nothing acknowledged returns; Q6 order in a group, and
 --          nothing overtakes a message in flight; Q8 never early; Q9 one copy after the last attempt
 -- @include numbers
 -- @include time
 -- @include answers
+-- @include memory
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted')
+local FULL, HEAD, ATTEMPTS_KEPT = -2, 4, 100000
+
+local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives')
 if held[4] then
   return { DELETED }
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
+fifo = ARGV[10] == '1'
 local now = now_at(ARGV[1], held[3])
 local visible_at = now + tonumber(ARGV[2])
 local messages_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
 local attempts_max, retention_ms = tonumber(ARGV[5]), tonumber(ARGV[6])
 local moves_max, passes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
-local answer, bytes, lapsed = { OK, now, -1 }, 0, 0
+local receives_max, attempt_id = tonumber(ARGV[11]), ARGV[13]
+local answer, bytes, lapsed, left = { OK, now, -1, 0 }, 0, 0, 0
 local leased, recorded = {}, {}
 local deadline = word(visible_at)
 local more_is_due = move_due(attempts_max, now, moves_max) >= moves_max
+local room = tonumber(ARGV[12]) - redis.call('ZCARD', K.leases)
+local full = room <= 0
+messages_max = math.min(messages_max, room)
 
 local function wants_more()
-  return #answer - 3 < messages_max and (bytes < bytes_max or #answer == 3)
+  return #answer - HEAD < messages_max and (bytes < bytes_max or #answer == HEAD)
+end
+
+local function show(offset, record, batch)
+  bytes = bytes + #batch
+  table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
+    record[CRASHES], record[FIRST], record[RECEIVES], record[RECEIVED] })
 end
 
 local function hand_out(offset, record, batch)
@@ -40,29 +57,32 @@ local function hand_out(offset, record, batch)
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
-  bytes = bytes + #batch
-  table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
-    record[CRASHES], record[FIRST], record[RECEIVES] })
+  show(offset, record, batch)
 end
 
 -- The first delivery of a message that has no lease state yet, which is most of them: its record differs
--- from the next one's in the arrival alone. 0x99: nine items; 1 receive; 0xa0: no group.
-local before_arrival = '\153\1' .. cmsgpack.pack(now)
+-- from the next one's in the arrival and its own time alone. 0x9a: ten items; 1 receive; 0xa0: no group.
+local before_arrival = '\154\1' .. cmsgpack.pack(now)
 local after_arrival = '\0\160\0\0\0' .. cmsgpack.pack(now)
 
-local function hand_out_new(id, offset, arrival, batch)
+local function hand_out_new(id, offset, arrival, batch, expires)
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
-  recorded[out + 1], recorded[out + 2] = offset, before_arrival .. cmsgpack.pack(arrival) .. after_arrival
+  recorded[out + 1], recorded[out + 2] = offset,
+    before_arrival .. cmsgpack.pack(arrival) .. after_arrival .. (expires and cmsgpack.pack(expires) or '\0')
   bytes = bytes + #batch
   answer[#answer + 1] = { id, batch }
 end
 
--- Gives true when the message went out, false when its time was over.
+-- Gives true when the message went out, false when its time was over or it left for another queue.
 local function take(offset, record)
   if expired(record, now, retention_ms) then
     forget(offset, record)
     lapsed = lapsed + 1
+    return false
+  elseif receives_max > 0 and record[RECEIVES] - record[BEFORE] >= receives_max then
+    depart(offset, record, now, '')
+    left = left + 1
     return false
   end
   hand_out(offset, record, batch_of(offset, record))
@@ -81,11 +101,14 @@ local function take_returned()
   end
 end
 
+-- Entries that have lease state are passed by: the more of them lie in a row, the more are read at once.
+local walk_left, run = passes_left, 1
+
 local function take_new()
   local cursor, next_offset = held[2], tonumber(held[1])
   local oldest_kept = now - retention_ms
-  while tonumber(cursor) < next_offset and wants_more() and passes_left > 0 do
-    local page = math.min(messages_max - (#answer - 3), passes_left, 100)
+  while tonumber(cursor) < next_offset and wants_more() and walk_left > 0 do
+    local page = math.min(math.max(messages_max - (#answer - HEAD), run), walk_left, 100)
     local found = redis.call('XRANGE', K.log, cursor, '+', 'COUNT', page)
     local last
     for _, entry in ipairs(found) do
@@ -96,13 +119,17 @@ local function take_new()
       local dash = string.find(id, '-', 1, true)
       local offset, arrival = string.sub(id, 1, dash - 1), tonumber(string.sub(id, dash + 1))
       if fields[3] == 'x' then
-        passes_left = passes_left - 1
-      elseif arrival <= oldest_kept then
-        forget(offset, new_record(arrival, ''))
-        lapsed = lapsed + 1
-        passes_left = passes_left - 1
+        walk_left, run = walk_left - 1, run + 1
       else
-        hand_out_new(id, offset, arrival, fields[2])
+        run = 1
+        local expires = fields[3] == 't' and tonumber(fields[4])
+        if arrival <= oldest_kept or (expires and expires <= now) then
+          forget(offset, { 0, 0, arrival, 0, '', 0, 0, 0, 0, expires or 0 })
+          lapsed = lapsed + 1
+          walk_left = walk_left - 1
+        else
+          hand_out_new(id, offset, arrival, fields[2], expires)
+        end
       end
       last = offset
     end
@@ -110,8 +137,9 @@ local function take_new()
   end
   if cursor ~= held[2] then
     redis.call('HSET', K.meta, 'cursor', cursor)
+    held[2] = cursor
   end
-  more_is_due = more_is_due or (passes_left <= 0 and tonumber(cursor) < next_offset)
+  more_is_due = more_is_due or (walk_left <= 0 and tonumber(cursor) < next_offset)
 end
 
 local function take_of_group(group)
@@ -134,7 +162,7 @@ local function take_of_group(group)
   end
 end
 
-if ARGV[10] == '1' then
+local function take_locking()
   while wants_more() and passes_left > 0 do
     local group = redis.call('LPOP', K.turns)
     if not group then
@@ -142,19 +170,106 @@ if ARGV[10] == '1' then
     end
     take_of_group(group)
   end
-else
+end
+
+-- One message of each group in turn.
+local function take_in_turns()
+  while wants_more() and passes_left > 0 do
+    local group = redis.call('LPOP', K.turns)
+    if not group then
+      break
+    end
+    local waiting = waiting_of(group)
+    local offset = redis.call('LPOP', waiting)
+    if offset and not take(offset, record_of(offset)) then
+      passes_left = passes_left - 1
+    end
+    if redis.call('EXISTS', waiting) == 1 then
+      redis.call('RPUSH', K.turns, group)
+    end
+  end
+end
+
+local function take_ungrouped()
   take_returned()
   take_new()
 end
 
-if #leased > 0 then
+-- Messages of groups and those without one have half of the deliveries each, when there are enough; with an
+-- odd number they take the odd one in turn.
+local function take_fairly()
+  if redis.call('EXISTS', K.turns) == 0 then
+    take_ungrouped()
+    return
+  end
+  local wanted = messages_max
+  messages_max = math.floor((wanted + tonumber(held[5] or '0') % 2) / 2)
+  take_ungrouped()
+  messages_max = wanted
+  take_in_turns()
+  take_ungrouped()
+end
+
+-- What this attempt was answered before, while all of it is still as it was: the same messages again, hidden
+-- from now on. Gives whether it was so.
+local function answer_again()
+  local packed = recall(K.attempts, K.attempts_old, attempt_id)
+  local known = packed and cmsgpack.unpack(packed)
+  if not known or now - known[1] >= tonumber(ARGV[14]) then
+    return false
+  end
+  local records = {}
+  for index = 3, #known, 2 do
+    local offset, record = known[index], record_of(known[index])
+    local lease = redis.call('ZSCORE', K.leases, offset)
+    if not record or record[RECEIVES] ~= known[index + 1] or not lease or tonumber(lease) ~= known[2] then
+      return false
+    end
+    records[index] = record
+  end
+  for index = 3, #known, 2 do
+    redis.call('ZADD', K.leases, deadline, known[index])
+    show(known[index], records[index], batch_of(known[index], records[index]))
+  end
+  known[2] = visible_at
+  redis.call('HSET', K.attempts, attempt_id, cmsgpack.pack(known))
+  return true
+end
+
+local function remember_attempt()
+  local known = { now, visible_at }
+  for index = HEAD + 1, #answer do
+    table.insert(known, word(answer[index][1]))
+    table.insert(known, answer[index][8])
+  end
+  remember(K.meta, K.attempts, K.attempts_old, 'attempts_since', now, tonumber(ARGV[14]), ATTEMPTS_KEPT, attempt_id,
+    cmsgpack.pack(known))
+end
+
+if fifo and attempt_id ~= '' and answer_again() then
+  return answer
+elseif fifo then
+  take_locking()
+else
+  take_fairly()
+end
+
+local taken = #answer - HEAD
+if taken > 0 then
   redis.call('ZADD', K.leases, unpack(leased))
   redis.call('HSET', K.records, unpack(recorded))
+  if fifo and attempt_id ~= '' then
+    remember_attempt()
+  end
 end
-count('receives', #answer - 3)
+count('receives', taken)
 count('expired', lapsed)
-if #answer == 3 then
+answer[4] = left
+if taken == 0 then
   answer[3] = (more_is_due or passes_left <= 0) and now or next_due()
+  if full and not fifo then
+    answer[3] = FULL
+  end
   if ARGV[9] == '1' then
     redis.call('HSET', K.meta, 'waiting', '1')
   end

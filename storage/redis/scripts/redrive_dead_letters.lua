@@ -1,7 +1,7 @@
 -- Make dead letters ready again in their own queue, oldest first, as if just sent: counts start anew, and
 -- so does the retention.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 how many at most
+-- ARGV     1 now_ms or empty  2 how many at most  3 '1' for fifo
 -- Returns  { OK, redriven }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q3 a redrive starts anew; Q6 a group's message goes back before its later ones
 -- @include numbers
@@ -9,6 +9,7 @@
 -- @include wake
 -- @include answers
 -- @include queue
+fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
   return { DELETED }
@@ -16,17 +17,6 @@ elseif not held[1] then
   return { UNKNOWN_LOG }
 end
 local now = now_at(ARGV[1], held[2])
-
-local function make_ready(offset, group)
-  if group == '' then
-    redis.call('ZADD', K.returned, offset, offset)
-    return
-  end
-  queue_in_order(group, offset)
-  if redis.call('LLEN', waiting_of(group)) == 1 and redis.call('HEXISTS', K.groups, group) == 0 then
-    redis.call('RPUSH', K.turns, group)
-  end
-end
 
 local offsets = redis.call('ZRANGE', K.dead, 0, tonumber(ARGV[2]) - 1)
 for _, offset in ipairs(offsets) do

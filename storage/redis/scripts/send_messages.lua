@@ -4,7 +4,7 @@
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
 --          and two for each message: a batch v1 and its options: empty, or
---          MessagePack { delay ms, group, deduplication id }
+--          MessagePack { delay ms, group, deduplication key, time to live ms or 0 }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate },
 --          or what lib/answers.lua says
@@ -19,9 +19,10 @@
 -- @include queue
 local SENT, MIXED, KEY_REUSED = 0, 1, 2
 local FIRST_PART = 7
+local LONG = 900000  -- ms; SQS knows no longer delay
 
-local fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms')
+fifo = ARGV[3] == '1'
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -36,6 +37,7 @@ local now = now_at(ARGV[1], held[5])
 local at = '-' .. word(now)
 local next_offset = tonumber(held[1])
 local bytes, duplicates = 0, 0
+local last_due = tonumber(held[6] or '0')
 
 local function sent_before(dedup_id)
   local known = recall(K.dedup, K.dedup_old, dedup_id)
@@ -47,10 +49,43 @@ local function sent_before(dedup_id)
   end
 end
 
-local function add_to_group(offset, group)
-  local waiting = redis.call('RPUSH', waiting_of(group), offset)
-  if waiting == 1 and redis.call('HEXISTS', K.groups, group) == 0 then
-    redis.call('RPUSH', K.turns, group)
+-- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
+-- Retention counts from the sending, or from the due time of one that waits longer than LONG.
+local function keep_apart(offset, delay_ms, group, ttl_ms)
+  local record = new_record(now, group)
+  local due = now + delay_ms
+  if fifo then
+    due = math.max(due, last_due)
+    last_due = due
+  end
+  if due > now then
+    record[RENEWED] = delay_ms > LONG and due or 0
+    redis.call('ZADD', K.delayed, word(due), offset)
+  else
+    join_group(offset, group)
+  end
+  record[EXPIRES] = ttl_ms > 0 and due + ttl_ms or 0
+  redis.call('HSET', K.records, offset, cmsgpack.pack(record))
+  return record[EXPIRES]
+end
+
+-- Put a message where it waits for its delivery, or for its time.
+local function place(offset, batch, options)
+  if not options then
+    redis.call('XADD', K.log, offset .. at, 'd', batch)
+    return
+  end
+  local delay_ms, group, ttl_ms = options[1], options[2], options[4]
+  local expires
+  if delay_ms == 0 and group == '' then
+    expires = now + ttl_ms
+    redis.call('XADD', K.log, offset .. at, 'd', batch, 't', word(expires))
+  else
+    redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
+    expires = keep_apart(offset, delay_ms, group, ttl_ms)
+  end
+  if ttl_ms > 0 then
+    redis.call('ZADD', K.expiring, word(expires), offset)
   end
 end
 
@@ -68,18 +103,7 @@ local function send(batch, packed)
       word(next_offset) .. ' ' .. word(now))
   end
   local offset = word(next_offset)
-  if not options then
-    redis.call('XADD', K.log, offset .. at, 'd', batch)
-  else
-    redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
-    if fifo then
-      redis.call('HSET', K.records, offset, cmsgpack.pack(new_record(now, options[2])))
-      add_to_group(offset, options[2])
-    else
-      redis.call('HSET', K.records, offset, cmsgpack.pack(new_record(now, '')))
-      redis.call('ZADD', K.delayed, word(now + options[1]), offset)
-    end
-  end
+  place(offset, batch, options)
   next_offset = next_offset + 1
   bytes = bytes + #batch
   return next_offset - 1, false
@@ -142,6 +166,9 @@ local added = next_offset - tonumber(held[1])
 if added > 0 then
   redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))
   redis.call('HINCRBY', K.meta, 'bytes', bytes)
+  if last_due > now then
+    redis.call('HSET', K.meta, 'last_due', word(last_due))
+  end
   wake(K.meta)
 end
 count('deduplicated', duplicates)

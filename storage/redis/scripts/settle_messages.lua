@@ -1,8 +1,10 @@
 -- Take consumers' verdicts on deliveries.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
---          4 '1' for fifo  5 number of acknowledgements, then three for each: the offset, the first bytes of
---          the record it must have, and the entry id; then the other verdicts, each
+--          4 '1' for fifo  5 '1': as SQS has it: any delivery of a standard queue's message will do, also one
+--          that is over, and an extension that is too long is refused rather than shortened
+--          6 number of acknowledgements, then three for each: the offset, the first bytes of the record it
+--          must have, and the entry id; then the other verdicts, each
 --          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
 --          reason }
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
@@ -14,8 +16,8 @@
 -- @include wake
 -- @include answers
 -- @include queue
-local DONE, HANDLE_EXPIRED, GONE = 0, 1, 2
-local FIRST_ACK, ACK_ARGS = 6, 3
+local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
+local FIRST_ACK, ACK_ARGS = 7, 3
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -25,7 +27,10 @@ elseif not held[1] then
 end
 local now = now_at(ARGV[1], held[2])
 local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])
-local fifo, acknowledged, stirred = ARGV[4] == '1', 0, false
+local acknowledged, stirred = 0, false
+fifo = ARGV[4] == '1'
+local as_sqs = ARGV[5] == '1'
+local any_delivery = as_sqs and not fifo
 
 -- The message, when this handle is its latest; else nil and what to answer.
 local function delivered(action, offset, receives, received)
@@ -33,7 +38,7 @@ local function delivered(action, offset, receives, received)
   if not record then
     return nil, action == 'ack' and DONE or GONE
   end
-  if record[RECEIVES] ~= receives or record[RECEIVED] ~= received then
+  if not any_delivery and (record[RECEIVES] ~= receives or record[RECEIVED] ~= received) then
     return nil, HANDLE_EXPIRED
   end
   return record
@@ -51,9 +56,11 @@ local function running_lease(offset)
   return deadline
 end
 
--- A late acknowledgement, before the next delivery: the message waits among the returned ones.
+-- A late verdict, before the next delivery: the message waits among the returned ones, or for its delay.
 local function withdraw(offset, record)
-  if record[GROUP] == '' then
+  if any_delivery and redis.call('ZREM', K.delayed, offset) == 1 then
+    return true
+  elseif record[GROUP] == '' then
     return redis.call('ZREM', K.returned, offset) == 1
   end
   local waiting = waiting_of(record[GROUP])
@@ -103,8 +110,16 @@ local function fail(offset, record, delay_ms, reason, fatal)
   return send_back(offset, record, delay_ms)
 end
 
-local function extend(offset, record, timeout_ms)
-  local visible_at = math.min(now + timeout_ms, record[RECEIVED] + delivery_ms_max)
+local function extend(offset, record, timeout_ms, deadline)
+  local last = (record[RECEIVED] > 0 and record[RECEIVED] or now) + delivery_ms_max
+  if as_sqs and now + timeout_ms > last then
+    return TOO_LONG
+  elseif not deadline and not withdraw(offset, record) then
+    return HANDLE_EXPIRED
+  elseif as_sqs and timeout_ms == 0 then
+    return send_back(offset, record, 0)
+  end
+  local visible_at = math.min(now + timeout_ms, last)
   redis.call('ZADD', K.leases, word(visible_at), offset)
   stirred = true
   return DONE, visible_at
@@ -118,7 +133,7 @@ local function settle(action, offset, receives, received, time_ms, reason)
   local deadline = running_lease(offset)
   if action == 'ack' then
     return acknowledge(offset, record, deadline)
-  elseif not deadline then
+  elseif not deadline and not (any_delivery and action == 'extend') then
     return HANDLE_EXPIRED
   elseif action == 'nack' then
     return fail(offset, record, time_ms, reason, false)
@@ -127,7 +142,7 @@ local function settle(action, offset, receives, received, time_ms, reason)
   elseif action == 'release' then
     return send_back(offset, record, 0)
   end
-  return extend(offset, record, time_ms)
+  return extend(offset, record, time_ms, deadline)
 end
 
 local function settle_packed(packed)
@@ -135,10 +150,10 @@ local function settle_packed(packed)
   return settle(action, word(offset), receives, received, time_ms, reason)
 end
 
--- An acknowledgement that is not plain. The record's first bytes name the delivery: as an array of their own
--- they can be read.
+-- An acknowledgement that is not plain. The record's first bytes name the delivery: as an array of three they
+-- can be read.
 local function acknowledge_apart(offset, record)
-  local known = cmsgpack.unpack((fifo and '\148' or '\149') .. string.sub(record, 2))
+  local known = cmsgpack.unpack('\147' .. string.sub(record, 2))
   return (settle('ack', offset, known[1], known[2], 0, ''))
 end
 
@@ -181,7 +196,7 @@ local function acknowledge_together(answer, acks)
   end
 end
 
-local answer, acks = { OK, now }, tonumber(ARGV[5])
+local answer, acks = { OK, now }, tonumber(ARGV[6])
 if acks > 0 then
   acknowledge_together(answer, acks)
 end

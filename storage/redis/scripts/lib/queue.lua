@@ -1,32 +1,44 @@
 -- A queue's lease state beside its log.
 --
---   log           stream  messages, an entry each; field x: it has lease state, the cursor passes it by
+--   log           stream  messages, an entry each; field x: it has lease state, the cursor passes it by;
+--                         field t: the end of its own time to live
 --   meta          hash    cursor: no message from here on was delivered; counters of what has happened
---   records       hash    offset -> record, for messages that were delivered, delayed or redriven
+--   records       hash    offset -> record, for messages that were delivered, delayed, grouped or redriven
 --   leases        zset    offset by deadline: in flight
 --   returned      zset    offset by offset: ready again, served before what lies at the cursor
 --   delayed       zset    offset by due time
 --   kept          hash    offset -> batch, of messages whose entry left the log before they did
 --   dead          zset    offset by offset;  dead_due zset  offset by time of death
 --   dead_letters  hash    offset -> { record, died ms, reason, batch }
---   fifo only: group:<group> list of waiting offsets, in order; turns: list of groups that are free and
---   have messages waiting; groups: hash of locked groups -> messages in flight or delayed after a nack;
---   dedup, dedup_old: deduplication id -> "<offset> <ms>"
+--   group:<group> list    waiting offsets of a group, in order
+--   turns         list    groups that have messages waiting and, in a fifo queue, are free
+--   groups        hash    fifo only: locked groups -> messages in flight or delayed after a nack
+--   dedup, dedup_old      hash    fifo only: deduplication key -> "<offset> <ms>"
+--   attempts, attempts_old  hash  fifo only: receive attempt id -> { ms, deadline, { offset, record }... }
+--   expiring      zset    offset by the end of its own time to live
+--   moving        hash    offset -> { record, moved ms, batch, move id or empty }: on its way to another queue
+--   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 local K = {}
 for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
-  'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old' }) do
+  'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old', 'attempts',
+  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old' }) do
   K[name] = KEYS[index]
 end
 
+-- Set by every script that may meet a message with a group. In a fifo queue a group is locked while one of its
+-- messages is out; in a standard queue groups take turns, so that none delays another.
+local fifo = false
+
 -- A record is { receives, received ms, arrival ms, renewed ms, group, receives before, failures, crashes,
--- first received ms }: received ms is 0 when no receipt handle is good; retention counts from renewed, or
--- arrival. Receives are counted over all stays, so that no two deliveries share a number; those before the
--- last redrive are not shown. The order matters: a receipt handle knows the first five of a standard queue's
--- message, and so the first bytes of its record (settle_messages.lua).
-local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST = 1, 2, 3, 4, 5, 6, 7, 8, 9
+-- first received ms, expires ms or 0 }: received ms is 0 when no receipt handle is good; retention counts from
+-- renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
+-- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
+-- the first bytes of the record (settle_messages.lua).
+local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES =
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 
 local function new_record(arrival, group)
-  return { 0, 0, arrival, 0, group, 0, 0, 0, 0 }
+  return { 0, 0, arrival, 0, group, 0, 0, 0, 0, 0 }
 end
 
 local function record_of(offset)
@@ -68,20 +80,45 @@ local function forget(offset, record)
     redis.call('HDEL', K.kept, offset)
   end
   redis.call('HDEL', K.records, offset)
+  if record[EXPIRES] > 0 then
+    redis.call('ZREM', K.expiring, offset)
+  end
 end
 
-local function expired(record, now, retention_ms)
+local function outlived(record, now)
+  return record[EXPIRES] > 0 and record[EXPIRES] <= now
+end
+
+local function over_age(record, now, retention_ms)
   local since = record[RENEWED] > 0 and record[RENEWED] or record[ARRIVAL]
   return since + retention_ms <= now
 end
 
+local function expired(record, now, retention_ms)
+  return over_age(record, now, retention_ms) or outlived(record, now)
+end
+
 -- Fewer messages of the group stand in its way (one, unless told); the last one frees the group.
 local function unlock(group, messages)
-  if redis.call('HINCRBY', K.groups, group, -(messages or 1)) <= 0 then
+  if fifo and redis.call('HINCRBY', K.groups, group, -(messages or 1)) <= 0 then
     redis.call('HDEL', K.groups, group)
     if redis.call('EXISTS', waiting_of(group)) == 1 then
       redis.call('RPUSH', K.turns, group)
     end
+  end
+end
+
+-- The group has its first waiting message: it takes its turn, unless it is locked.
+local function take_a_turn(group)
+  if not fifo or redis.call('HEXISTS', K.groups, group) == 0 then
+    redis.call('RPUSH', K.turns, group)
+  end
+end
+
+-- Behind all that waits of the group.
+local function join_group(offset, group)
+  if redis.call('RPUSH', waiting_of(group), offset) == 1 then
+    take_a_turn(group)
   end
 end
 
@@ -104,13 +141,26 @@ local function queue_in_order(group, offset)
   end
 end
 
--- In flight, or delayed after a nack -> ready.
-local function give_back(offset, record)
-  if record[GROUP] == '' then
+-- Into ready, from a state that never locked its group.
+local function make_ready(offset, group)
+  if group == '' then
     redis.call('ZADD', K.returned, offset, offset)
+    return
+  end
+  queue_in_order(group, offset)
+  if redis.call('LLEN', waiting_of(group)) == 1 then
+    take_a_turn(group)
+  end
+end
+
+-- In flight or delayed -> ready. What was delayed by its sender never locked its group.
+local function give_back(offset, record)
+  local group = record[GROUP]
+  if group ~= '' and fifo and record[RECEIVES] > 0 then
+    queue_in_order(group, offset)
+    unlock(group)
   else
-    queue_in_order(record[GROUP], offset)
-    unlock(record[GROUP])
+    make_ready(offset, group)
   end
 end
 
@@ -127,8 +177,24 @@ local function bury(offset, record, reason, now)
   end
 end
 
+-- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it.
+local function depart(offset, record, now, move_id)
+  local batch = batch_of(offset, record)
+  forget(offset, record)
+  redis.call('HSET', K.moving, offset, cmsgpack.pack({ record, now, batch, move_id }))
+end
+
 local function exhausted(record, attempts_max)
   return attempts_max > 0 and record[FAILURES] + record[CRASHES] >= attempts_max
+end
+
+-- Its own time is over, and it is in no list: it expires here.
+local function drop(offset, record)
+  forget(offset, record)
+  count('expired', 1)
+  if record[GROUP] ~= '' and record[RECEIVES] > 0 then
+    unlock(record[GROUP])
+  end
 end
 
 -- A lease ran out without a verdict: a crash.
@@ -136,7 +202,9 @@ local function end_lease(offset, attempts_max, now)
   local record = record_of(offset)
   redis.call('ZREM', K.leases, offset)
   record[CRASHES] = record[CRASHES] + 1
-  if exhausted(record, attempts_max) then
+  if outlived(record, now) then
+    drop(offset, record)
+  elseif exhausted(record, attempts_max) then
     bury(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', now)
   else
     save(offset, record)
@@ -152,8 +220,13 @@ local function move_due(attempts_max, now, moves_max)
   end
   local ripe = redis.call('ZRANGEBYSCORE', K.delayed, '-inf', word(now), 'LIMIT', 0, moves_max)
   for _, offset in ipairs(ripe) do
+    local record = record_of(offset)
     redis.call('ZREM', K.delayed, offset)
-    give_back(offset, record_of(offset))
+    if outlived(record, now) then
+      drop(offset, record)
+    else
+      give_back(offset, record)
+    end
   end
   return #due + #ripe
 end

@@ -9,7 +9,9 @@ local function detach(offset, record)
   if record[GROUP] == '' then
     redis.call('ZREM', K.returned, offset)
   elseif in_flight or delayed then
-    unlock(record[GROUP])
+    if record[RECEIVES] > 0 then
+      unlock(record[GROUP])
+    end
   else
     local waiting = waiting_of(record[GROUP])
     redis.call('LREM', waiting, 1, offset)
@@ -19,13 +21,31 @@ local function detach(offset, record)
   end
 end
 
+-- Messages whose own time to live is over. One in flight is left to its consumer: it expires when it returns.
+local function drop_outlived(now, most)
+  local dropped = 0
+  for _, offset in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', word(now), 'LIMIT', 0, most)) do
+    local record = record_of(offset)
+    redis.call('ZREM', K.expiring, offset)
+    if not record then
+      local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
+      dropped = dropped + (entry and redis.call('XDEL', K.log, entry[1]) or 0)
+    elseif not redis.call('ZSCORE', K.leases, offset) then
+      detach(offset, record)
+      forget(offset, record)
+      dropped = dropped + 1
+    end
+  end
+  return dropped
+end
+
 local function drop_expired(now, retention_ms, most)
   local dropped = 0
   while dropped < most do
     local head = redis.call('XRANGE', K.log, '-', '+', 'COUNT', 1)[1]
     local offset, arrival = string.match(head and head[1] or '0-0', '^(%d+)-(%d+)$')
     local record = head and (record_of(offset) or new_record(tonumber(arrival), ''))
-    if not head or not expired(record, now, retention_ms) then
+    if not head or not over_age(record, now, retention_ms) then
       break
     end
     detach(offset, record)
@@ -41,7 +61,7 @@ local function drop_expired(now, retention_ms, most)
       dropped = dropped + 1
     end
   end
-  return dropped
+  return dropped + drop_outlived(now, most)
 end
 
 local function drop_old_dead(now, dead_retention_ms, most)

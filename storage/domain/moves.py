@@ -1,0 +1,39 @@
+"""Moves: what takes the messages of one queue to others, a few at a time, until none is left.
+
+running ─▶ completed            cancelling ─▶ cancelled
+   ├─────▶ failed                   ▲
+   └────────────────────────────────┘ cancel
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from storage.domain.names import QueueName
+
+
+class MoveState(StrEnum):
+    """How far a move is."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """One move. Without a destination each message goes back to the queue that it died in.
+
+    `to_move` is how many there were at the start; `per_second` 0: as fast as it goes.
+    """
+
+    move_id: str
+    source: QueueName
+    destination: QueueName | None
+    per_second: int
+    state: MoveState
+    moved: int
+    to_move: int
+    failure: str
+    started_at_ms: int

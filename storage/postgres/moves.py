@@ -1,0 +1,111 @@
+"""The rows of moves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import col
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.moves import Move, MoveState
+from storage.domain.names import QueueName
+from storage.postgres.database import Database
+from storage.postgres.tables import MoveRow
+
+_OPEN = (MoveState.RUNNING.value, MoveState.CANCELLING.value)
+
+
+class MoveRows:
+    """Moves as they are stored. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, move: Move) -> bool:
+        """Store a new move. False when another one from the same queue is open."""
+        try:
+            async with self._database.writing() as session:
+                await session.execute(insert(MoveRow), [_values(move)])
+        except IntegrityError:
+            return False
+        return True
+
+    async def find(self, move_id: str) -> Move | None:
+        """The move, or None."""
+        found = await self._select(col(MoveRow.move_id) == move_id, limit=1)
+        return found[0] if found else None
+
+    async def of(self, source: QueueName, limit: int) -> list[Move]:
+        """The moves from a queue, the newest first."""
+        return await self._select(
+            col(MoveRow.namespace) == source.namespace,
+            col(MoveRow.source) == source.name,
+            limit=limit,
+        )
+
+    async def open(self) -> list[Move]:
+        """Moves that are not over."""
+        return await self._select(col(MoveRow.state).in_(_OPEN), limit=1_000)
+
+    async def change_state(self, move_id: str, before: MoveState, after: MoveState) -> bool:
+        """Whether the move was in the state `before`, and now is in `after`."""
+        return await self._update(
+            [col(MoveRow.move_id) == move_id, col(MoveRow.state) == before.value],
+            state=after.value,
+        )
+
+    async def add_moved(self, move_id: str, count: int) -> None:
+        """So many more have moved."""
+        if count:
+            await self._update([col(MoveRow.move_id) == move_id], moved=col(MoveRow.moved) + count)
+
+    async def end(self, move_id: str, state: MoveState, failure: str = "") -> None:
+        """The move is over, unless it was before."""
+        await self._update(
+            [col(MoveRow.move_id) == move_id, col(MoveRow.state).in_(_OPEN)],
+            state=state.value,
+            failure=failure,
+        )
+
+    async def _select(self, *conditions: Any, limit: int) -> list[Move]:
+        newest_first = (col(MoveRow.started_at_ms).desc(), col(MoveRow.move_id))
+        wanted = select(MoveRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
+        async with self._database.reading() as session:
+            return [_move(row) for row in await session.execute(wanted)]
+
+    async def _update(self, conditions: Sequence[Any], **values: Any) -> bool:
+        # Doing it twice is harmless, so an unanswered commit is no different from none.
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            changed = await session.execute(update(MoveRow).where(*conditions).values(**values))
+            return bool(changed.rowcount)  # type: ignore[attr-defined]
+
+
+def _values(move: Move) -> dict[str, Any]:
+    return {
+        "move_id": move.move_id,
+        "namespace": move.source.namespace,
+        "source": move.source.name,
+        "destination": None if move.destination is None else move.destination.name,
+        "per_second": move.per_second,
+        "state": move.state.value,
+        "moved": move.moved,
+        "to_move": move.to_move,
+        "failure": move.failure,
+        "started_at_ms": move.started_at_ms,
+    }
+
+
+def _move(row: Row[Any]) -> Move:
+    destination = row.destination
+    return Move(
+        move_id=row.move_id,
+        source=QueueName(row.source, row.namespace),
+        destination=None if destination is None else QueueName(destination, row.namespace),
+        per_second=row.per_second,
+        state=MoveState(row.state),
+        moved=row.moved,
+        to_move=row.to_move,
+        failure=row.failure,
+        started_at_ms=row.started_at_ms,
+    )

@@ -1,0 +1,42 @@
+-- Forget messages that have arrived in another queue, or make them ready again because they cannot.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 '1' for fifo  2 '1': make them ready again  3.. offsets
+-- Returns  { OK, how many were still moving }, or what lib/answers.lua says
+-- Keeps    Q1 one state; Q5 nothing accepted is lost; Q10: what has left counts as moved out
+-- @include wake
+-- @include answers
+-- @include queue
+local FIRST_OFFSET = 3
+
+fifo = ARGV[1] == '1'
+local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+if held[2] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+
+local function put_back(offset, packed)
+  local record, _, batch = unpack(cmsgpack.unpack(packed))
+  redis.call('HSET', K.kept, offset, batch)
+  save(offset, record)
+  make_ready(offset, record[GROUP])
+end
+
+local cleared = 0
+for index = FIRST_OFFSET, #ARGV do
+  local packed = redis.call('HGET', K.moving, ARGV[index])
+  if packed then
+    redis.call('HDEL', K.moving, ARGV[index])
+    cleared = cleared + 1
+    if ARGV[2] == '1' then
+      put_back(ARGV[index], packed)
+    end
+  end
+end
+if ARGV[2] == '1' then
+  wake(K.meta)
+else
+  count('moved_out', cleared)
+end
+return { OK, cleared }

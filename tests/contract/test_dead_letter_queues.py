@@ -1,0 +1,155 @@
+"""Dead-letter queues of one's own, and moves out of them, over HTTP."""
+
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+
+@pytest.fixture
+def dying(client, name) -> tuple[str, str]:
+    """A queue whose messages may be received once, and the queue that takes them then."""
+    dead, work = f"/v1/queues/{name}-dead", f"/v1/queues/{name}-work"
+    assert client.put(dead).status_code == 201
+    target = {"queue": f"{name}-dead", "receives_max": 1}
+    made = client.put(work, json={"attempts_max": None, "dead_letters": target})
+    assert (made.status_code, made.json()["dead_letters"]) == (201, target)
+    return work, dead
+
+
+def receive(client: httpx.Client, queue: str, **asked: Any) -> list[dict[str, Any]]:
+    answer = client.post(f"{queue}/receive", json={"messages_max": 10, **asked})
+    assert answer.status_code == 200, answer.text
+    messages: list[dict[str, Any]] = answer.json()["messages"]
+    return messages
+
+
+def dies(client: httpx.Client, work: str, *bodies: str) -> None:
+    client.post(f"{work}/messages", json={"messages": [{"body": body} for body in bodies]})
+    messages = receive(client, work)
+    verdicts = [{"receipt_handle": one["receipt_handle"], "action": "release"} for one in messages]
+    client.post(f"{work}/settle", json={"settlements": verdicts})
+    assert receive(client, work) == []
+
+
+def moved(client: httpx.Client, location: str) -> dict[str, Any]:
+    for _ in range(200):
+        move: dict[str, Any] = client.get(location).json()
+        if move["state"] not in ("running", "cancelling"):
+            return move
+        time.sleep(0.02)
+    raise AssertionError(f"the move does not end: {move}")
+
+
+def test_a_message_dies_into_its_dead_letter_queue_and_tells_where_it_was(client, name, dying):
+    work, dead = dying
+    dies(client, work, "poison")
+
+    [message] = receive(client, dead)
+
+    assert message["body"] == "poison"
+    assert message["dead_letter_source"] == f"{name}-work"
+    assert message["receives"] == 2
+
+
+def test_a_move_brings_dead_letters_back(client, dying):
+    work, dead = dying
+    dies(client, work, "a", "b")
+
+    started = client.post(f"{dead}/moves")
+    ended = moved(client, started.headers["location"])
+    listed = client.get(f"{dead}/moves").json()["items"]
+
+    assert (started.status_code, started.json()["state"]) == (202, "running")
+    assert (ended["state"], ended["moved"]) == ("completed", 2)
+    assert listed == [ended]
+    assert [one["body"] for one in receive(client, work)] == ["a", "b"]
+
+
+def test_a_move_is_cancelled_by_a_change_of_its_state(client, dying):
+    work, dead = dying
+    dies(client, work, "a", "b", "c")
+    location = client.post(f"{dead}/moves", json={"per_second": 1}).headers["location"]
+
+    refused = client.patch(location, json={"state": "completed"})
+    cancelled = client.patch(location, json={"state": "cancelled"})
+    ended = moved(client, location)
+
+    assert refused.status_code == 422
+    assert cancelled.json()["state"] == "cancelling"
+    assert (ended["state"], ended["moved"] < 3) == ("cancelled", True)
+
+
+def test_a_move_needs_a_dead_letter_queue(client, dying):
+    work, dead = dying
+
+    not_dead = client.post(f"{work}/moves")
+    unknown = client.get(f"{dead}/moves/nothing")
+    of_another = client.get(client.post(f"{dead}/moves").headers["location"].replace(dead, work))
+
+    assert (not_dead.status_code, not_dead.json()["code"]) == (409, "move_refused")
+    assert not_dead.json()["reason"] == "not_a_dead_letter_queue"
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "move_not_found")
+    assert of_another.status_code == 404
+
+
+def test_an_attempt_id_gets_the_same_deliveries_again(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"type": "fifo"})
+    client.post(f"{queue}/messages", json={"body": "one", "group": "a"})
+
+    first = receive(client, queue, attempt_id="try-1")
+    again = receive(client, queue, attempt_id="try-1")
+
+    assert [one["receipt_handle"] for one in again] == [one["receipt_handle"] for one in first]
+
+
+def test_a_receive_waits_as_long_as_its_queue_says(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"receive_wait_seconds": 0.2})
+
+    started = time.monotonic()
+    empty = receive(client, queue)
+    waited = time.monotonic() - started
+    at_once = receive(client, queue, wait_seconds=0)
+
+    assert (empty, at_once) == ([], [])
+    assert waited >= 0.2
+
+
+def test_too_many_in_flight_is_said_so(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"in_flight_max": 1})
+    client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
+    assert len(receive(client, queue)) == 1
+
+    refused = client.post(f"{queue}/receive")
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "in_flight_limit_reached")
+    assert refused.json()["retryable"] is True
+
+
+def test_a_time_to_live_is_said_in_every_form(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"ttl_seconds": 3600})
+    client.post(f"{queue}/messages", json={"body": "short", "ttl_seconds": 0.001})
+    client.post(f"{queue}/messages", content=b"raw", headers={"millstream-ttl-seconds": "0.001"})
+    client.post(f"{queue}/messages", content=b"queue's")
+    time.sleep(0.05)
+
+    left = receive(client, queue)
+
+    assert len(left) == 1
+    assert client.get(f"{queue}/stats").json()["expired"] == 2
+
+
+def test_who_may_send_dead_letters_can_be_changed_and_taken_back(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"dead_letters": None})
+
+    changed = client.patch(queue, json={"redrive_allow": {"permission": "deny_all"}})
+    back = client.patch(queue, json={"redrive_allow": None})
+
+    assert changed.json()["redrive_allow"] == {"permission": "deny_all", "sources": []}
+    assert back.json()["redrive_allow"] == {"permission": "allow_all", "sources": []}
