@@ -130,6 +130,8 @@ class Queues:
         return self._receive_or_wait(name, asked, wait_ms, still_wanted)
 
     async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
+        if queue.spec.paused:
+            return _NOTHING
         timeout_ms = asked.visibility_timeout_ms
         found = await self._hot.receive(
             queue,
@@ -300,6 +302,7 @@ class Queues:
         return done + moving
 
 
+_NOTHING = HotReceive([], 0, -1, 0)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 
 

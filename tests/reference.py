@@ -7,7 +7,7 @@ invariants' numbers are those of the design.
 from dataclasses import dataclass, field
 
 from storage.domain.limits import DEDUP_WINDOW_MS, IDEMPOTENCY_WINDOW_MS, VISIBILITY_TIMEOUT_MS_MAX
-from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.queues import DedupScope, QueueSpec, QueueType
 
 READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
 
@@ -29,6 +29,7 @@ class Message:
     received_ms: int = 0
     was_out: bool = False
     redriven: bool = False
+    expires_ms: int = 0
 
 
 @dataclass
@@ -46,15 +47,17 @@ class ReferenceQueue:
     )
     dedup: dict[str, tuple[int, int]] = field(default_factory=dict)
     answers: dict[str, tuple[object, list[int], int]] = field(default_factory=dict)
+    last_due_ms: int = 0
+    departed: list[Message] = field(default_factory=list)
 
     @property
     def fifo(self) -> bool:
         return self.spec.type is QueueType.FIFO
 
     def send(
-        self, messages: list[tuple[bytes, int, str, str]], key: str = ""
+        self, messages: list[tuple[bytes, int, str, str, int]], key: str = ""
     ) -> list[tuple[int, bool]] | None:
-        """(offset, duplicate) for each (body, delay, group, dedup id); None when the key was reused."""
+        """(offset, duplicate) for each (body, delay, group, dedup id, time to live); None: the key was reused."""
         if key and key in self.answers:
             content, offsets, at = self.answers[key]
             if self.now_ms - at < IDEMPOTENCY_WINDOW_MS:
@@ -64,18 +67,27 @@ class ReferenceQueue:
             self.answers[key] = (messages, [offset for offset, _ in sent], self.now_ms)
         return sent
 
-    def _send_one(self, body: bytes, delay_ms: int, group: str, dedup_id: str) -> tuple[int, bool]:
+    def _send_one(
+        self, body: bytes, delay_ms: int, group: str, dedup_id: str, ttl_ms: int
+    ) -> tuple[int, bool]:
+        if self.spec.deduplicate_by_content and not dedup_id:
+            dedup_id = f"content {body!r}"
+        if dedup_id and self.spec.dedup_scope is DedupScope.GROUP:
+            dedup_id = f"{group} {dedup_id}"
         if dedup_id:
             known = self.dedup.get(dedup_id)
             if known and self.now_ms - known[1] < DEDUP_WINDOW_MS:  # Q7
                 self.counts["deduplicated"] += 1
                 return known[0], True
             self.dedup[dedup_id] = (self.next_offset, self.now_ms)
-        message = Message(
-            self.next_offset, body, group, self.now_ms, DELAYED if delay_ms else READY
-        )
-        message.until_ms = self.now_ms + delay_ms
-        message.was_out = bool(delay_ms)
+        due_ms = self.now_ms + delay_ms
+        if self.fifo:  # all alike, and none before those sent before it
+            due_ms = max(self.now_ms + self.spec.delay_ms, self.last_due_ms)
+            self.last_due_ms = due_ms
+        state = DELAYED if due_ms > self.now_ms else READY
+        message = Message(self.next_offset, body, group, self.now_ms, state, until_ms=due_ms)
+        message.was_out = state == DELAYED
+        message.expires_ms = due_ms + ttl_ms if ttl_ms else 0
         self.messages[message.offset] = message
         self.next_offset += 1
         return message.offset, False
@@ -85,7 +97,8 @@ class ReferenceQueue:
         for message in sorted(self.messages.values(), key=lambda one: one.until_ms):
             if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
                 message.crashes += 1
-                self._return(message, final=self._exhausted(message))
+                final = self._exhausted(message) and not self._outlived(message)
+                self._return(message, final=final)
             elif message.state == DELAYED and message.until_ms <= self.now_ms:
                 message.state = READY
         for message in list(self.messages.values()):
@@ -95,9 +108,14 @@ class ReferenceQueue:
                 else self.spec.retention_ms
             )
             hidden = message.redriven and message.state in (DELAYED, IN_FLIGHT)
-            if message.since_ms + retention_ms <= self.now_ms and not hidden:
+            over = message.since_ms + retention_ms <= self.now_ms and not hidden
+            outlived = message.state in (READY, DELAYED) and self._outlived(message)
+            if over or outlived:
                 del self.messages[message.offset]
                 self.counts["expired"] += 1
+
+    def _outlived(self, message: Message) -> bool:
+        return 0 < message.expires_ms <= self.now_ms
 
     def _exhausted(self, message: Message) -> bool:
         most = self.spec.attempts_max
@@ -115,12 +133,26 @@ class ReferenceQueue:
         waiting = [message for message in self.messages.values() if message.state == READY]
         return sorted(waiting, key=lambda message: (not message.was_out, message.offset))
 
+    def depart(self, messages_max: int) -> list[Message]:
+        """What a receive lets go to the dead-letter queue on its way to as many messages, by offset."""
+        target = self.spec.dead_letters
+        left: list[Message] = []
+        for message in self.ready() if target else []:
+            if messages_max == 0:
+                break
+            if target and message.receives >= target.receives_max:
+                left.append(self.messages.pop(message.offset))
+            else:
+                messages_max -= 1
+        self.departed += left
+        return sorted(left, key=lambda message: message.offset)
+
     def free_groups(self) -> dict[str, list[int]]:
         """The waiting offsets of each group that nothing locks, in order (Q6)."""
         locked = {
             message.group
             for message in self.messages.values()
-            if message.state in (IN_FLIGHT, DELAYED)
+            if message.state == IN_FLIGHT or (message.state == DELAYED and message.receives)
         }
         groups: dict[str, list[int]] = {}
         for message in sorted(self.messages.values(), key=lambda one: one.offset):
@@ -187,10 +219,12 @@ class ReferenceQueue:
         for message in dead:
             message.receives = message.failures = message.crashes = 0
             message.state, message.since_ms, message.redriven = READY, self.now_ms, True
+            message.expires_ms = 0
         return len(dead)
 
     def stats(self) -> dict[str, int]:
         """Counts by state, and of what is gone."""
         states = [message.state for message in self.messages.values()]
         by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, DEAD)}
-        return {**by_state, **self.counts, "sent": self.next_offset}
+        moved = {"moved_out": len(self.departed), "moving": 0, "moved_in": 0}
+        return {**by_state, **self.counts, **moved, "sent": self.next_offset}

@@ -37,6 +37,8 @@ _QUEUE = {
     "dedup_scope": "queue",
     "dead_letters": None,
     "redrive_allow": {"permission": "allow_all", "sources": []},
+    "backoff": None,
+    "paused": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,

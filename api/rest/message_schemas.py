@@ -244,13 +244,13 @@ class ReceivedMessages(Lined):
 class SettlementIn(msgspec.Struct, gc=False):
     """A verdict on one delivery.
 
-    ack: done. nack: it failed, try again after `delay_seconds`. release: not tried, back at once.
+    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
     extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
     """
 
     receipt_handle: str
     action: SettleAction
-    delay_seconds: VisibilitySeconds = 0
+    delay_seconds: VisibilitySeconds | None = None
     visibility_timeout_seconds: VisibilitySeconds | None = None
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
 
@@ -263,7 +263,7 @@ class SettlementIn(msgspec.Struct, gc=False):
         return Settlement(
             self.receipt_handle,
             self.action,
-            to_ms(self.delay_seconds) if self.delay_seconds else 0,
+            optional_ms(self.delay_seconds),
             optional_ms(self.visibility_timeout_seconds) or 0,
             self.reason,
         )

@@ -138,7 +138,7 @@ async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessa
 async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     """Say how deliveries went.
 
-    ack: done. nack: it failed, try again after `delay_seconds`. release: not tried, back at once.
+    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
     extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
     the dead letters. Each verdict is answered for itself.
     """

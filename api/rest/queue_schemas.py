@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from api.rest.fields import rfc3339, to_ms
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
+from storage.domain.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.moves import Move, MoveState
 from storage.domain.queues import (
     DeadLetterTarget,
@@ -33,6 +34,49 @@ class RedriveAllowConfig(Config):
 
     permission: Annotated[RedrivePermission, Field(strict=False)] = RedrivePermission.ALLOW_ALL
     sources: Annotated[list[str], Field(max_length=limits.REDRIVE_SOURCES_MAX)] = []
+
+
+class BackoffConfig(Config):
+    """How long a message waits after a failure whose consumer does not say; n counts its failures.
+
+    fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
+    or its last. Never more than `max_seconds`; then the jitter: full is anything from 0 to the delay, equal
+    half of it and anything up to the other half.
+    """
+
+    kind: Annotated[BackoffKind, Field(strict=False)] = BackoffKind.EXPONENTIAL
+    initial_seconds: Seconds = 1
+    multiplier: float = 2
+    max_seconds: Seconds = 900
+    delays_seconds: list[Seconds] = []
+    jitter: Annotated[Jitter, Field(strict=False)] = Jitter.FULL
+
+    def to_domain(self) -> Backoff:
+        """The policy, which the catalog checks."""
+        return Backoff(
+            kind=self.kind,
+            initial_ms=to_ms(self.initial_seconds),
+            multiplier=self.multiplier,
+            max_ms=to_ms(self.max_seconds),
+            delays_ms=tuple(map(to_ms, self.delays_seconds)),
+            jitter=self.jitter,
+        )
+
+    @classmethod
+    def from_domain(cls, policy: Backoff) -> Self:
+        """The configuration that makes `policy`."""
+        return cls(
+            kind=policy.kind,
+            initial_seconds=in_seconds(policy.initial_ms),
+            multiplier=policy.multiplier,
+            max_seconds=in_seconds(policy.max_ms),
+            delays_seconds=[in_seconds(delay) for delay in policy.delays_ms],
+            jitter=policy.jitter,
+        )
+
+
+class BackoffOut(BackoffConfig):
+    """A queue's back-off."""
 
 
 class QueueConfig(Config):
@@ -62,6 +106,8 @@ class QueueConfig(Config):
     dedup_scope: Annotated[DedupScope, Field(strict=False)] = DedupScope.QUEUE
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig = RedriveAllowConfig()
+    backoff: BackoffConfig | None = None
+    paused: Annotated[bool, Field(description="Takes messages and hands out none.")] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -87,6 +133,8 @@ class QueueConfig(Config):
             redrive_allow=RedriveAllow(
                 self.redrive_allow.permission, tuple(self.redrive_allow.sources)
             ),
+            backoff=None if self.backoff is None else self.backoff.to_domain(),
+            paused=self.paused,
             tags=self.tags,
         )
 
@@ -120,6 +168,8 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
         "redrive_allow": RedriveAllowConfig(
             permission=spec.redrive_allow.permission, sources=list(spec.redrive_allow.sources)
         ),
+        "backoff": None if spec.backoff is None else BackoffOut.from_domain(spec.backoff),
+        "paused": spec.paused,
         "tags": spec.tags,
     }
 
@@ -143,6 +193,8 @@ class QueuePatch(Config):
     dedup_scope: Annotated[DedupScope | None, Field(strict=False)] = None
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig | None = None
+    backoff: BackoffConfig | None = None
+    paused: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -173,6 +225,8 @@ class QueueOut(BaseModel):
     dedup_scope: DedupScope
     dead_letters: DeadLettersConfig | None
     redrive_allow: RedriveAllowConfig
+    backoff: BackoffOut | None
+    paused: bool
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -140,7 +140,7 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
 class SettleAction(StrEnum):
     """What a consumer says of a delivery.
 
-    ack: done. nack: it failed; try again after `delay_ms`. release: not tried, back at once and no
+    ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
     failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
     """
 
@@ -152,11 +152,11 @@ class SettleAction(StrEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """One verdict on one delivery."""
+    """One verdict on one delivery. A nack without a delay waits as its queue's back-off says."""
 
     receipt_handle: str
     action: SettleAction
-    delay_ms: int = 0
+    delay_ms: int | None = None
     visibility_timeout_ms: int = 0
     reason: str = ""
 
@@ -188,7 +188,7 @@ def _id_prefix(log_id: LogId, high: int) -> str:
 
 def check_settlement(settlement: Settlement) -> None:
     """Raise ValidationFailed when a settlement asks for a time outside the limits."""
-    if not 0 <= settlement.delay_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+    if not 0 <= (settlement.delay_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 43200 seconds", "out_of_range")
     if not 0 <= settlement.visibility_timeout_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at(

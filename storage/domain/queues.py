@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from storage.domain import limits
+from storage.domain.backoff import Backoff
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
 from storage.domain.messages import NewMessage, check_header_names
 from storage.domain.names import LogId, QueueName, check_name
@@ -59,8 +60,9 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What its owner asked of a queue. Times in milliseconds.
 
     `receive_wait_ms` is how long a receive waits that does not say so itself. `attempts_max` counts failures and
-    crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. `annotations` are kept
-    for a front door and mean nothing here.
+    crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. Without a `backoff`
+    a failed message is ready at once. A `paused` queue takes messages and hands out none. `annotations` are kept for a
+    front door and mean nothing here.
     """
 
     type: QueueType = QueueType.STANDARD
@@ -77,6 +79,8 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     dedup_scope: DedupScope = DedupScope.QUEUE
     dead_letters: DeadLetterTarget | None = None
     redrive_allow: RedriveAllow = RedriveAllow()
+    backoff: Backoff | None = None
+    paused: bool = False
     annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 
@@ -108,6 +112,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             *_range("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
             *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
             *_target_faults(self.dead_letters),
+            *(self.backoff.faults() if self.backoff else ()),
             *tag_faults(self.tags),
         ]
         if self.type is QueueType.STANDARD and (

@@ -1,12 +1,14 @@
 """A queue's messages: the typed side of the queue scripts."""
 
 import hashlib
+import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from storage.domain import limits
+from storage.domain.backoff import Backoff
 from storage.domain.batches import (
     CONTENT_TYPE,
     DEAD_LETTER_SOURCE,
@@ -256,6 +258,7 @@ class HotQueues:
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
                 _fifo(queue),
                 "1" if any_delivery else "0",
+                _encode_backoff(queue.spec.backoff) if others else b"",
                 *arguments,
             )
         )
@@ -347,9 +350,18 @@ def _fifo(queue: Queue) -> str:
 
 def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     extends = settlement.action is SettleAction.EXTEND
-    time_ms = settlement.visibility_timeout_ms if extends else settlement.delay_ms
+    delay_ms = -1 if settlement.delay_ms is None else settlement.delay_ms
+    time_ms = settlement.visibility_timeout_ms if extends else delay_ms
     times = (handle.arrival_ms, handle.delivery, handle.received_ms)
     return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
+
+
+def _encode_backoff(policy: Backoff | None) -> bytes:
+    """The policy as lib/backoff.lua takes it, with a seed for its jitter."""
+    if policy is None:
+        return b""
+    shape = (policy.kind, policy.initial_ms, policy.multiplier, policy.max_ms, policy.delays_ms)
+    return _encoder.encode((*shape, policy.jitter, random.getrandbits(53)))
 
 
 def _encode_ack(handle: ReceiptHandle) -> tuple[Argument, ...]:

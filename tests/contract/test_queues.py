@@ -19,6 +19,8 @@ DEFAULTS = {
     "dedup_scope": "queue",
     "dead_letters": None,
     "redrive_allow": {"permission": "allow_all", "sources": []},
+    "backoff": None,
+    "paused": False,
     "tags": {},
 }
 
@@ -195,6 +197,11 @@ def test_a_cursor_belongs_to_its_list(client, name):
         ({"dedup_scope": "group"}, "/dedup_scope"),
         ({"dead_letters": {"queue": "x"}}, "/dead_letters/receives_max"),
         ({"dead_letters": {"queue": "x", "receives_max": 3}}, "/dead_letters/queue"),
+        ({"backoff": {"kind": "list"}}, "/backoff/delays_seconds"),
+        ({"backoff": {"initial_seconds": 43201}}, "/backoff/initial_seconds"),
+        ({"backoff": {"multiplier": 0.5}}, "/backoff/multiplier"),
+        ({"backoff": {"kind": "random"}}, "/backoff/kind"),
+        ({"paused": "yes"}, "/paused"),
         ({"redrive_allow": {"permission": "some"}}, "/redrive_allow/permission"),
         ({"tags": {"a": 1}}, "/tags/a"),
         ({"tags": {"": "1"}}, "/tags/"),

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
+from storage.domain.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     ErrorCode,
@@ -564,3 +566,72 @@ async def test_moves_are_listed_newest_first(engines, clock):
         second.move_id,
         first.move_id,
     ]
+
+
+# ── Back-off, pause ──
+
+
+@pytest.mark.parametrize(
+    ("policy", "delays_ms"),
+    [
+        (Backoff(kind=BackoffKind.FIXED, initial_ms=700, jitter=Jitter.NONE), [700, 700, 700]),
+        (Backoff(kind=BackoffKind.LINEAR, initial_ms=700, jitter=Jitter.NONE), [700, 1400, 2100]),
+        (
+            Backoff(initial_ms=1_000, multiplier=3, max_ms=5_000, jitter=Jitter.NONE),
+            [1_000, 3_000, 5_000],
+        ),
+        (Backoff(kind=BackoffKind.LIST, delays_ms=(10, 20), jitter=Jitter.NONE), [10, 20, 20]),
+    ],
+)
+async def test_a_failure_waits_as_the_queue_says(engines, clock, policy, delays_ms):
+    queues = engines.queues
+    await made(engines, WORK, backoff=policy)
+    await send(queues, WORK, b"one")
+
+    for delay_ms in delays_ms:
+        [message] = await queues.receive(WORK)
+        verdict = Settlement(message.receipt_handle, SettleAction.NACK)
+        [settled] = await queues.settle(WORK, [verdict])
+        assert settled.visible_at_ms == clock.now_ms() + delay_ms
+        clock.advance(ms=delay_ms)
+
+
+@pytest.mark.parametrize(("jitter", "least_ms"), [(Jitter.FULL, 0), (Jitter.EQUAL, 5_000)])
+async def test_jitter_spreads_the_delays(engines, clock, jitter, least_ms):
+    queues = engines.queues
+    policy = Backoff(kind=BackoffKind.FIXED, initial_ms=10_000, jitter=jitter)
+    await made(engines, WORK, backoff=policy)
+    await send(queues, WORK, *[b"one"] * 100)
+    received = await queues.receive(WORK, messages_max=100)
+
+    verdicts = [Settlement(one.receipt_handle, SettleAction.NACK) for one in received]
+    settled = await queues.settle(WORK, verdicts)
+    delays_ms = [(one.visible_at_ms or 0) - clock.now_ms() for one in settled]
+
+    assert least_ms <= min(delays_ms) < least_ms + 1_000
+    assert 9_000 < max(delays_ms) <= 10_000
+
+
+async def test_a_consumers_own_delay_comes_before_the_queues(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK, backoff=Backoff(jitter=Jitter.NONE))
+    await send(queues, WORK, b"one")
+    [message] = await queues.receive(WORK)
+
+    verdict = Settlement(message.receipt_handle, SettleAction.NACK, delay_ms=0)
+    await queues.settle(WORK, [verdict])
+
+    assert await receive(queues, WORK) == [b"one"]
+
+
+async def test_a_paused_queue_takes_messages_and_hands_out_none(engines):
+    queues = engines.queues
+    await made(engines, WORK, paused=True)
+    await send(queues, WORK, b"one")
+    paused = await queues.receive(WORK, wait_ms=10)
+    await engines.catalog.change_queue(
+        WORK, lambda spec: msgspec.structs.replace(spec, paused=False)
+    )
+
+    assert paused == []
+    assert await receive(queues, WORK) == [b"one"]

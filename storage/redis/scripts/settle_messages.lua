@@ -3,10 +3,11 @@
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
 --          4 '1' for fifo  5 '1': as SQS has it: any delivery of a standard queue's message will do, also one
 --          that is over, and an extension that is too long is refused rather than shortened
---          6 number of acknowledgements, then three for each: the offset, the first bytes of the record it
+--          6 the queue's back-off: empty, or MessagePack as lib/backoff.lua has it
+--          7 number of acknowledgements, then three for each: the offset, the first bytes of the record it
 --          must have, and the entry id; then the other verdicts, each
 --          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
---          reason }
+--          reason }; a nack's delay is -1 where its consumer gave none
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
 --          verdict... }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q2 a handle names one delivery; Q3 a release adds no failure; Q4 nothing
@@ -16,8 +17,9 @@
 -- @include wake
 -- @include answers
 -- @include queue
+-- @include backoff
 local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
-local FIRST_ACK, ACK_ARGS = 7, 3
+local FIRST_ACK, ACK_ARGS = 8, 3
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -88,6 +90,10 @@ end
 
 local function send_back(offset, record, delay_ms)
   redis.call('ZREM', K.leases, offset)
+  if outlived(record, now) then
+    drop(offset, record)
+    return DONE, now
+  end
   record[RECEIVED] = 0
   save(offset, record)
   stirred = true
@@ -106,6 +112,9 @@ local function fail(offset, record, delay_ms, reason, fatal)
     bury(offset, record, reason, now)
     stirred = true
     return DONE
+  end
+  if delay_ms < 0 then
+    delay_ms = ARGV[6] ~= '' and backoff_ms(cmsgpack.unpack(ARGV[6]), offset, record[FAILURES]) or 0
   end
   return send_back(offset, record, delay_ms)
 end
@@ -196,7 +205,7 @@ local function acknowledge_together(answer, acks)
   end
 end
 
-local answer, acks = { OK, now }, tonumber(ARGV[6])
+local answer, acks = { OK, now }, tonumber(ARGV[7])
 if acks > 0 then
   acknowledge_together(answer, acks)
 end

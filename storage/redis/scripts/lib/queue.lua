@@ -123,9 +123,14 @@ local function join_group(offset, group)
 end
 
 -- Put an offset back among its group's waiting ones, in order. What was delivered before lies before
--- what never was, so only offsets that returned earlier can lie in front.
+-- what never was, so only offsets that returned earlier can lie in front; what was delayed comes last.
 local function queue_in_order(group, offset)
   local waiting = waiting_of(group)
+  local last = redis.call('LINDEX', waiting, -1)
+  if not last or tonumber(last) < tonumber(offset) then
+    redis.call('RPUSH', waiting, offset)
+    return
+  end
   local before = {}
   local head = redis.call('LPOP', waiting)
   while head and tonumber(head) < tonumber(offset) do

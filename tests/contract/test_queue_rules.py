@@ -1,4 +1,4 @@
-"""Dead-letter queues of one's own, and moves out of them, over HTTP."""
+"""What a queue does beyond the plain verbs, over HTTP: dead-letter queues, moves, limits, back-off, pause."""
 
 import time
 from typing import Any
@@ -153,3 +153,33 @@ def test_who_may_send_dead_letters_can_be_changed_and_taken_back(client, name):
 
     assert changed.json()["redrive_allow"] == {"permission": "deny_all", "sources": []}
     assert back.json()["redrive_allow"] == {"permission": "allow_all", "sources": []}
+
+
+def test_a_failure_waits_as_its_queue_says(client, name):
+    queue = f"/v1/queues/{name}"
+    policy = {"kind": "fixed", "initial_seconds": 60, "jitter": "none"}
+    made = client.put(queue, json={"backoff": policy})
+    client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
+    a, b = receive(client, queue)
+
+    verdicts = [
+        {"receipt_handle": a["receipt_handle"], "action": "nack"},
+        {"receipt_handle": b["receipt_handle"], "action": "nack", "delay_seconds": 0},
+    ]
+    settled = client.post(f"{queue}/settle", json={"settlements": verdicts}).json()["results"]
+
+    assert made.json()["backoff"]["initial_seconds"] == 60
+    assert settled[0]["visible_at"] > settled[1]["visible_at"]
+    assert [one["body"] for one in receive(client, queue)] == ["b"]
+
+
+def test_a_paused_queue_hands_out_nothing_until_it_goes_on(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"paused": True})
+    client.post(f"{queue}/messages", json={"body": "a"})
+    paused = receive(client, queue)
+
+    client.patch(queue, json={"paused": False})
+
+    assert paused == []
+    assert [one["body"] for one in receive(client, queue)] == ["a"]
