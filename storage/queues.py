@@ -18,6 +18,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import (
     BatchTooLarge,
     ErrorCode,
+    MessageNotFound,
     MillstreamError,
     QueueNotFound,
     ReceiptHandleInvalid,
@@ -25,7 +26,9 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
+    BrowsedMessage,
     DeadLetter,
+    MessageState,
     NewMessage,
     ReceiptHandle,
     ReceivedMessage,
@@ -34,6 +37,7 @@ from storage.domain.messages import (
     Settled,
     Settlement,
     check_settlement,
+    offset_of,
 )
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
@@ -268,6 +272,49 @@ class Queues:
             name,
             lambda queue: self._hot.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
+
+    async def browse(
+        self,
+        name: QueueName,
+        *,
+        after_offset: int = -1,
+        messages_max: int = limits.PAGE_ITEMS_DEFAULT,
+        state: MessageState | None = None,
+    ) -> tuple[list[BrowsedMessage], int | None]:
+        """Look at messages without taking them, in the order they were sent in.
+
+        Also gives the offset to go on after, None at the end. A page may hold fewer than asked, or none, and
+        yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most.
+        """
+        return await self._on(
+            name,
+            lambda queue: self._hot.browse(
+                queue, after_offset, messages_max, state, self._clock.script_time()
+            ),
+        )
+
+    async def message(self, name: QueueName, word: str) -> BrowsedMessage:
+        """One message, by its id or its offset, unless it is dead or gone. Raises MessageNotFound."""
+        offset = await self._offset_of(name, word)
+        found, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
+        if not found or found[0].offset != offset:
+            raise MessageNotFound
+        return found[0]
+
+    async def drop(self, name: QueueName, word: str) -> None:
+        """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
+        offset = await self._offset_of(name, word)
+        if not await self._on(name, lambda queue: self._hot.drop(queue, offset)):
+            raise MessageNotFound
+
+    async def _offset_of(self, name: QueueName, word: str) -> int:
+        """A message that came from another queue keeps its id, and is found by its offset only."""
+        if word.isascii() and word.isdigit() and len(word) <= len(str(limits.OFFSET_MAX)):
+            return int(word)
+        offset = offset_of((await self._catalog.queue(name)).log_id, word)
+        if offset is None:
+            raise MessageNotFound
+        return offset
 
     async def dead_letters(
         self,

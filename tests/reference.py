@@ -28,7 +28,6 @@ class Message:
     delivery: object = None
     received_ms: int = 0
     was_out: bool = False
-    redriven: bool = False
     expires_ms: int = 0
 
 
@@ -107,8 +106,7 @@ class ReferenceQueue:
                 if message.state == DEAD
                 else self.spec.retention_ms
             )
-            hidden = message.redriven and message.state in (DELAYED, IN_FLIGHT)
-            over = message.since_ms + retention_ms <= self.now_ms and not hidden
+            over = message.since_ms + retention_ms <= self.now_ms
             outlived = message.state in (READY, DELAYED) and self._outlived(message)
             if over or outlived:
                 del self.messages[message.offset]
@@ -213,12 +211,19 @@ class ReferenceQueue:
         self.counts["purged"] += len(gone)
         return len(gone)
 
+    def drop(self, offset: int) -> bool:
+        """One message goes, whatever its state."""
+        if self.messages.pop(offset, None) is None:
+            return False
+        self.counts["purged"] += 1
+        return True
+
     def redrive(self) -> int:
         """Dead letters start anew (Q3)."""
         dead = [message for message in self.messages.values() if message.state == DEAD]
         for message in dead:
             message.receives = message.failures = message.crashes = 0
-            message.state, message.since_ms, message.redriven = READY, self.now_ms, True
+            message.state, message.since_ms = READY, self.now_ms
             message.expires_ms = 0
         return len(dead)
 

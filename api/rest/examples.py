@@ -56,6 +56,16 @@ _MOVE = {
     "failure": "",
     "started_at": _AT,
 }
+_BROWSED = {
+    "id": _MESSAGE_ID,
+    "offset": 2,
+    "state": "ready",
+    "body": "hello",
+    "sent_at": _AT,
+    "receives": 0,
+    "failures": 0,
+    "crashes": 0,
+}
 _STREAM = {
     "name": "clicks",
     "shards": 2,
@@ -169,6 +179,16 @@ EXAMPLES: dict[str, Example] = {
             ]
         },
     ),
+    "browse_messages": Example(
+        "/v1/queues/orders/messages?state=ready&limit=10",
+        answer={"items": [_BROWSED], "next_cursor": None},
+    ),
+    "get_message": Example(
+        "/v1/queues/orders/messages/2",
+        answer=_BROWSED,
+        before=(("POST", "/v1/queues/orders/messages", {"body": "hello"}),),
+    ),
+    "delete_message": Example("/v1/queues/orders/messages/2", status=204),
     "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
     "list_dead_letters": Example(
         "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}

@@ -24,7 +24,9 @@ from api.rest.fields import (
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import (
+    BrowsedMessage,
     DeadLetter,
+    MessageState,
     NewMessage,
     ReceivedMessage,
     SentMessage,
@@ -239,6 +241,69 @@ class ReceivedMessages(Lined):
 
     lines_field: ClassVar[str] = "messages"
     messages: list[ReceivedMessageOut]
+
+
+class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends."""
+
+    id: str
+    offset: int
+    state: MessageState
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    dedup_id: str = ""
+    sent_at: Time
+    due_at: Time | UnsetType = UNSET
+    receives: int
+    failures: int
+    crashes: int
+    first_received_at: Time | UnsetType = UNSET
+
+    @classmethod
+    def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        body, encoded = (
+            (message.body, UNSET) if binary else show_body(message.body, message.content_type)
+        )
+        texts, others = show_headers(message.headers)
+        due_ms, first_ms = message.due_at_ms, message.first_received_at_ms
+        return cls(
+            id=message.message_id,
+            offset=message.offset,
+            state=message.state,
+            body=body,
+            body_base64=encoded,
+            content_type=message.content_type,
+            headers=texts,
+            headers_base64=others,
+            group=message.group,
+            dedup_id=message.dedup_id,
+            sent_at=rfc3339(message.sent_at_ms),
+            due_at=UNSET if due_ms is None else rfc3339(due_ms),
+            receives=message.receives,
+            failures=message.failures,
+            crashes=message.crashes,
+            first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
+        )
+
+
+class BrowsedMessages(msgspec.Struct):
+    """A page of messages, in the order they were sent in. It may be short, and yet not the last."""
+
+    items: list[BrowsedMessageOut]
+    next_cursor: str | None = None
+
+
+class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which messages, and how many."""
+
+    state: MessageState | None = None
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
+    cursor: Annotated[str, Meta(description="`next_cursor` of the last page.")] = ""
 
 
 class SettlementIn(msgspec.Struct, gc=False):

@@ -19,6 +19,9 @@ from api.rest.fields import (
     with_trace,
 )
 from api.rest.message_schemas import (
+    BrowsedMessageOut,
+    BrowsedMessages,
+    BrowseQuery,
     DeadLetterOut,
     DeadLetters,
     MessageOrBatch,
@@ -172,6 +175,28 @@ def _count_settled(
     for answer in settled:
         if answer.error is not None:
             count_rejected(answer.error)
+
+
+@dataplane.get(
+    "/v1/queues/{queue}/messages",
+    query=BrowseQuery,
+    answer=BrowsedMessages,
+    action=Action.QUEUE_READ,
+)
+async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
+    """Look at a queue's messages without taking any."""
+    asked = call.query
+    queue = await call.storage.catalog.queue(call.queue)
+    about = ("messages", queue.log_id, asked.state or "")
+    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
+    found, last = await call.storage.queues.browse(
+        call.queue, after_offset=after, messages_max=asked.limit, state=asked.state
+    )
+    binary = answer_type(call.headers) == MSGPACK
+    return BrowsedMessages(
+        [BrowsedMessageOut.from_domain(message, binary) for message in found],
+        None if last is None else encode_cursor(about, last),
+    )
 
 
 @dataplane.get(

@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request, Response
+import msgspec
+from fastapi import APIRouter, Body, Depends, Path, Request, Response
 
+from api.payloads import JSON
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -22,6 +24,7 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
+from api.rest.message_schemas import BrowsedMessageOut
 from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import (
     Purged,
@@ -42,6 +45,7 @@ router = APIRouter(prefix="/v1/queues", tags=["queues"])
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 READ = Depends(may(Action.QUEUE_READ))
 PURGE = Depends(may(Action.QUEUE_PURGE))
+MessagePath = Annotated[str, Path(description="A message's id, or its offset.")]
 JSON_ONLY = Depends(require_json)
 
 
@@ -151,6 +155,27 @@ async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Reques
 async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
     """Drop every message of a queue, those in flight too; dead letters stay."""
     return Purged(purged=await storage.queues.purge(queue))
+
+
+_MESSAGE = {"schema": {"$ref": f"#/components/schemas/{BrowsedMessageOut.__name__}"}}
+
+
+@router.get(
+    "/{queue}/messages/{message}",
+    dependencies=[READ],
+    response_class=Response,
+    responses={200: {"content": {JSON: _MESSAGE}}},
+)
+async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> Response:
+    """Show one message, by its id or its offset, without taking it."""
+    found = BrowsedMessageOut.from_domain(await storage.queues.message(queue, message), False)
+    return Response(msgspec.json.encode(found), media_type=JSON)
+
+
+@router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)
+async def delete_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> None:
+    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
+    await storage.queues.drop(queue, message)
 
 
 @router.post("/{queue}/redrives", dependencies=[MANAGE])

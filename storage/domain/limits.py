@@ -63,6 +63,7 @@ RECEIVES_MAX_MAX = 1_000  # as maxReceiveCount
 IN_FLIGHT_MAX_DEFAULT = 120_000  # as SQS
 IN_FLIGHT_MAX_MAX = 10_000_000
 REDRIVE_SOURCES_MAX = 10  # as SQS byQueue
+BROWSE_LOOKS_MAX = 1_000  # messages that one call of browsing looks at
 BACKOFF_MULTIPLIER_MAX = 100
 BACKOFF_DELAYS_MAX = 100
 ARRIVAL_WINDOW_MS = 10 * MINUTE_MS  # how long a queue remembers what came from another one

@@ -17,6 +17,7 @@ import base64
 import binascii
 from enum import StrEnum
 from functools import lru_cache
+from uuid import UUID
 
 import msgspec
 
@@ -137,6 +138,33 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
     crashes: int
 
 
+class MessageState(StrEnum):
+    """Where a message is that can be browsed; dead letters have a list of their own."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    IN_FLIGHT = "in_flight"
+
+
+class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
+    """A message as it lies in its queue. `due_at_ms`: when its delay or its delivery ends."""
+
+    message_id: str
+    offset: int
+    body: bytes
+    headers: Headers
+    content_type: str
+    group: str
+    dedup_id: str
+    sent_at_ms: int
+    state: MessageState
+    due_at_ms: int | None
+    receives: int
+    failures: int
+    crashes: int
+    first_received_at_ms: int | None
+
+
 class SettleAction(StrEnum):
     """What a consumer says of a delivery.
 
@@ -175,6 +203,16 @@ def message_id(log_id: LogId, offset: int) -> str:
     an index.
     """
     return f"{_id_prefix(log_id, offset >> _LOW_BITS)}{offset & _LOW_MASK:012x}"
+
+
+def offset_of(log_id: LogId, given: str) -> int | None:
+    """The offset at which a message with this id was first accepted, or None for an id of another log."""
+    try:
+        bits = UUID(given).int
+    except ValueError:
+        return None
+    offset = ((bits >> _LOW_BITS) & 0x1F) << _LOW_BITS | bits & _LOW_MASK
+    return offset if given == message_id(log_id, offset) else None
 
 
 @lru_cache(4096)

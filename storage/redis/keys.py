@@ -20,7 +20,7 @@ _LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old")
 _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
-    *("attempts_old", "expiring", "moving", "arrived", "arrived_old"),
+    *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
 )
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process

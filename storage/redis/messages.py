@@ -30,7 +30,9 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
+    BrowsedMessage,
     DeadLetter,
+    MessageState,
     NewMessage,
     ReceiptHandle,
     ReceivedMessage,
@@ -309,6 +311,36 @@ class HotQueues:
             raise PurgeInProgress
         return int(reply[1])
 
+    async def browse(
+        self,
+        queue: Queue,
+        after_offset: int,
+        messages_max: int,
+        state: MessageState | None,
+        now: ScriptTime,
+    ) -> tuple[list[BrowsedMessage], int | None]:
+        """Messages in the order they were sent in, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.write(
+                "browse_messages",
+                _keys(queue),
+                *self._upkeep(queue, now),
+                after_offset,
+                messages_max,
+                state or "",
+                limits.BROWSE_LOOKS_MAX,
+            )
+        )
+        last = None if reply[2] < 0 else int(reply[2])
+        return [_browsed(queue.log_id, row) for row in reply[3:]], last
+
+    async def drop(self, queue: Queue, offset: int) -> bool:
+        """Drop one message; whether it was there."""
+        reply = checked(
+            await self._pipeline.write("drop_message", _keys(queue), _fifo(queue), offset)
+        )
+        return bool(reply[1])
+
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
     ) -> list[DeadLetter]:
@@ -460,6 +492,28 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         crashes,
         words.system,
         words.dead_letter_source,
+    )
+
+
+def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
+    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
+    record = decode_one(batch)
+    words = _words_of(record)
+    return BrowsedMessage(
+        message_id=words.message_id or message_id(log_id, offset),
+        offset=offset,
+        body=record.data,
+        headers=words.headers,
+        content_type=words.content_type,
+        group=words.group,
+        dedup_id=words.dedup_id,
+        sent_at_ms=arrival_ms,
+        state=MessageState(state.decode()),
+        due_at_ms=None if due_ms < 0 else due_ms,
+        receives=receives,
+        failures=failures,
+        crashes=crashes,
+        first_received_at_ms=first_ms or None,
     )
 
 

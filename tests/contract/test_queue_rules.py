@@ -183,3 +183,45 @@ def test_a_paused_queue_hands_out_nothing_until_it_goes_on(client, name):
 
     assert paused == []
     assert [one["body"] for one in receive(client, queue)] == ["a"]
+
+
+def test_messages_are_shown_by_state_without_being_taken(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    bodies = [{"body": "a"}, {"body": "b"}, {"body": "c", "delay_seconds": 60}]
+    client.post(f"{queue}/messages", json={"messages": bodies})
+    receive(client, queue, messages_max=1)
+
+    shown = {
+        state: [
+            one["body"] for one in client.get(f"{queue}/messages?state={state}").json()["items"]
+        ]
+        for state in ("ready", "delayed", "in_flight")
+    }
+    first = client.get(f"{queue}/messages?limit=2").json()
+    rest = client.get(f"{queue}/messages?limit=2&cursor={first['next_cursor']}").json()
+    other = client.get(f"{queue}/messages?state=ready&cursor={first['next_cursor']}")
+
+    assert shown == {"ready": ["b"], "delayed": ["c"], "in_flight": ["a"]}
+    assert [one["body"] for one in [*first["items"], *rest["items"]]] == ["a", "b", "c"]
+    assert rest["next_cursor"] is None
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+    assert client.get(f"{queue}/messages?state=gone").status_code == 422
+
+
+def test_one_message_is_shown_and_dropped(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    sent = client.post(f"{queue}/messages", json={"body": {"n": 1}}).json()
+
+    shown = client.get(f"{queue}/messages/{sent['id']}")
+    dropped = client.delete(f"{queue}/messages/{sent['id']}")
+    gone = client.get(f"{queue}/messages/{sent['offset']}")
+
+    assert (shown.status_code, shown.json()["body"], shown.json()["state"]) == (
+        200,
+        {"n": 1},
+        "ready",
+    )
+    assert dropped.status_code == 204
+    assert (gone.status_code, gone.json()["code"]) == (404, "message_not_found")

@@ -46,7 +46,7 @@ def test_both_planes_answer_with_the_same_problem(client):
     assert cold["code"] == hot["code"]
 
 
-@pytest.mark.parametrize("path", ["/", "/v2/queues", "/v1/queues/a/b", "/v1/queues/a/messages/1"])
+@pytest.mark.parametrize("path", ["/", "/v2/queues", "/v1/queues/a/b", "/v1/queues/a/receive/1"])
 def test_an_unknown_path_is_a_problem(client, path):
     refused(client.get(path), 404, "not_found")
 
@@ -54,7 +54,7 @@ def test_an_unknown_path_is_a_problem(client, path):
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/v1/queues/a/messages", "POST"),
+        ("PUT", "/v1/queues/a/messages", "GET, POST"),
         ("GET", "/v1/queues/a/receive", "POST"),
         ("DELETE", "/v1/streams/a/records", "GET, POST"),
         ("POST", "/v1/queues", "GET"),

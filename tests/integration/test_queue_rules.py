@@ -10,10 +10,17 @@ from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     ErrorCode,
     InFlightLimitReached,
+    MessageNotFound,
     MoveRefused,
     PurgeInProgress,
 )
-from storage.domain.messages import NewMessage, ReceivedMessage, SettleAction, Settlement
+from storage.domain.messages import (
+    MessageState,
+    NewMessage,
+    ReceivedMessage,
+    SettleAction,
+    Settlement,
+)
 from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
 from storage.domain.queues import (
@@ -311,6 +318,18 @@ async def test_a_delay_may_last_for_years_and_retention_counts_from_its_end(engi
 
     assert early == []
     assert await receive(queues, WORK) == [b"later"]
+
+
+async def test_what_is_due_in_years_does_not_hide_what_has_expired(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK, retention_ms=60_000)
+    await send(queues, WORK, b"later", delay_ms=365 * 24 * HOUR_MS)
+    await send(queues, WORK, b"old")
+    clock.advance(ms=60_000)
+
+    stats = await queues.stats(WORK)
+
+    assert (stats.ready, stats.delayed, stats.expired) == (0, 1, 1)
 
 
 # ── Fairness ──
@@ -635,3 +654,90 @@ async def test_a_paused_queue_takes_messages_and_hands_out_none(engines):
 
     assert paused == []
     assert await receive(queues, WORK) == [b"one"]
+
+
+# ── Looking at messages, and dropping one ──
+
+
+async def test_browsing_goes_on_where_it_ended(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"%d" % number for number in range(25)])
+    seen: list[bytes] = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await queues.browse(WORK, after_offset=after, messages_max=10)
+        seen += [message.body for message in page]
+
+    assert seen == [b"%d" % number for number in range(25)]
+    assert (await queues.stats(WORK)).ready == 25
+
+
+async def test_a_call_of_browsing_looks_at_a_bounded_number_of_messages(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"x"] * 999)
+    await send(queues, WORK, b"ready", b"delayed", delay_ms=1_000)
+    first, after = await queues.browse(WORK, state=MessageState.DELAYED)
+    second, end = await queues.browse(WORK, state=MessageState.DELAYED, after_offset=after or 0)
+
+    assert [message.body for message in [*first, *second]] == [b"ready", b"delayed"]
+    assert (after, end) == (999, None)
+
+
+async def test_stragglers_that_left_the_log_are_shown_in_their_place(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"first", delay_ms=HOUR_MS)
+    for _ in range(2):
+        await send(queues, WORK, *[b"x"] * 1_000)
+        received = await queues.receive(WORK, messages_max=1_000)
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        await queues.settle(WORK, verdicts)
+    await queues.tidy(WORK)
+    await send(queues, WORK, b"last")
+
+    found, _ = await queues.browse(WORK)
+
+    assert [message.body for message in found] == [b"first", b"last"]
+
+
+async def test_a_message_is_found_by_its_id_and_by_its_offset(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    [first, second] = await queues.send(WORK, [NewMessage(b"1"), NewMessage(b"2")])
+
+    by_id = await queues.message(WORK, second.message_id)
+    by_offset = await queues.message(WORK, "0")
+
+    assert (by_id.body, by_offset.message_id) == (b"2", first.message_id)
+    for wrong in ("2", "-1", "x", "9" * 30, first.message_id[:-1] + "9", "0" * 32):
+        with pytest.raises(MessageNotFound):
+            await queues.message(WORK, wrong)
+
+
+async def test_dropping_a_message_in_flight_frees_its_group(engines):
+    queues = engines.queues
+    await made(engines, LINE)
+    await send(queues, LINE, b"1", b"2", group="a")
+    [first] = await queues.receive(LINE)
+
+    await queues.drop(LINE, first.message_id)
+
+    assert await receive(queues, LINE) == [b"2"]
+    assert await settle(queues, LINE, first, SettleAction.ACK) is None  # it is gone: fine
+    assert (await queues.stats(LINE)).purged == 1
+
+
+async def test_a_dead_letter_can_be_dropped(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec(attempts_max=1))
+    await send(queues, WORK, b"1")
+    [message] = await queues.receive(WORK)
+    await settle(queues, WORK, message, SettleAction.REJECT)
+
+    await queues.drop(WORK, message.message_id)
+
+    assert await queues.dead_letters(WORK) == []
+    with pytest.raises(MessageNotFound):
+        await queues.drop(WORK, message.message_id)

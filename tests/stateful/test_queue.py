@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.errors import IdempotencyKeyReused
+from storage.domain.errors import IdempotencyKeyReused, MessageNotFound
 from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
 from storage.domain.queues import DeadLetterTarget, DedupScope, QueueSpec, QueueType
@@ -139,6 +139,18 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.settle_time()
         assert self.bench.run(self.queues.redrive(self.name)) == self.model.redrive()
 
+    @rule(offset=st.integers(0, 12))
+    def drop(self, offset: int) -> None:
+        self.model.settle_time()
+        self.bench.run(self.queues.tidy(self.name))
+        expected = self.model.drop(offset)
+        try:
+            self.bench.run(self.queues.drop(self.name, str(offset)))
+        except MessageNotFound:
+            assert not expected
+        else:
+            assert expected
+
     @precondition(lambda self: len(self.model.messages) > 4)
     @rule()
     def purge(self) -> None:
@@ -154,6 +166,20 @@ class QueueMachine(RuleBasedStateMachine):
         gone = stats.acknowledged + stats.expired + stats.purged + stats.moved_out
         kept = stats.ready + stats.delayed + stats.in_flight + stats.dead_lettered
         assert stats.sent == kept + gone  # Q10
+
+    @invariant()
+    def browsing_shows_each_message_where_it_is(self) -> None:
+        self.model.settle_time()
+        found, last = self.bench.run(self.queues.browse(self.name, messages_max=1_000))
+        shown = {one.offset: (one.body, one.state.value, one.receives) for one in found}
+        known = {
+            message.offset: (message.body, message.state, message.receives)
+            for message in self.model.messages.values()
+            if message.state != "dead_lettered"
+        }
+        assert last is None
+        assert shown == known
+        assert [one.offset for one in found] == sorted(shown)
 
     def teardown(self) -> None:
         """Whatever happened, everything that is left can be received and acknowledged (Q5)."""

@@ -54,7 +54,7 @@ class Connection:
         ("POST", "/v1/queues/messages/receive", "receive_messages"),
         ("POST", "/v1/streams/clicks/shards/3/records", "append_records_to_shard"),
         ("GET", "/v1/streams/clicks/records", "read_stream"),
-        ("GET", "/v1/queues/orders/messages", None),
+        ("GET", "/v1/queues/orders/messages", "browse_messages"),
         ("POST", "/v2/queues/orders/messages", None),
         ("POST", "/v1/queues/orders", None),
         ("POST", "/v1/queues/orders/messages/", None),

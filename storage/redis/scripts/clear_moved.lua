@@ -3,6 +3,7 @@
 -- ARGV     1 '1' for fifo  2 '1': make them ready again  3.. offsets
 -- Returns  { OK, how many were still moving }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q5 nothing accepted is lost; Q10: what has left counts as moved out
+-- @include numbers
 -- @include wake
 -- @include answers
 -- @include queue
@@ -19,6 +20,10 @@ end
 local function put_back(offset, packed)
   local record, _, batch = unpack(cmsgpack.unpack(packed))
   redis.call('HSET', K.kept, offset, batch)
+  renew(offset, record, record[RENEWED] > 0 and record[RENEWED] or record[ARRIVAL])
+  if record[EXPIRES] > 0 then
+    redis.call('ZADD', K.expiring, word(record[EXPIRES]), offset)
+  end
   save(offset, record)
   make_ready(offset, record[GROUP])
 end

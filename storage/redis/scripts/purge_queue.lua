@@ -26,7 +26,7 @@ for _, groups in ipairs({ redis.call('HKEYS', K.groups), redis.call('LRANGE', K.
   end
 end
 redis.call('UNLINK', K.log, K.records, K.leases, K.returned, K.delayed, K.kept, K.turns, K.groups, K.dedup,
-  K.dedup_old, K.attempts, K.attempts_old, K.expiring)
+  K.dedup_old, K.attempts, K.attempts_old, K.expiring, K.aged)
 redis.call('HSET', K.meta, 'cursor', held[1], 'purged_ms', word(now))
 count('purged', dropped)
 return { OK, dropped }

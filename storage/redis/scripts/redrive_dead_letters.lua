@@ -22,7 +22,8 @@ local offsets = redis.call('ZRANGE', K.dead, 0, tonumber(ARGV[2]) - 1)
 for _, offset in ipairs(offsets) do
   local record, _, _, batch = unpack(cmsgpack.unpack(redis.call('HGET', K.dead_letters, offset)))
   local fresh = new_record(record[ARRIVAL], record[GROUP])
-  fresh[RENEWED], fresh[RECEIVES], fresh[BEFORE] = now, record[RECEIVES], record[RECEIVES]
+  fresh[RECEIVES], fresh[BEFORE] = record[RECEIVES], record[RECEIVES]
+  renew(offset, fresh, now)
   redis.call('ZREM', K.dead, offset)
   redis.call('ZREM', K.dead_due, offset)
   redis.call('HDEL', K.dead_letters, offset)

@@ -59,7 +59,9 @@ local function keep_apart(offset, delay_ms, group, ttl_ms)
     last_due = due
   end
   if due > now then
-    record[RENEWED] = delay_ms > LONG and due or 0
+    if delay_ms > LONG then
+      renew(offset, record, due)
+    end
     redis.call('ZADD', K.delayed, word(due), offset)
   else
     join_group(offset, group)

@@ -194,6 +194,8 @@ local function acknowledge_together(answer, acks)
     end
     redis.call('ZREM', K.leases, unpack(done))
     redis.call('HDEL', K.records, unpack(done))
+    redis.call('ZREM', K.aged, unpack(done))
+    redis.call('ZREM', K.expiring, unpack(done))
     acknowledged = #done
   end
   for group, messages in pairs(freed) do

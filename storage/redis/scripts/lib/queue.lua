@@ -16,12 +16,13 @@
 --   dedup, dedup_old      hash    fifo only: deduplication key -> "<offset> <ms>"
 --   attempts, attempts_old  hash  fifo only: receive attempt id -> { ms, deadline, { offset, record }... }
 --   expiring      zset    offset by the end of its own time to live
+--   aged          zset    offset by when its retention begins, of messages whose age the log's order does not tell
 --   moving        hash    offset -> { record, moved ms, batch, move id or empty }: on its way to another queue
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 local K = {}
 for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
   'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old', 'attempts',
-  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old' }) do
+  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged' }) do
   K[name] = KEYS[index]
 end
 
@@ -76,13 +77,23 @@ end
 
 -- Remove a message's body and record, wherever the body is.
 local function forget(offset, record)
-  if redis.call('XDEL', K.log, entry_id(offset, record)) == 0 then
+  local in_log = redis.call('XDEL', K.log, entry_id(offset, record)) == 1
+  if not in_log then
     redis.call('HDEL', K.kept, offset)
+  end
+  if not in_log or record[RENEWED] > 0 then
+    redis.call('ZREM', K.aged, offset)
   end
   redis.call('HDEL', K.records, offset)
   if record[EXPIRES] > 0 then
     redis.call('ZREM', K.expiring, offset)
   end
+end
+
+-- Its retention begins at `ms`, whatever its place in the log.
+local function renew(offset, record, ms)
+  record[RENEWED] = ms
+  redis.call('ZADD', K.aged, word(ms), offset)
 end
 
 local function outlived(record, now)

@@ -1,6 +1,6 @@
 -- Upkeep of a queue, bounded for each call: drop what its retention no longer covers, and move the few
 -- survivors of a mostly settled head out of the log, whose memory is freed a node at a time.
-local STRAGGLERS_PER_CALL, SPARSE, SPARSE_MIN, RETURNED_LOOKED_AT = 100, 4, 1000, 100
+local STRAGGLERS_PER_CALL, SPARSE, SPARSE_MIN = 100, 4, 1000
 
 -- Take a message out of the state it is in.
 local function detach(offset, record)
@@ -21,16 +21,16 @@ local function detach(offset, record)
   end
 end
 
--- Messages whose own time to live is over. One in flight is left to its consumer: it expires when it returns.
-local function drop_outlived(now, most)
+-- Drop the messages that `key` has due by `ms`; with `spare`, one in flight is left to its consumer.
+local function drop_due(key, ms, most, spare)
   local dropped = 0
-  for _, offset in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', word(now), 'LIMIT', 0, most)) do
+  for _, offset in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', word(ms), 'LIMIT', 0, most)) do
     local record = record_of(offset)
-    redis.call('ZREM', K.expiring, offset)
+    redis.call('ZREM', key, offset)
     if not record then
       local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
       dropped = dropped + (entry and redis.call('XDEL', K.log, entry[1]) or 0)
-    elseif not redis.call('ZSCORE', K.leases, offset) then
+    elseif not (spare and redis.call('ZSCORE', K.leases, offset)) then
       detach(offset, record)
       forget(offset, record)
       dropped = dropped + 1
@@ -39,29 +39,29 @@ local function drop_outlived(now, most)
   return dropped
 end
 
+-- Out of the log, whose memory is freed a node at a time, and whose head tells what has expired.
+local function set_aside(offset, entry)
+  redis.call('HSET', K.kept, offset, entry[2][2])
+  redis.call('XDEL', K.log, entry[1])
+end
+
 local function drop_expired(now, retention_ms, most)
   local dropped = 0
   while dropped < most do
     local head = redis.call('XRANGE', K.log, '-', '+', 'COUNT', 1)[1]
     local offset, arrival = string.match(head and head[1] or '0-0', '^(%d+)-(%d+)$')
     local record = head and (record_of(offset) or new_record(tonumber(arrival), ''))
-    if not head or not over_age(record, now, retention_ms) then
-      break
-    end
-    detach(offset, record)
-    forget(offset, record)
-    dropped = dropped + 1
-  end
-  -- Redriven messages lie among the returned ones with a younger age, so none of these ends the search.
-  for _, offset in ipairs(redis.call('ZRANGE', K.returned, 0, RETURNED_LOOKED_AT - 1)) do
-    local record = record_of(offset)
-    if expired(record, now, retention_ms) then
+    if head and over_age(record, now, retention_ms) then
       detach(offset, record)
       forget(offset, record)
       dropped = dropped + 1
+    elseif head and record[RENEWED] > 0 then
+      set_aside(offset, head)  -- it is younger than its place: those behind it may be over
+    else
+      break
     end
   end
-  return dropped + drop_outlived(now, most)
+  return dropped + drop_due(K.aged, now - retention_ms, most) + drop_due(K.expiring, now, most, true)
 end
 
 local function drop_old_dead(now, dead_retention_ms, most)
@@ -77,14 +77,14 @@ end
 local function keep_stragglers(next_offset)
   local moved = 0
   for _, entry in ipairs(redis.call('XRANGE', K.log, '-', '+', 'COUNT', STRAGGLERS_PER_CALL)) do
-    local offset = string.match(entry[1], '^(%d+)-')
+    local offset, arrival = string.match(entry[1], '^(%d+)-(%d+)$')
     local span = next_offset - tonumber(offset)
     local sparse = span > SPARSE_MIN and span > SPARSE * redis.call('XLEN', K.log)
     if not sparse or redis.call('HEXISTS', K.records, offset) == 0 then
       break
     end
-    redis.call('HSET', K.kept, offset, entry[2][2])
-    redis.call('XDEL', K.log, entry[1])
+    redis.call('ZADD', K.aged, 'NX', arrival, offset)
+    set_aside(offset, entry)
     moved = moved + 1
   end
   return moved

@@ -1,0 +1,41 @@
+-- Drop one message, whatever its state: ready, delayed, in flight or dead-lettered.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 '1' for fifo  2 offset
+-- Returns  { OK, 1 when it was there, else 0 }, or what lib/answers.lua says
+-- Keeps    Q1; Q6 a group goes on without it; Q10: what is dropped counts as purged
+-- @include numbers
+-- @include wake
+-- @include answers
+-- @include queue
+-- @include tidy
+local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+if held[2] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+fifo = ARGV[1] == '1'
+local offset = ARGV[2]
+
+local function drop_wherever_it_is()
+  local record = record_of(offset)
+  if record then
+    detach(offset, record)
+    forget(offset, record)
+    return 1
+  elseif redis.call('HDEL', K.dead_letters, offset) == 1 then
+    redis.call('ZREM', K.dead, offset)
+    redis.call('ZREM', K.dead_due, offset)
+    return 1
+  end
+  local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
+  redis.call('ZREM', K.expiring, offset)
+  return entry and redis.call('XDEL', K.log, entry[1]) or 0
+end
+
+local dropped = drop_wherever_it_is()
+count('purged', dropped)
+if dropped == 1 then
+  wake(K.meta)
+end
+return { OK, dropped }
