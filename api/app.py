@@ -4,6 +4,7 @@ uvicorn --factory api.app:create_app
 
 request ─▶ Doors: request id, gate, count
              ├─ a hot route ─▶ dataplane
+             ├─ /, or a queue's address at Amazon's ─▶ aws
              └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
 """
 
@@ -12,17 +13,20 @@ import gc
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
+from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.aws.sqs.service import SQS
+from api.aws.wire.door import AwsDoor
 from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
-from api.logs import configure_logs, get_logger
+from api.logs import configure_logs
 from api.metrics import (
     CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
@@ -45,13 +49,8 @@ from storage.domain.access import Action
 from storage.lifespan import Storage, open_storage
 from storage.settings import Durability
 
-CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
-
-_log = get_logger("api")
-DURABILITY = b"millstream-durability"
-"""Says on every hot answer that this deployment promises less than `always`; absent where it does not."""
 
 
 def create_app(settings: Settings | None = None, storage: Storage | None = None) -> "Doors":
@@ -62,7 +61,16 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     dispatcher = Dispatcher(routes, counts, settings.durability)
     control = _control_plane(settings, storage, dispatcher, counts)
     gate = TrustingMode() if settings.insecure else OpenMode()
-    return Doors(control, dispatcher, gate, counts, settings.durability)
+    aws = AwsDoor(
+        SQS,
+        gate,
+        counts,
+        protocol="sqs",
+        region=settings.aws_region,
+        durability=settings.durability,
+        storage=lambda: cast(Storage, control.state.storage),
+    )
+    return Doors(control, dispatcher, aws, gate, counts, settings.durability)
 
 
 def _control_plane(
@@ -160,16 +168,6 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
     return router
 
 
-class Answer(NamedTuple):
-    """Everything that goes back to a client. `more`: headers beside the usual ones."""
-
-    status: int
-    kind: str
-    body: bytes
-    request_id: bytes
-    more: tuple[tuple[bytes, bytes], ...]
-
-
 class Doors:
     """The application: what is the same for every request, whichever door it takes."""
 
@@ -177,17 +175,19 @@ class Doors:
         self,
         control: FastAPI,
         dispatcher: Dispatcher,
+        aws: AwsDoor,
         gate: Gate,
         counts: Counts,
         durability: Durability,
     ) -> None:
         self.control = control
         self.dispatcher = dispatcher
+        self._aws = aws
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
-        self._weaker_promise = (
-            () if durability == "always" else ((DURABILITY, durability.encode()),)
-        )
+        self._weaker_promise = weaker_promise(durability)
+        self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
+        """The place of a method and a raw path. A path means the same for ever."""
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document of all REST routes."""
@@ -201,32 +201,40 @@ class Doors:
         if method == "HEAD":  # answered as GET; the server leaves the body out
             method = "GET"
             scope = {**scope, "method": method}
-        words = scope["path"].split("/")
         headers = dict(scope["headers"])
-        route = self.dispatcher.find(method, words)
-        if route is None:
+        place = self._place_of(method, scope["path"], scope["query_string"])
+        if place is None:
             started = time.perf_counter()
             operation, status = await self._serve_control(headers, scope, receive, send)
             self._metrics.observe(operation, status, time.perf_counter() - started)
             return
-        request = HotRequest(words, headers, scope["query_string"], partial(is_open, receive))
-        answer = await self.answer(route, request, receive)
+        query_string = scope["query_string"]
+        request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
+        answer = await place.answer(request, receive if place.takes_body else None)
         if answer is not None:
             await _send(send, answer)
 
-    async def answer(
-        self, route: Route, request: HotRequest, receive: Receive | None = None
-    ) -> Answer | None:
-        """The answer to a hot request, whose body is still to come when `receive` is given.
+    def _find_place(self, method: bytes, path: bytes) -> Place | None:
+        if b"%" in path or not path.isascii():
+            return None
+        return self._place_of(method.decode(), path.decode())
 
-        A failure is an answer too. None: the client is gone, and nobody would read it.
-        """
+    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> Place | None:
+        words = path.split("/")
+        route = self.dispatcher.find(method, words)
+        if route is None:
+            return self._aws.find(method, path, query_string)
+        return Place(partial(self._answer, route), route.body is not None, words)
+
+    async def _answer(
+        self, route: Route, request: HotRequest, receive: Receive | None
+    ) -> Answer | None:
         started = time.perf_counter()
         request_id = request_id_of(request.headers)
-        more: tuple[tuple[bytes, bytes], ...] = self._weaker_promise
+        more = self._weaker_promise
         try:
             principal = self._gate.admit(request.headers)
-            if receive is not None and route.body is not None:
+            if receive is not None:
                 request.body = await read_body(receive, request.headers)
             status, kind, body = await self.dispatcher.serve(
                 route, self.control.state.storage, principal, request
@@ -240,7 +248,7 @@ class Doors:
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
             status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
-            _log_failure(error, route.operation, status, request_id)
+            log_failure(error, route.operation, status, request_id)
         self._metrics.observe(route.operation, status, time.perf_counter() - started)
         return Answer(status, kind, body, request_id, more)
 
@@ -262,7 +270,7 @@ class Doors:
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
                 await _send(send, failed)
                 answer.status = told.status
-            _log_failure(error, scope["path"], answer.status, request_id)
+            log_failure(error, scope["path"], answer.status, request_id)
         route = scope.get("route")
         return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
 
@@ -291,19 +299,3 @@ async def _send(send: Send, answer: Answer) -> None:
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
-
-
-def _log_failure(error: Exception, operation: str, status: int, request_id: bytes) -> None:
-    """Only what the service is to blame for: a client's mistakes are its own to log."""
-    if status < 500:
-        return
-    unexpected = status == 500
-    _log.log(
-        40 if unexpected else 30,
-        "request_failed",
-        operation=operation,
-        status=status,
-        request_id=request_id.decode(),
-        error=type(error).__name__,
-        exc_info=error if unexpected else None,
-    )

@@ -130,7 +130,6 @@ class Call(Generic[In]):
 
 HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
 Handler = HandlerOf[Any]
-FindPath = Callable[[bytes, bytes], tuple["Route", list[str]] | None]
 Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
 """What a declaration gives: a decorator that leaves the handler as it is."""
 
@@ -229,21 +228,12 @@ class Dispatcher:
         }
         self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
         assert len(self._table) == len(self.routes), "two hot routes share a path"
-        self.find_path: FindPath = lru_cache(maxsize=4096)(self._find_path)
-        """The route of a method and a raw path, and the path's words. A path means the same for ever."""
 
     def find(self, method: str, words: Sequence[str]) -> Route | None:
         """The route of a path split at '/', or None when it is no hot route."""
         if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":
             return None
         return self._table.get(f"{method} {'/'.join(words[::2])}")
-
-    def _find_path(self, method: bytes, path: bytes) -> tuple[Route, list[str]] | None:
-        if b"%" in path or not path.isascii():
-            return None
-        words = path.decode().split("/")
-        route = self.find(method.decode(), words)
-        return None if route is None else (route, words)
 
     def methods(self, path: str) -> list[str]:
         """The methods that hot routes take at this path."""

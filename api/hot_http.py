@@ -1,6 +1,6 @@
 """uvicorn's HTTP protocol with a short way for hot requests.
 
-    bytes ─▶ httptools ─▶ a hot route, plainly asked? ─ yes ─▶ Doors.answer ─▶ one write
+    bytes ─▶ httptools ─▶ a hot place, plainly asked? ─ yes ─▶ its answer ─▶ one write
                                     └ no ─▶ uvicorn's own cycle: ASGI, as ever
 
 ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that
@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from api.app import Answer, Doors
-from api.dataplane import FindPath, HotRequest, Route
+from api.answers import Answer, FindPlace, Place
+from api.app import Doors
+from api.dataplane import HotRequest
 from api.payloads import RequestHeaders
 from storage.domain import limits
 
@@ -40,19 +41,14 @@ class _Unheard:
 class HotCycle:
     """One hot request and its answer. Has what uvicorn's protocol looks for in a cycle."""
 
-    __slots__ = ("chunks", "disconnected", "keep_alive", "request", "response_complete", "route")
+    __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
     message_event = _Unheard()
 
     def __init__(
-        self,
-        route: Route,
-        words: list[str],
-        headers: RequestHeaders,
-        query: bytes,
-        keep_alive: bool,
+        self, place: Place, headers: RequestHeaders, query: bytes, keep_alive: bool
     ) -> None:
-        self.route = route
-        self.request = HotRequest(words, headers, query, self.is_open)
+        self.place = place
+        self.request = HotRequest(place.words, headers, query, self.is_open)
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
         self.disconnected = False
@@ -73,10 +69,10 @@ class HotProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._hot: HotCycle | None = None  # what is being received or answered
         self._busy_at = 0.0
-        self._find: FindPath | None = None
+        self._find: FindPlace | None = None
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Doors):
-            self._find = self.app.dispatcher.find_path
+            self._find = self.app.find_place
 
     # What httptools calls
 
@@ -122,16 +118,15 @@ class HotProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if len(path) > _PATH_BYTES_MAX or self._find is None:
             return None
-        found = self._find(parser.get_method(), path)
-        if found is None or self.expect_100_continue:
+        place = self._find(parser.get_method(), path)
+        if place is None or self.expect_100_continue:
             return None
         if parser.get_http_version() != "1.1" or parser.should_upgrade():
             return None
-        route, words = found
         headers = dict(self.headers)
-        if not _is_bounded(headers, route):
+        if not _is_bounded(headers, place):
             return None
-        return HotCycle(route, words, headers, query, parser.should_keep_alive())
+        return HotCycle(place, headers, query, parser.should_keep_alive())
 
     def _is_answering(self) -> bool:
         before = cast("HotCycle | None", self.cycle)
@@ -144,7 +139,7 @@ class HotProtocol(HttpToolsProtocol):
         cycle.chunks = self.headers = _SPENT  # an idle wait keeps as little as it can
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         try:
-            answer = await cast(Doors, self.app).answer(cycle.route, request)
+            answer = await cycle.place.answer(request, None)
             while self.flow.write_paused and not cycle.disconnected:
                 await self.flow.drain()
         except BaseException:
@@ -212,13 +207,13 @@ class HotProtocol(HttpToolsProtocol):
         )
 
 
-def _is_bounded(headers: RequestHeaders, route: Route) -> bool:
+def _is_bounded(headers: RequestHeaders, place: Place) -> bool:
     """Whether the request says beforehand that its body is one that may be held."""
     if b"transfer-encoding" in headers:
         return False
     length = headers.get(b"content-length")
     if length is None:
-        return route.body is None
+        return not place.takes_body
     return length.isdigit() and int(length) <= limits.REQUEST_BYTES_MAX
 
 

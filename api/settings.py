@@ -54,6 +54,11 @@ class Settings(BaseSettings):
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
     )
+    aws_region: str = Field(
+        default="us-east-1",
+        pattern=r"^[a-z0-9-]{1,32}$",
+        description="The region that ARNs name. Requests signed for any other are taken as well.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench import machine, rows_http, rows_idle, rows_records, rows_state
+from tests.bench import machine, rows_http, rows_idle, rows_records, rows_sqs, rows_state
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
     DEEP_BACKLOG,
@@ -30,6 +30,8 @@ from tests.bench.plan import (
     ROWS,
     SEND_JSON,
     SEND_RAW,
+    SQS_SEND,
+    SQS_WORK,
     WAKE_UP,
     Plan,
 )
@@ -54,6 +56,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),
     ((IDLE_QUEUES,), _alone(rows_idle.measure_idle_queues)),
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
+    ((SQS_SEND, SQS_WORK), rows_sqs.measure),
     ((PRODUCE_1, PRODUCE_16, READ_HOT), rows_records.measure),
     ((FIFO,), _alone(rows_state.measure_groups)),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),

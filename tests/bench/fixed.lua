@@ -1,5 +1,5 @@
 -- The same request again and again, or a few in turn.
--- wrk … -- METHOD CONTENT_TYPE ACCEPT BODY_FILE PATH COUNT STEP
+-- wrk … -- METHOD CONTENT_TYPE ACCEPT BODY_FILE PATH COUNT STEP [X_AMZ_TARGET]
 -- A %d in PATH becomes 0, STEP, 2 × STEP …, COUNT of them in turn. An empty BODY_FILE is '-'.
 require 'report'
 
@@ -17,6 +17,7 @@ end
 
 function init(args)
   local headers = { ['Content-Type'] = args[2], ['Accept'] = args[3], ['Host'] = wrk.headers['Host'] }
+  headers['X-Amz-Target'] = args[8]
   local body = contents(args[4])
   for number = 1, tonumber(args[6]) do
     local path = string.gsub(args[5], '%%d', string.format('%d', (number - 1) * tonumber(args[7])))

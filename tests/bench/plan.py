@@ -50,6 +50,20 @@ RECEIVE_SETTLE = Row(
     reference="echo",
     bar=Bar(0.25),
 )
+SQS_SEND = Row(
+    name="sqs-send",
+    what="SQS: SendMessage of 256 B",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.4),
+)
+SQS_WORK = Row(
+    name="sqs-work",
+    what="SQS: ReceiveMessage of 10, DeleteMessageBatch of 10",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.25),
+)
 PRODUCE_1 = Row(
     name="produce-1",
     what="append 500 records of 256 B, in MessagePack, to a stream of 1 shard",
@@ -110,6 +124,8 @@ ROWS = (
     SEND_JSON,
     SEND_RAW,
     RECEIVE_SETTLE,
+    SQS_SEND,
+    SQS_WORK,
     PRODUCE_1,
     PRODUCE_16,
     READ_HOT,

@@ -205,6 +205,7 @@ def test_a_cursor_belongs_to_its_list(client, name):
         ({"redrive_allow": {"permission": "some"}}, "/redrive_allow/permission"),
         ({"tags": {"a": 1}}, "/tags/a"),
         ({"tags": {"": "1"}}, "/tags/"),
+        ({"tags": {"a": "\0"}}, "/tags"),
         ({"tags": {f"t{n}": "" for n in range(51)}}, "/tags"),
         ([], ""),
     ],

@@ -2,7 +2,8 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
 --          4 '1' for fifo  5 '1': as SQS has it: any delivery of a standard queue's message will do, also one
---          that is over, and an extension that is too long is refused rather than shortened
+--          that is over, and none that is over of a fifo queue's; an extension that is too long is refused
+--          rather than shortened
 --          6 the queue's back-off: empty, or MessagePack as lib/backoff.lua has it
 --          7 number of acknowledgements, then three for each: the offset, the first bytes of the record it
 --          must have, and the entry id; then the other verdicts, each
@@ -76,7 +77,7 @@ end
 local function acknowledge(offset, record, deadline)
   if deadline then
     redis.call('ZREM', K.leases, offset)
-  elseif not withdraw(offset, record) then
+  elseif (as_sqs and fifo) or not withdraw(offset, record) then
     return HANDLE_EXPIRED
   end
   forget(offset, record)

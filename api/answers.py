@@ -1,0 +1,68 @@
+"""What goes back to a client, whichever door it came through."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.types import Receive
+
+from api.dataplane import HotRequest
+from api.logs import get_logger
+from storage.settings import Durability
+
+CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
+DURABILITY = b"millstream-durability"
+"""Says on every hot answer that this deployment promises less than `always`; absent where it does not."""
+
+ExtraHeaders = tuple[tuple[bytes, bytes], ...]
+
+_log = get_logger("api")
+
+
+class Answer(NamedTuple):
+    """Everything that goes back to a client. `more`: headers beside the usual ones."""
+
+    status: int
+    kind: str
+    body: bytes
+    request_id: bytes
+    more: ExtraHeaders
+
+
+Answerer = Callable[[HotRequest, Receive | None], Awaitable[Answer | None]]
+"""Answers a hot request, whose body is still to come when a `Receive` is given.
+
+A failure is an answer too. None: the client is gone, and nobody would read it.
+"""
+
+
+class Place(NamedTuple):
+    """Where a hot request leads, whatever it says beside its method and path."""
+
+    answer: Answerer
+    takes_body: bool
+    words: list[str]
+
+
+FindPlace = Callable[[bytes, bytes], Place | None]
+"""The place of a method and a raw path."""
+
+
+def weaker_promise(durability: Durability) -> ExtraHeaders:
+    """What every hot answer says of its deployment."""
+    return () if durability == "always" else ((DURABILITY, durability.encode()),)
+
+
+def log_failure(error: Exception, operation: str, status: int, request_id: bytes) -> None:
+    """Only what the service is to blame for: a client's mistakes are its own to log."""
+    if status < 500:
+        return
+    unexpected = status == 500
+    _log.log(
+        40 if unexpected else 30,
+        "request_failed",
+        operation=operation,
+        status=status,
+        request_id=request_id.decode(),
+        error=type(error).__name__,
+        exc_info=error if unexpected else None,
+    )

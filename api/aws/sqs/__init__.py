@@ -1,0 +1,1 @@
+"""The SQS door: queues as an unmodified SQS client sees them."""

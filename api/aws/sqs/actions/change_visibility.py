@@ -1,0 +1,102 @@
+"""ChangeMessageVisibility and ChangeMessageVisibilityBatch.
+
+The new timeout counts from now, and does not carry over to the next delivery. 0 makes the message ready at
+once: no failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hours at most.
+"""
+
+from api.aws.sqs.actions.delete import bad_handle
+from api.aws.sqs.actions.receive import VISIBILITY_SECONDS_MAX
+from api.aws.sqs.batches import failed, named_entries
+from api.aws.sqs.calls import queue_at
+from api.aws.sqs.errors import invalid_value, missing, required
+from api.aws.sqs.shapes import (
+    BatchResultEntry,
+    ChangeMessageVisibility,
+    ChangeMessageVisibilityBatch,
+    ChangeMessageVisibilityBatchResult,
+)
+from api.aws.wire.errors import AwsError
+from api.aws.wire.service import Call, Operations
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import ErrorCode
+from storage.domain.messages import SettleAction, Settled, Settlement
+
+operations = Operations()
+
+_TOO_LONG = f"Total VisibilityTimeout for the message is beyond the limit [{VISIBILITY_SECONDS_MAX} seconds]"
+_ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
+
+
+@operations.add("ChangeMessageVisibility", ChangeMessageVisibility, Action.QUEUE_RECEIVE)
+async def change_message_visibility(call: Call[ChangeMessageVisibility]) -> None:
+    """Say how long a delivery stays hidden from now on."""
+    asked = call.asked
+    required(asked.queue_url, "QueueUrl")
+    handle = required(asked.receipt_handle, "ReceiptHandle")
+    if asked.visibility_timeout is None:
+        raise missing("VisibilityTimeout")
+    queue = await queue_at(call, asked.queue_url)
+    change = _settlement(handle, asked.visibility_timeout)
+    [settled] = await call.storage.queues.settle(queue.name, [change], any_delivery=True)
+    if (refused := _refusal(settled, change)) is not None:
+        raise refused
+
+
+@operations.add("ChangeMessageVisibilityBatch", ChangeMessageVisibilityBatch, Action.QUEUE_RECEIVE)
+async def change_message_visibility_batch(
+    call: Call[ChangeMessageVisibilityBatch],
+) -> ChangeMessageVisibilityBatchResult:
+    """The same for up to ten deliveries; each is answered for itself."""
+    queue = await queue_at(call, call.asked.queue_url)
+    entries = named_entries(call.asked.entries, _ENTRY)
+    changes: dict[str, Settlement] = {}
+    refused = []
+    for place, (name, entry) in enumerate(entries, 1):
+        if not entry.receipt_handle:
+            raise missing(f"{_ENTRY}.{place}.ReceiptHandle")
+        try:
+            if entry.visibility_timeout is None:
+                raise missing(f"{_ENTRY}.{place}.VisibilityTimeout")
+            changes[name] = _settlement(entry.receipt_handle, entry.visibility_timeout)
+        except AwsError as error:
+            refused.append(failed(name, error))
+    settled = []
+    if changes:
+        settled = await call.storage.queues.settle(
+            queue.name, list(changes.values()), any_delivery=True
+        )
+    taken = []
+    for (name, change), verdict in zip(changes.items(), settled, strict=True):
+        if (refusal := _refusal(verdict, change)) is not None:
+            refused.append(failed(name, refusal))
+        else:
+            taken.append(BatchResultEntry(name))
+    return ChangeMessageVisibilityBatchResult(taken or None, refused or None)
+
+
+def _settlement(handle: str, seconds: int) -> Settlement:
+    """The change as a verdict. Raises AwsError."""
+    if not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
+        reason = f"Must be >= 0 and <= {VISIBILITY_SECONDS_MAX}, if provided."
+        raise invalid_value("VisibilityTimeout", seconds, reason)
+    timeout_ms = seconds * limits.SECOND_MS
+    return Settlement(handle, SettleAction.EXTEND, visibility_timeout_ms=timeout_ms)
+
+
+def _refusal(settled: Settled, change: Settlement) -> AwsError | None:
+    """Why a delivery's timeout did not change; None when it did."""
+    handle = change.receipt_handle
+    match settled.error:
+        case None:
+            return None
+        case ErrorCode.MESSAGE_NOT_FOUND:
+            reason = "Message does not exist or is not available for visibility timeout change."
+            return invalid_value("ReceiptHandle", handle, reason)
+        case ErrorCode.RECEIPT_HANDLE_EXPIRED:
+            return invalid_value("ReceiptHandle", handle, "The receipt handle has expired.")
+        case ErrorCode.VALIDATION_FAILED:
+            seconds = change.visibility_timeout_ms // limits.SECOND_MS
+            return invalid_value("VisibilityTimeout", seconds, _TOO_LONG)
+        case _:
+            return bad_handle(handle)

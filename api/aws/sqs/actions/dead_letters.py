@@ -1,0 +1,46 @@
+"""ListDeadLetterSourceQueues."""
+
+from msgspec import field
+
+from api.aws.sqs.calls import queue_at, url_of
+from api.aws.sqs.pages import bad_token, next_token, page_of
+from api.aws.sqs.shapes import QueueUrls
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain.access import Action
+from storage.domain.errors import InvalidCursor
+
+operations = Operations()
+
+
+class ListDeadLetterSourceQueues(Input):
+    """A dead-letter queue, and how many of its sources to list at once."""
+
+    queue_url: str | None = None
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class ListDeadLetterSourceQueuesResult(Output):
+    """A page of queues; the member's name begins with a small letter, and it is always there."""
+
+    queue_urls: QueueUrls = field(name="queueUrls")
+    next_token: str | None = None
+
+
+@operations.add("ListDeadLetterSourceQueues", ListDeadLetterSourceQueues, Action.QUEUE_READ)
+async def list_dead_letter_source_queues(
+    call: Call[ListDeadLetterSourceQueues],
+) -> ListDeadLetterSourceQueuesResult:
+    """List the queues whose RedrivePolicy names this one."""
+    asked = call.asked
+    queue = await queue_at(call, asked.queue_url)
+    limit, after = page_of(asked.max_results, asked.next_token)
+    try:
+        sources = await call.storage.catalog.dead_letter_sources(
+            queue.name, after=after, limit=limit
+        )
+    except InvalidCursor:
+        raise bad_token() from None
+    urls = [await url_of(call, source.name.name) for source in sources]
+    return ListDeadLetterSourceQueuesResult(urls, next_token(urls, asked.max_results))

@@ -1,0 +1,89 @@
+"""DeleteMessage and DeleteMessageBatch: acknowledgements.
+
+On a standard queue any handle ever given for a message deletes it, also a late one; on a FIFO queue a handle
+ends with its delivery. A message that is gone is deleted.
+"""
+
+from collections.abc import Sequence
+
+from api.aws.sqs.batches import failed, named_entries
+from api.aws.sqs.calls import queue_at
+from api.aws.sqs.errors import RECEIPT_HANDLE_IS_INVALID, invalid_value, missing, required
+from api.aws.sqs.shapes import (
+    BatchResultEntry,
+    DeleteMessage,
+    DeleteMessageBatch,
+    DeleteMessageBatchResult,
+)
+from api.aws.wire.errors import AwsError
+from api.aws.wire.service import Call, Operations
+from storage.domain.access import Action
+from storage.domain.errors import ErrorCode
+from storage.domain.messages import SettleAction, Settled, Settlement
+from storage.domain.queues import Queue
+
+operations = Operations()
+
+_ENTRY = "DeleteMessageBatchRequestEntry"
+
+
+@operations.add("DeleteMessage", DeleteMessage, Action.QUEUE_RECEIVE)
+async def delete_message(call: Call[DeleteMessage]) -> None:
+    """Delete a message that was worked on."""
+    asked = call.asked
+    required(asked.queue_url, "QueueUrl")
+    handle = required(asked.receipt_handle, "ReceiptHandle")
+    queue = await queue_at(call, asked.queue_url)
+    [settled] = await _delete(call, queue, [handle])
+    if (refused := refusal(settled, handle)) is not None:
+        raise refused
+
+
+@operations.add("DeleteMessageBatch", DeleteMessageBatch, Action.QUEUE_RECEIVE)
+async def delete_message_batch(call: Call[DeleteMessageBatch]) -> DeleteMessageBatchResult:
+    """Delete up to ten messages; each is answered for itself."""
+    queue = await queue_at(call, call.asked.queue_url)
+    entries = named_entries(call.asked.entries, _ENTRY)
+    handles: dict[str, str] = {}
+    for place, (name, entry) in enumerate(entries, 1):
+        if not entry.receipt_handle:
+            raise missing(f"{_ENTRY}.{place}.ReceiptHandle")
+        handles[name] = entry.receipt_handle
+    settled = await _delete(call, queue, list(handles.values()))
+    taken, refused = [], []
+    for (name, handle), verdict in zip(handles.items(), settled, strict=True):
+        if (error := refusal(verdict, handle)) is not None:
+            refused.append(failed(name, error))
+        else:
+            taken.append(BatchResultEntry(name))
+    return DeleteMessageBatchResult(taken or None, refused or None)
+
+
+async def _delete(
+    call: Call[DeleteMessage] | Call[DeleteMessageBatch], queue: Queue, handles: Sequence[str]
+) -> list[Settled]:
+    settlements = [Settlement(handle, SettleAction.ACK) for handle in handles]
+    settled = await call.storage.queues.settle(queue.name, settlements, any_delivery=True)
+    done = sum([verdict.error is None for verdict in settled])
+    call.metrics.settled(SettleAction.ACK, done)
+    return settled
+
+
+def refusal(settled: Settled, handle: str) -> AwsError | None:
+    """Why a delivery was not deleted; None when it was, or was gone already."""
+    match settled.error:
+        case None | ErrorCode.MESSAGE_NOT_FOUND:
+            return None
+        case ErrorCode.RECEIPT_HANDLE_EXPIRED:
+            return invalid_value("ReceiptHandle", handle, "The receipt handle has expired.")
+        case _:
+            return bad_handle(handle)
+
+
+def bad_handle(handle: str) -> AwsError:
+    """What was given is no receipt handle of this queue."""
+    return AwsError(
+        RECEIPT_HANDLE_IS_INVALID,
+        f'The input receipt handle "{handle[:256]}" is not a valid receipt handle.',
+        query_message="The input receipt handle is invalid.",
+    )

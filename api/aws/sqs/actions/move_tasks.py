@@ -1,0 +1,201 @@
+"""StartMessageMoveTask, CancelMessageMoveTask and ListMessageMoveTasks: an engine's moves by other names.
+
+A TaskHandle is base64 of JSON that names the move and its source, as Amazon's does.
+"""
+
+import base64
+import binascii
+from typing import Annotated
+
+import msgspec
+
+from api.aws.sqs.arns import Arns
+from api.aws.sqs.calls import arns_of
+from api.aws.sqs.errors import RESOURCE_NOT_FOUND, invalid, invalid_value, required
+from api.aws.sqs.urls import check_arn
+from api.aws.wire.errors import AwsError
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output, named
+from storage.domain.access import Action
+from storage.domain.errors import MoveNotFound, MoveRefused, QueueNotFound
+from storage.domain.moves import Move, MoveState
+from storage.domain.names import QueueName
+
+operations = Operations()
+
+PER_SECOND_MAX = 500
+RESULTS_MAX = 10
+_REFUSALS = {
+    "not_a_dead_letter_queue": "Source queue must be configured as a Dead Letter Queue.",
+    "already_running": (
+        "There is already a task running. Only one active task is allowed for a source queue arn at a "
+        "given time."
+    ),
+}
+
+
+class StartMessageMoveTask(Input):
+    """A dead-letter queue, where its messages go, and how fast."""
+
+    source_arn: str | None = None
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+
+
+class StartMessageMoveTaskResult(Output):
+    """The task that was started."""
+
+    task_handle: str
+
+
+class CancelMessageMoveTask(Input):
+    """A running task."""
+
+    task_handle: str | None = None
+
+
+class CancelMessageMoveTaskResult(Output):
+    """How far it came."""
+
+    approximate_number_of_messages_moved: int
+
+
+class ListMessageMoveTasks(Input):
+    """A queue, and how many of its tasks to list."""
+
+    source_arn: str | None = None
+    max_results: int | None = None
+
+
+class MoveTask(Output):
+    """One task. Its handle is told while it runs, its failure when it failed."""
+
+    status: str
+    source_arn: str
+    approximate_number_of_messages_moved: int
+    approximate_number_of_messages_to_move: int
+    started_timestamp: int
+    task_handle: str | None = None
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+    failure_reason: str | None = None
+
+
+class ListMessageMoveTasksResult(Output):
+    """Tasks, the newest first."""
+
+    results: Annotated[list[MoveTask] | None, named("ListMessageMoveTasksResultEntry")] = None
+
+
+class TaskHandle(msgspec.Struct, frozen=True, rename="camel"):
+    """What a handle says."""
+
+    task_id: str
+    source_arn: str
+
+    def encode(self) -> str:
+        """The word clients keep."""
+        return base64.b64encode(msgspec.json.encode(self)).decode()
+
+
+_decoder = msgspec.json.Decoder(TaskHandle)
+
+
+@operations.add("StartMessageMoveTask", StartMessageMoveTask, Action.QUEUE_MANAGE)
+async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMessageMoveTaskResult:
+    """Move a dead-letter queue's messages back to where they died, or to another queue."""
+    asked = call.asked
+    arns = await arns_of(call)
+    source_arn = required(asked.source_arn, "SourceArn")
+    source = await _queue(call, source_arn, "SourceArn", arns)
+    destination = None
+    if asked.destination_arn:
+        destination = await _queue(call, asked.destination_arn, "DestinationArn", arns)
+    if destination == source:
+        raise invalid("The source queue and the destination queue cannot be the same.")
+    per_second = asked.max_number_of_messages_per_second
+    if per_second is not None and not 1 <= per_second <= PER_SECOND_MAX:
+        reason = f"Must be between 1 and {PER_SECOND_MAX}, if provided."
+        raise invalid_value("MaxNumberOfMessagesPerSecond", per_second, reason)
+    try:
+        move = await call.storage.moves.start(source, destination, per_second or 0)
+    except MoveRefused as error:
+        raise _refusal(error) from None
+    return StartMessageMoveTaskResult(TaskHandle(move.move_id, source_arn).encode())
+
+
+@operations.add("CancelMessageMoveTask", CancelMessageMoveTask, Action.QUEUE_MANAGE)
+async def cancel_message_move_task(
+    call: Call[CancelMessageMoveTask],
+) -> CancelMessageMoveTaskResult:
+    """Stop a task; what it moved stays moved."""
+    handle = _decode(required(call.asked.task_handle, "TaskHandle"))
+    await _queue(call, handle.source_arn, "SourceArn", await arns_of(call))
+    try:
+        move = await call.storage.moves.cancel(handle.task_id)
+    except MoveNotFound:
+        raise AwsError(RESOURCE_NOT_FOUND, "Task does not exist.") from None
+    except MoveRefused as error:
+        raise _refusal(error) from None
+    return CancelMessageMoveTaskResult(move.moved)
+
+
+@operations.add("ListMessageMoveTasks", ListMessageMoveTasks, Action.QUEUE_READ)
+async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessageMoveTasksResult:
+    """List a queue's tasks, the newest first."""
+    asked = call.asked
+    arns = await arns_of(call)
+    source = await _queue(call, required(asked.source_arn, "SourceArn"), "SourceArn", arns)
+    limit = 1 if asked.max_results is None else asked.max_results
+    if not 1 <= limit <= RESULTS_MAX:
+        reason = f"Must be between 1 and {RESULTS_MAX}, if provided."
+        raise invalid_value("MaxResults", limit, reason)
+    moves = await call.storage.moves.list(source, limit)
+    return ListMessageMoveTasksResult([_task(move, arns) for move in moves] or None)
+
+
+async def _queue(
+    call: Call[StartMessageMoveTask] | Call[CancelMessageMoveTask] | Call[ListMessageMoveTasks],
+    arn: str,
+    parameter: str,
+    arns: Arns,
+) -> QueueName:
+    """The queue that an ARN names, which is there. Raises AwsError, Forbidden."""
+    check_arn(arn, parameter)
+    name = arns.queue(arn)
+    try:
+        if name is not None:
+            call.authorise(str(name))
+            await call.storage.catalog.queue(name)
+            return name
+    except QueueNotFound:
+        pass
+    text = f"The resource that you specified for the {parameter} parameter doesn't exist."
+    raise AwsError(RESOURCE_NOT_FOUND, text)
+
+
+def _task(move: Move, arns: Arns) -> MoveTask:
+    source_arn = arns.of(move.source.name)
+    running = move.state is MoveState.RUNNING
+    return MoveTask(
+        status=move.state.upper(),
+        source_arn=source_arn,
+        approximate_number_of_messages_moved=move.moved,
+        approximate_number_of_messages_to_move=move.to_move,
+        started_timestamp=move.started_at_ms,
+        task_handle=TaskHandle(move.move_id, source_arn).encode() if running else None,
+        destination_arn=arns.of(move.destination.name) if move.destination else None,
+        max_number_of_messages_per_second=move.per_second or None,
+        failure_reason=move.failure or None,
+    )
+
+
+def _decode(handle: str) -> TaskHandle:
+    try:
+        return _decoder.decode(base64.b64decode(handle, validate=True))
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise invalid("Value for parameter TaskHandle is invalid.") from None
+
+
+def _refusal(error: MoveRefused) -> AwsError:
+    return invalid(_REFUSALS.get(error.facts.get("reason", ""), error.detail))

@@ -1,0 +1,66 @@
+"""AddPermission and RemovePermission: statements of a queue's policy, which is kept and not in effect."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from api.aws.sqs.annotations import annotated, annotation
+from api.aws.sqs.attributes import POLICY
+from api.aws.sqs.calls import arns_of, queue_name
+from api.aws.sqs.errors import missing, required
+from api.aws.sqs.policies import add_permission, remove_permission
+from api.aws.sqs.shapes import Names
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, named
+from storage.domain.access import Action
+from storage.domain.queues import QueueSpec
+
+operations = Operations()
+
+
+class AddPermission(Input):
+    """Who may do what, under a label."""
+
+    queue_url: str | None = None
+    label: str | None = None
+    account_ids: Annotated[Names, named("AWSAccountId")] = field(name="AWSAccountIds", default=None)
+    actions: Annotated[Names, named("ActionName")] = None
+
+
+class RemovePermission(Input):
+    """A statement's label."""
+
+    queue_url: str | None = None
+    label: str | None = None
+
+
+@operations.add("AddPermission", AddPermission, Action.QUEUE_MANAGE)
+async def add_permission_to_queue(call: Call[AddPermission]) -> None:
+    """Add a statement to a queue's policy."""
+    asked = call.asked
+    name = queue_name(call, asked.queue_url)
+    label = required(asked.label, "Label")
+    accounts, actions = asked.account_ids, asked.actions
+    if not accounts:
+        raise missing("AWSAccountIds")
+    if not actions:
+        raise missing("Actions")
+    arn = (await arns_of(call)).of(name.name)
+
+    def add(spec: QueueSpec) -> QueueSpec:
+        policy = add_permission(annotation(spec, POLICY), arn, label, accounts, actions)
+        return annotated(spec, POLICY, policy)
+
+    await call.storage.catalog.change_queue(name, add)
+
+
+@operations.add("RemovePermission", RemovePermission, Action.QUEUE_MANAGE)
+async def remove_permission_from_queue(call: Call[RemovePermission]) -> None:
+    """Take a statement out of a queue's policy."""
+    name = queue_name(call, call.asked.queue_url)
+    label = required(call.asked.label, "Label")
+
+    def remove(spec: QueueSpec) -> QueueSpec:
+        return annotated(spec, POLICY, remove_permission(annotation(spec, POLICY), label))
+
+    await call.storage.catalog.change_queue(name, remove)

@@ -1,0 +1,63 @@
+"""GetQueueAttributes and SetQueueAttributes."""
+
+from typing import Annotated
+
+from api.aws.sqs.attributes import apply_attributes
+from api.aws.sqs.calls import arns_of, queue_at
+from api.aws.sqs.errors import missing, required
+from api.aws.sqs.queue_attributes import check_names, told_attributes, wants_counts
+from api.aws.sqs.shapes import AttributeMap, Names
+from api.aws.sqs.targets import check_redrive_target
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output, named
+from storage.domain.access import Action
+
+operations = Operations()
+
+
+class GetQueueAttributes(Input):
+    """What to tell of a queue: nothing, unless it is named here."""
+
+    queue_url: str | None = None
+    attribute_names: Annotated[Names, named("AttributeName")] = None
+
+
+class GetQueueAttributesResult(Output):
+    """The attributes that were asked for and are set."""
+
+    attributes: AttributeMap = None
+
+
+@operations.add("GetQueueAttributes", GetQueueAttributes, Action.QUEUE_READ)
+async def get_queue_attributes(call: Call[GetQueueAttributes]) -> GetQueueAttributesResult:
+    """Tell how a queue is configured and how many messages it has."""
+    queue = await queue_at(call, call.asked.queue_url)
+    names = call.asked.attribute_names or []
+    check_names(names)
+    stats = await call.storage.queues.stats(queue.name) if wants_counts(names) else None
+    told = told_attributes(queue, stats, names, await arns_of(call))
+    return GetQueueAttributesResult(told or None)
+
+
+class SetQueueAttributes(Input):
+    """What to change of a queue."""
+
+    queue_url: str | None = None
+    attributes: AttributeMap = None
+
+
+@operations.add("SetQueueAttributes", SetQueueAttributes, Action.QUEUE_MANAGE)
+async def set_queue_attributes(call: Call[SetQueueAttributes]) -> None:
+    """Change attributes of a queue; the others stay."""
+    asked = call.asked
+    required(asked.queue_url, "QueueUrl")
+    attributes = asked.attributes
+    if attributes is None:
+        raise missing("Attributes")
+    queue = await queue_at(call, asked.queue_url)
+    arns = await arns_of(call)
+    wanted = apply_attributes(queue.spec, attributes, arns)
+    await check_redrive_target(call, queue.name, wanted, attributes)
+    await call.storage.catalog.change_queue(
+        queue.name, lambda spec: apply_attributes(spec, attributes, arns)
+    )

@@ -1,0 +1,206 @@
+"""CreateQueue, DeleteQueue, PurgeQueue, GetQueueUrl and ListQueues.
+
+A name is free again as soon as its queue is deleted: nothing of the old one can reach the new one, so
+nobody has to wait for the 60 seconds that Amazon asks for.
+"""
+
+import re
+
+from msgspec import field
+
+from api.aws.sqs.arns import Arns
+from api.aws.sqs.attributes import FIFO_QUEUE, apply_attributes, first_difference
+from api.aws.sqs.calls import arns_of, queue_name, url_of
+from api.aws.sqs.errors import (
+    INVALID_ATTRIBUTE_NAME,
+    PURGE_QUEUE_IN_PROGRESS,
+    QUEUE_NAME_EXISTS,
+    invalid,
+    no_such_queue,
+    refuse,
+    required,
+)
+from api.aws.sqs.pages import bad_token, next_token, page_of
+from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
+from api.aws.sqs.tags import check_tags
+from api.aws.sqs.targets import check_redrive_target
+from api.aws.sqs.urls import queue_url
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import (
+    InvalidCursor,
+    PreconditionFailed,
+    PurgeInProgress,
+    QueueNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import QueueName
+from storage.domain.queues import Queue, QueueSpec, QueueType
+
+operations = Operations()
+
+FIFO_SUFFIX = ".fifo"
+PURGE_SECONDS_MIN = 60
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_FIFO_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo")
+
+
+class CreateQueue(Input):
+    """A queue's name and what its owner asks of it."""
+
+    queue_name: str | None = None
+    attributes: AttributeMap = None
+    tags: TagMap = field(name="tags", default=None)
+
+
+class QueueUrlResult(Output):
+    """Where a queue is."""
+
+    queue_url: str
+
+
+@operations.add("CreateQueue", CreateQueue, Action.QUEUE_MANAGE)
+async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
+    """Create a queue. One that exists is given back when it has each of the attributes as of now."""
+    asked = call.asked
+    attributes = asked.attributes or {}
+    name = _new_name(required(asked.queue_name, "QueueName"), attributes, call)
+    call.authorise(str(name))
+    arns = await arns_of(call)
+    existing = await _existing(call, name) or await _create(call, name, arns)
+    if existing is not None:
+        _check_same(existing, attributes, arns)
+    return QueueUrlResult(queue_url(call.host, arns.account_id, name.name))
+
+
+def _new_name(name: str, attributes: dict[str, str], call: Call[CreateQueue]) -> QueueName:
+    fifo = attributes.get(FIFO_QUEUE)
+    if fifo is not None:
+        if fifo.lower() != "true":  # there is no other value: a standard queue does not have it
+            refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {FIFO_QUEUE}.")
+        if not _FIFO_NAME.fullmatch(name):
+            raise invalid(
+                "The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
+                "underscores, must end with .fifo suffix and be 1 to 80 in length"
+            )
+    elif not _NAME.fullmatch(name):
+        raise invalid(
+            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+        )
+    return QueueName(name, call.principal.namespace)
+
+
+async def _existing(call: Call[CreateQueue], name: QueueName) -> Queue | None:
+    try:
+        return await call.storage.catalog.fresh_queue(name)
+    except QueueNotFound:
+        return None
+
+
+async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:
+    """The queue that was there after all, or None when it was created."""
+    asked = call.asked
+    tags = asked.tags or {}
+    check_tags(tags)
+    fifo = name.name.endswith(FIFO_SUFFIX)
+    attributes = asked.attributes or {}
+    spec = QueueSpec(
+        type=QueueType.FIFO if fifo else QueueType.STANDARD, attempts_max=None, tags=tags
+    )
+    spec = apply_attributes(spec, attributes, arns)
+    await check_redrive_target(call, name, spec, attributes)
+    try:
+        await call.storage.catalog.put_queue(name, spec, create_only=True)
+    except PreconditionFailed:  # someone was faster
+        return await call.storage.catalog.fresh_queue(name)
+    return None
+
+
+def _check_same(existing: Queue, attributes: dict[str, str], arns: Arns) -> None:
+    """Raise AwsError where the queue that exists is not what was asked for."""
+    different = first_difference(existing.spec, attributes, arns)
+    if different is not None:
+        refuse(
+            QUEUE_NAME_EXISTS,
+            "A queue already exists with the same name and a different value for attribute "
+            f"{different}",
+        )
+
+
+class QueueOnly(Input):
+    """A queue, and no more."""
+
+    queue_url: str | None = None
+
+
+@operations.add("DeleteQueue", QueueOnly, Action.QUEUE_MANAGE)
+async def delete_queue(call: Call[QueueOnly]) -> None:
+    """Delete a queue with all its messages."""
+    await call.storage.catalog.delete_queue(queue_name(call, call.asked.queue_url))
+
+
+@operations.add("PurgeQueue", QueueOnly, Action.QUEUE_PURGE)
+async def purge_queue(call: Call[QueueOnly]) -> None:
+    """Drop every message of a queue: ready, delayed and in flight."""
+    name = queue_name(call, call.asked.queue_url)
+    seconds = PURGE_SECONDS_MIN
+    try:
+        await call.storage.queues.purge(name, at_most_every_ms=seconds * limits.SECOND_MS)
+    except PurgeInProgress:
+        refuse(
+            PURGE_QUEUE_IN_PROGRESS,
+            f"Only one PurgeQueue operation on {name.name} is allowed every {seconds} seconds.",
+        )
+
+
+class GetQueueUrl(Input):
+    """A queue's name. Whose it is, the caller's credentials say."""
+
+    queue_name: str | None = None
+
+
+@operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_READ)
+async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
+    """Say where a queue is."""
+    try:
+        name = QueueName(required(call.asked.queue_name, "QueueName"), call.principal.namespace)
+    except ValidationFailed:
+        raise no_such_queue() from None
+    call.authorise(str(name))
+    await call.storage.catalog.queue(name)
+    return QueueUrlResult(await url_of(call, name.name))
+
+
+class ListQueues(Input):
+    """Which queues to list, and how many at once."""
+
+    queue_name_prefix: str | None = None
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class ListQueuesResult(Output):
+    """A page of queues. The token comes only where a page's size was given, as at Amazon."""
+
+    queue_urls: QueueUrls = None
+    next_token: str | None = None
+
+
+@operations.add("ListQueues", ListQueues, Action.QUEUE_READ)
+async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
+    """List queues by name."""
+    asked = call.asked
+    prefix = asked.queue_name_prefix or ""
+    call.authorise(f"{call.principal.namespace}/{prefix}*")
+    limit, after = page_of(asked.max_results, asked.next_token)
+    try:
+        queues = await call.storage.catalog.list_queues(
+            call.principal.namespace, prefix=prefix, after=after, limit=limit
+        )
+    except InvalidCursor:
+        raise bad_token() from None
+    urls = [await url_of(call, queue.name.name) for queue in queues]
+    return ListQueuesResult(urls or None, next_token(urls, asked.max_results))

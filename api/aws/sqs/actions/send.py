@@ -1,0 +1,114 @@
+"""SendMessage and SendMessageBatch."""
+
+from api.aws.sqs.batches import failed, named_entries
+from api.aws.sqs.calls import queue_at
+from api.aws.sqs.errors import BATCH_REQUEST_TOO_LONG, refuse, required
+from api.aws.sqs.messages import digests_of, new_message, sequence_number
+from api.aws.sqs.shapes import (
+    BatchResultErrorEntry,
+    SendMessage,
+    SendMessageBatch,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+    SendMessageEntry,
+    SendMessageResult,
+)
+from api.aws.wire.errors import AwsError
+from api.aws.wire.service import Call, Operations
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.messages import NewMessage, SentMessage
+from storage.domain.queues import Queue
+
+operations = Operations()
+
+_BATCH_BYTES_MAX = limits.MESSAGE_BYTES_MAX  # of all entries together, whatever the queue takes
+_ENTRY = "SendMessageBatchRequestEntry"
+
+
+@operations.add("SendMessage", SendMessage, Action.QUEUE_SEND)
+async def send_message(call: Call[SendMessage]) -> SendMessageResult:
+    """Add a message to a queue."""
+    asked = call.asked
+    required(asked.queue_url, "QueueUrl")
+    required(asked.message_body, "MessageBody")
+    queue = await queue_at(call, asked.queue_url)
+    message = new_message(asked, queue)
+    [sent] = await _send(call, queue, [message])
+    digests = digests_of(message)
+    return SendMessageResult(
+        sent.message_id,
+        digests.body,
+        digests.attributes,
+        digests.system,
+        sequence_number(sent, queue),
+    )
+
+
+@operations.add("SendMessageBatch", SendMessageBatch, Action.QUEUE_SEND)
+async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchResult:
+    """Add up to ten messages; each is answered for itself, and those that are good go together."""
+    asked = call.asked
+    queue = await queue_at(call, asked.queue_url)
+    entries = named_entries(asked.entries, _ENTRY)
+    _check_size(entries)
+    messages: dict[str, NewMessage] = {}
+    refused: list[BatchResultErrorEntry] = []
+    for name, entry in entries:
+        try:
+            messages[name] = new_message(entry, queue)
+        except AwsError as error:
+            refused.append(failed(name, error))
+    sent = await _send(call, queue, list(messages.values())) if messages else []
+    taken = [
+        _result(name, message, where, queue)
+        for (name, message), where in zip(messages.items(), sent, strict=True)
+    ]
+    return SendMessageBatchResult(taken or None, refused or None)
+
+
+async def _send(
+    call: Call[SendMessage] | Call[SendMessageBatch], queue: Queue, messages: list[NewMessage]
+) -> list[SentMessage]:
+    call.metrics.received(len(messages), sum([len(message.body) for message in messages]))
+    sent = await call.storage.queues.send(queue.name, messages)
+    call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+    return sent
+
+
+def _result(
+    name: str, message: NewMessage, sent: SentMessage, queue: Queue
+) -> SendMessageBatchResultEntry:
+    digests = digests_of(message)
+    return SendMessageBatchResultEntry(
+        message_id=sent.message_id,
+        md5_of_message_body=digests.body,
+        md5_of_message_attributes=digests.attributes,
+        md5_of_message_system_attributes=digests.system,
+        sequence_number=sequence_number(sent, queue),
+        id=name,
+    )
+
+
+def _check_size(entries: list[tuple[str, SendMessageEntry]]) -> None:
+    size_bytes = sum([_size_bytes(entry) for _, entry in entries])
+    if size_bytes > _BATCH_BYTES_MAX:
+        refuse(
+            BATCH_REQUEST_TOO_LONG,
+            f"Batch requests cannot be longer than {_BATCH_BYTES_MAX} bytes. "
+            f"You have sent {size_bytes} bytes.",
+        )
+
+
+def _size_bytes(entry: SendMessageEntry) -> int:
+    """Body and attributes: names, types and values."""
+    attributes = sum(
+        [
+            len(name.encode())
+            + len((value.data_type or "").encode())
+            + len((value.string_value or "").encode())
+            + len(value.binary_value or b"")
+            for name, value in (entry.message_attributes or {}).items()
+        ]
+    )
+    return len((entry.message_body or "").encode()) + attributes

@@ -1,0 +1,81 @@
+"""TagQueue, UntagQueue and ListQueueTags."""
+
+from typing import Annotated
+
+from msgspec.structs import replace
+
+from api.aws.sqs.calls import queue_at, queue_name
+from api.aws.sqs.errors import missing
+from api.aws.sqs.shapes import Names, TagMap
+from api.aws.sqs.tags import check_tags
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output, named
+from storage.domain.access import Action
+from storage.domain.queues import QueueSpec
+
+operations = Operations()
+
+
+class TagQueue(Input):
+    """Tags to add, or to give another value."""
+
+    queue_url: str | None = None
+    tags: TagMap = None
+
+
+class UntagQueue(Input):
+    """Tags to take away."""
+
+    queue_url: str | None = None
+    tag_keys: Annotated[Names, named("TagKey")] = None
+
+
+class ListQueueTags(Input):
+    """A queue."""
+
+    queue_url: str | None = None
+
+
+class ListQueueTagsResult(Output):
+    """Its tags; the member is missing when there are none."""
+
+    tags: TagMap = None
+
+
+@operations.add("TagQueue", TagQueue, Action.QUEUE_MANAGE)
+async def tag_queue(call: Call[TagQueue]) -> None:
+    """Add tags to a queue."""
+    name = queue_name(call, call.asked.queue_url)
+    tags = call.asked.tags
+    if not tags:
+        raise missing("Tags")
+
+    def add(spec: QueueSpec) -> QueueSpec:
+        together = {**spec.tags, **tags}
+        check_tags(together)
+        return replace(spec, tags=together)
+
+    await call.storage.catalog.change_queue(name, add)
+
+
+@operations.add("UntagQueue", UntagQueue, Action.QUEUE_MANAGE)
+async def untag_queue(call: Call[UntagQueue]) -> None:
+    """Take tags away; one that is not there is away."""
+    name = queue_name(call, call.asked.queue_url)
+    keys = frozenset(call.asked.tag_keys or ())
+    if not keys:
+        raise missing("TagKeys")
+
+    def remove(spec: QueueSpec) -> QueueSpec:
+        return replace(
+            spec, tags={key: value for key, value in spec.tags.items() if key not in keys}
+        )
+
+    await call.storage.catalog.change_queue(name, remove)
+
+
+@operations.add("ListQueueTags", ListQueueTags, Action.QUEUE_READ)
+async def list_queue_tags(call: Call[ListQueueTags]) -> ListQueueTagsResult:
+    """Tell a queue's tags."""
+    queue = await queue_at(call, call.asked.queue_url)
+    return ListQueueTagsResult(queue.spec.tags or None)

@@ -1,0 +1,135 @@
+"""SQS's words for what went wrong: the shape and code of each fault, and the engine's errors in them.
+
+Texts are what Amazon answers, as far as they are known from records of it.
+"""
+
+from typing import NoReturn, assert_never
+
+from api.aws.wire.errors import (
+    ACCESS_DENIED,
+    INTERNAL_FAILURE,
+    SERVICE_UNAVAILABLE,
+    AwsError,
+    Fault,
+)
+from storage.domain.errors import ErrorCode, MillstreamError
+
+
+def _fault(shape: str, code: str = "", status: int = 400) -> Fault:
+    return Fault(f"com.amazonaws.sqs#{shape}", code or shape, status)
+
+
+def _prefixed(shape: str, status: int = 400, code: str = "") -> Fault:
+    """A fault whose Query code carries the service's name of old."""
+    return _fault(shape, f"AWS.SimpleQueueService.{code or shape}", status)
+
+
+QUEUE_DOES_NOT_EXIST = _prefixed("QueueDoesNotExist", code="NonExistentQueue")
+QUEUE_NAME_EXISTS = _fault("QueueNameExists", "QueueAlreadyExists")
+PURGE_QUEUE_IN_PROGRESS = _prefixed("PurgeQueueInProgress", 403)
+EMPTY_BATCH_REQUEST = _prefixed("EmptyBatchRequest")
+TOO_MANY_ENTRIES = _prefixed("TooManyEntriesInBatchRequest")
+BATCH_ENTRY_IDS_NOT_DISTINCT = _prefixed("BatchEntryIdsNotDistinct")
+INVALID_BATCH_ENTRY_ID = _prefixed("InvalidBatchEntryId")
+BATCH_REQUEST_TOO_LONG = _prefixed("BatchRequestTooLong")
+RECEIPT_HANDLE_IS_INVALID = _fault("ReceiptHandleIsInvalid")
+INVALID_PARAMETER_VALUE = _fault("InvalidParameterValueException", "InvalidParameterValue")
+MISSING_PARAMETER = _fault("MissingRequiredParameterException", "MissingParameter")
+INVALID_MESSAGE_CONTENTS = _fault("InvalidMessageContents")
+INVALID_ATTRIBUTE_NAME = _fault("InvalidAttributeName")
+INVALID_ATTRIBUTE_VALUE = _fault("InvalidAttributeValue")
+RESOURCE_NOT_FOUND = _fault("ResourceNotFoundException", status=404)
+UNSUPPORTED_OPERATION = _prefixed("UnsupportedOperation")
+OVER_LIMIT = _fault("OverLimit", status=403)
+INVALID_ADDRESS = _fault("InvalidAddress", status=404)
+
+
+def no_such_queue() -> AwsError:
+    """The queue is not there; the Query protocol has always said more than that."""
+    text = "The specified queue does not exist"
+    return AwsError(
+        QUEUE_DOES_NOT_EXIST, f"{text}.", query_message=f"{text} for this wsdl version."
+    )
+
+
+def missing(parameter: str) -> AwsError:
+    """A required parameter is not there."""
+    return AwsError(MISSING_PARAMETER, f"The request must contain the parameter {parameter}.")
+
+
+def invalid(message: str) -> AwsError:
+    """A parameter's value is not allowed."""
+    return AwsError(INVALID_PARAMETER_VALUE, message)
+
+
+def invalid_value(parameter: str, value: object, reason: str) -> AwsError:
+    """A parameter's value is not allowed, told in the usual sentence."""
+    return invalid(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def wrong_queue_type(parameter: str, value: object) -> AwsError:
+    """A FIFO queue's parameter on a standard queue, or the other way round."""
+    reason = "The request include parameter that is not valid for this queue type."
+    return invalid_value(parameter, value, reason)
+
+
+def required(value: str | None, parameter: str) -> str:
+    """The value of a required parameter, which may not be empty either. Raises AwsError."""
+    if not value:
+        raise missing(parameter)
+    return value
+
+
+def refuse(fault: Fault, message: str) -> NoReturn:
+    """Raise the fault."""
+    raise AwsError(fault, message)
+
+
+def translate(error: MillstreamError) -> AwsError:
+    """An engine's error. Those that an operation tells in more detail do not come here."""
+    code = error.code
+    match code:
+        case ErrorCode.QUEUE_NOT_FOUND:
+            return no_such_queue()
+        case (
+            ErrorCode.VALIDATION_FAILED
+            | ErrorCode.MESSAGE_TOO_LARGE
+            | ErrorCode.BATCH_TOO_LARGE
+            | ErrorCode.INVALID_CURSOR
+            | ErrorCode.RECEIPT_HANDLE_EXPIRED
+            | ErrorCode.MESSAGE_NOT_FOUND
+            | ErrorCode.IDEMPOTENCY_KEY_REUSED
+            | ErrorCode.MOVE_REFUSED
+        ):
+            return invalid(f"One or more parameters are invalid. Reason: {error.detail}")
+        case ErrorCode.RECEIPT_HANDLE_INVALID:
+            return AwsError(RECEIPT_HANDLE_IS_INVALID, error.detail)
+        case ErrorCode.MOVE_NOT_FOUND:
+            return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
+        case ErrorCode.FORBIDDEN:
+            return AwsError(ACCESS_DENIED, error.detail)
+        case ErrorCode.IN_FLIGHT_LIMIT_REACHED:
+            return AwsError(OVER_LIMIT, error.detail)
+        case ErrorCode.PURGE_IN_PROGRESS:
+            return AwsError(PURGE_QUEUE_IN_PROGRESS, error.detail)
+        case ErrorCode.PRECONDITION_FAILED:
+            return AwsError(UNSUPPORTED_OPERATION, error.detail)
+        case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL | ErrorCode.STORAGE_BUSY:
+            return AwsError(SERVICE_UNAVAILABLE, error.detail)
+        case ErrorCode.STORAGE_TIMEOUT:
+            return AwsError(INTERNAL_FAILURE, error.detail)
+        case (
+            ErrorCode.STREAM_NOT_FOUND
+            | ErrorCode.SHARD_NOT_FOUND
+            | ErrorCode.OFFSET_EXPIRED
+            | ErrorCode.OFFSET_OUT_OF_RANGE
+            | ErrorCode.OFFSET_MISMATCH
+            | ErrorCode.FENCE_MISMATCH
+            | ErrorCode.SHARD_CLOSED
+            | ErrorCode.PRODUCER_FENCED
+            | ErrorCode.SEQUENCE_OUT_OF_ORDER
+            | ErrorCode.DUPLICATE_FORGOTTEN
+        ):  # no queue says these
+            return AwsError(UNSUPPORTED_OPERATION, error.detail)
+        case _:
+            assert_never(code)

@@ -1,0 +1,36 @@
+"""The SQS service: all 23 operations."""
+
+from api.aws.sqs.actions import (
+    change_visibility,
+    dead_letters,
+    delete,
+    move_tasks,
+    permissions,
+    queue_attributes,
+    queues,
+    receive,
+    send,
+    tags,
+)
+from api.aws.sqs.errors import translate
+from api.aws.wire.service import Service
+
+SQS = Service(
+    target="AmazonSQS",
+    json_type="application/x-amz-json-1.0",
+    namespace="http://queue.amazonaws.com/doc/2012-11-05/",
+    place_name="QueueUrl",
+    operations=[
+        send.operations,
+        receive.operations,
+        delete.operations,
+        change_visibility.operations,
+        queues.operations,
+        queue_attributes.operations,
+        tags.operations,
+        permissions.operations,
+        dead_letters.operations,
+        move_tasks.operations,
+    ],
+    translate=translate,
+)

@@ -1,0 +1,1 @@
+"""What Amazon's APIs have in common on the wire: targets, protocols, errors, request ids."""

@@ -1,0 +1,128 @@
+"""The way of a request through an AWS door: admit → authorise → decode → call → encode.
+
+    POST /                        X-Amz-Target names the operation: JSON; without one: Query
+    POST /<12 digits>/<queue>     the same; the path names the queue for Query calls that do not
+    GET  /?Action=…               Query
+    GET  /<12 digits>/<queue>     Query
+
+Signatures are not verified: in open mode only local callers are let in, and each may do everything.
+"""
+
+import re
+import time
+from collections.abc import Callable
+
+from starlette.types import Receive
+
+from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
+from api.auth.gate import Gate
+from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
+from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
+from api.aws.wire.request_ids import HEADER, new_request_id
+from api.aws.wire.service import Accounts, Call, Service, Surroundings
+from api.dataplane import HotRequest, read_body
+from api.metrics import Counts, DoorMetrics, RequestMetrics
+from api.refusals import ClientGone, Refusal
+from storage.domain.errors import Forbidden, MillstreamError
+from storage.lifespan import Storage
+from storage.settings import Durability
+
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_NO_OPERATION = "unknown"
+
+
+class AwsDoor:
+    """Answers the calls of one service."""
+
+    def __init__(
+        self,
+        service: Service,
+        gate: Gate,
+        counts: Counts,
+        *,
+        protocol: str,
+        region: str,
+        durability: Durability,
+        storage: Callable[[], Storage],
+    ) -> None:
+        self._service = service
+        self._gate = gate
+        self._storage = storage
+        self._requests = RequestMetrics(counts, protocol)
+        metrics = DoorMetrics(counts, "queue", protocol, durability)
+        self._around = Surroundings(Accounts(), region, metrics)
+        self._more: ExtraHeaders = weaker_promise(durability)
+
+    def find(self, method: str, path: str, query_string: bytes) -> Place | None:
+        """The place that a path is, or None when it is none of this door's.
+
+        A GET of `/` is a visit with a browser unless it names an action.
+        """
+        words = path.split("/")
+        named = len(words) == 3 and _ACCOUNT.fullmatch(words[1]) is not None
+        if method == "POST" and (named or path == "/"):
+            return Place(self._answer_post, True, words)
+        if method == "GET" and (named or (path == "/" and b"Action=" in query_string)):
+            return Place(self._answer_get, False, words)
+        return None
+
+    async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+        target = request.headers.get(b"x-amz-target")
+        if target is None:
+            return await self._answer(QueryWire(self._service, request), request, receive)
+        return await self._answer(JsonWire(self._service, request, target), request, receive)
+
+    async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+        return await self._answer(QueryWire(self._service, request), request, receive)
+
+    async def _answer(
+        self, wire: Wire, request: HotRequest, receive: Receive | None
+    ) -> Answer | None:
+        started = time.perf_counter()
+        request_id = new_request_id()
+        status, name = 200, _NO_OPERATION
+        try:
+            principal = self._gate.admit(request.headers)
+            if receive is not None:
+                request.body = await read_body(receive, request.headers)
+            operation = wire.operation()
+            name = operation.name
+            call = Call(
+                wire.read(operation),
+                self._storage(),
+                principal,
+                operation.action,
+                host_of(request),
+                request.is_there,
+                self._around,
+            )
+            told = wire.answer(operation, await operation.handler(call), request_id)
+        except ClientGone:
+            self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
+            return None
+        except Exception as error:
+            status, told = self._refused(error, wire, name, request_id)
+        self._requests.observe(name, status, time.perf_counter() - started)
+        more = (*self._more, (HEADER, request_id), *told.headers)
+        return Answer(status, told.kind, told.body, request_id, more)
+
+    def _refused(
+        self, error: Exception, wire: Wire, operation: str, request_id: bytes
+    ) -> tuple[int, Told]:
+        refused = self._in_their_words(error)
+        status = refused.fault.status
+        log_failure(error, operation, status, request_id)
+        return status, wire.error(refused, request_id)
+
+    def _in_their_words(self, error: Exception) -> AwsError:
+        match error:
+            case AwsError():
+                return error
+            case Forbidden():
+                return AwsError(ACCESS_DENIED, error.detail)
+            case MillstreamError():
+                return self._service.translate(error)
+            case Refusal():
+                return from_refusal(error)
+            case _:
+                return UNEXPECTED

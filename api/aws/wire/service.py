@@ -1,0 +1,151 @@
+"""A service as its door knows it: its operations, and one call of them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from api.aws.wire.errors import AwsError
+from api.metrics import DoorMetrics
+from storage.catalog import Catalog
+from storage.domain.access import Action, Principal
+from storage.domain.errors import MillstreamError
+from storage.lifespan import Storage
+
+In = TypeVar("In", bound=msgspec.Struct)
+
+
+class Accounts:
+    """The 12-digit account of each namespace, remembered: it is fixed for ever."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    async def id_of(self, namespace: str, catalog: Catalog) -> str:
+        """The namespace's account id."""
+        known = self._known.get(namespace)
+        if known is None:
+            known = self._known[namespace] = await catalog.put_namespace(namespace)
+        return known
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What a door's calls share."""
+
+    accounts: Accounts
+    region: str
+    metrics: DoorMetrics
+
+
+class Call(Generic[In]):
+    """One request, as an operation sees it. `host` is the service's address as this client wrote it."""
+
+    __slots__ = (
+        "_around",
+        "action",
+        "asked",
+        "client_is_there",
+        "host",
+        "principal",
+        "storage",
+    )
+
+    def __init__(
+        self,
+        asked: In,
+        storage: Storage,
+        principal: Principal,
+        action: Action,
+        host: str,
+        client_is_there: Callable[[], bool],
+        around: Surroundings,
+    ) -> None:
+        self.asked = asked
+        self.storage = storage
+        self.principal = principal
+        self.action = action
+        self.host = host
+        self.client_is_there = client_is_there
+        self._around = around
+
+    @property
+    def region(self) -> str:
+        """The region that this deployment says it is in."""
+        return self._around.region
+
+    @property
+    def metrics(self) -> DoorMetrics:
+        """What this door counts."""
+        return self._around.metrics
+
+    async def account_id(self) -> str:
+        """The caller's account."""
+        return await self._around.accounts.id_of(self.principal.namespace, self.storage.catalog)
+
+    def authorise(self, resource: str) -> None:
+        """Raise Forbidden unless the caller may do this operation on `resource`."""
+        self.storage.access.authorise(self.principal, self.action, resource)
+
+
+Handler = Callable[[Call[Any]], Awaitable[msgspec.Struct | None]]
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One operation, and everything that is known of it."""
+
+    name: str
+    handler: Handler
+    asked: type[msgspec.Struct]
+    action: Action
+    decode_json: Callable[[bytes], Any]
+
+
+class Operations:
+    """Operations, collected by decoration."""
+
+    def __init__(self) -> None:
+        self.all: list[Operation] = []
+
+    def add(
+        self, name: str, asked: type[In], action: Action
+    ) -> Callable[
+        [Callable[[Call[In]], Awaitable[msgspec.Struct | None]]],
+        Callable[[Call[In]], Awaitable[msgspec.Struct | None]],
+    ]:
+        """Declare an operation that reads `asked` and needs the right to `action`."""
+
+        def declare(
+            handler: Callable[[Call[In]], Awaitable[msgspec.Struct | None]],
+        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct | None]]:
+            decode = msgspec.json.Decoder(asked).decode
+            self.all.append(Operation(name, handler, asked, action, decode))
+            return handler
+
+        return declare
+
+
+class Service:
+    """A service of Amazon's that this deployment stands for.
+
+    `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` tells an engine's errors in its
+    words. `place_name` is the parameter for which the path stands in a Query call that does not give it.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: str,
+        json_type: str,
+        namespace: str,
+        place_name: str,
+        operations: Iterable[Operations],
+        translate: Callable[[MillstreamError], AwsError],
+    ) -> None:
+        self.target = target
+        self.json_type = json_type
+        self.namespace = namespace
+        self.place_name = place_name
+        self.translate = translate
+        self.operations: Mapping[str, Operation] = {
+            one.name: one for some in operations for one in some.all
+        }

@@ -1,0 +1,1 @@
+"""The SQS door, as unmodified SQS clients see it."""

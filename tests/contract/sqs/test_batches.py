@@ -1,0 +1,115 @@
+"""Batches: an answer for each entry, and the faults of a whole call."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.sqs.conftest import refusal
+
+PREFIX = "AWS.SimpleQueueService."
+
+
+def entries(*bodies, **more):
+    return [{"Id": str(nth), "MessageBody": body, **more} for nth, body in enumerate(bodies)]
+
+
+def received(sqs, url):
+    return sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+
+
+def test_ten_messages_go_and_come_in_one_call_each(sqs, url):
+    bodies = [f"message {nth}" for nth in range(10)]
+    told = sqs.send_message_batch(QueueUrl=url, Entries=entries(*bodies))
+    messages = received(sqs, url)
+    handles = [
+        {"Id": str(nth), "ReceiptHandle": message["ReceiptHandle"]}
+        for nth, message in enumerate(messages)
+    ]
+    changes = [{**handle, "VisibilityTimeout": 60} for handle in handles]
+    changed = sqs.change_message_visibility_batch(QueueUrl=url, Entries=changes)
+    deleted = sqs.delete_message_batch(QueueUrl=url, Entries=handles)
+
+    assert "Failed" not in told
+    assert sorted(message["Body"] for message in messages) == sorted(bodies)
+    assert len(changed["Successful"]) == len(deleted["Successful"]) == 10
+
+
+def test_the_good_ones_go_and_the_bad_ones_are_told(sqs, url):
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "1024"})
+    good, bell, large, late = entries("good", "bell \x07", "x" * 1025, "late")
+    told = sqs.send_message_batch(
+        QueueUrl=url, Entries=[good, bell, large, {**late, "DelaySeconds": 901}]
+    )
+
+    assert [one["Id"] for one in told["Successful"]] == ["0"]
+    assert [(one["Id"], one["SenderFault"], one["Code"]) for one in told["Failed"]] == [
+        ("1", True, "InvalidMessageContents"),
+        ("2", True, "InvalidParameterValue"),
+        ("3", True, "InvalidParameterValue"),
+    ]
+    assert told["Failed"][1]["Message"] == (
+        "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
+    )
+    assert [message["Body"] for message in received(sqs, url)] == ["good"]
+
+
+def test_a_bad_handle_fails_alone(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [message] = received(sqs, url)
+    good, bad = (
+        {"Id": "good", "ReceiptHandle": message["ReceiptHandle"]},
+        {"Id": "bad", "ReceiptHandle": "x"},
+    )
+    changed = sqs.change_message_visibility_batch(
+        QueueUrl=url,
+        Entries=[{**one, "VisibilityTimeout": 30} for one in (good, bad)]
+        + [{**good, "Id": "long", "VisibilityTimeout": 43_201}],
+    )
+    deleted = sqs.delete_message_batch(QueueUrl=url, Entries=[good, bad])
+
+    assert [one["Id"] for one in changed["Successful"]] == ["good"]
+    assert {one["Id"]: one["Code"] for one in changed["Failed"]} == {
+        "bad": "ReceiptHandleIsInvalid",
+        "long": "InvalidParameterValue",
+    }
+    assert [one["Id"] for one in deleted["Successful"]] == ["good"]
+    assert [(one["Id"], one["Code"]) for one in deleted["Failed"]] == [
+        ("bad", "ReceiptHandleIsInvalid")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "code", "message"),
+    [
+        ([], "EmptyBatchRequest", "There should be at least one SendMessageBatchRequestEntry in the request."),
+        (entries(*"abcdefghijk"), "TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent 11."),
+        ([{"Id": "same", "MessageBody": "x"}] * 2, "BatchEntryIdsNotDistinct", "Id same repeated."),
+        ([{"Id": "no spaces", "MessageBody": "x"}], "InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long."),
+        ([{"Id": "x" * 81, "MessageBody": "x"}], "InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long."),
+        (entries("x" * 600_000, "y" * 600_000), "BatchRequestTooLong", "Batch requests cannot be longer than 1048576 bytes. You have sent 1200000 bytes."),
+    ],
+)  # fmt: skip
+def test_a_whole_batch_is_refused(sqs, url, batch, code, message):
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message_batch(QueueUrl=url, Entries=batch)
+
+    assert refusal(refused.value) == (400, PREFIX + code, message)
+    assert received(sqs, url) == []
+
+
+@pytest.mark.parametrize("operation", ["delete_message_batch", "change_message_visibility_batch"])
+def test_the_other_batches_have_the_same_faults(sqs, url, operation):
+    entry: dict[str, object] = {"Id": "a", "ReceiptHandle": "x"}
+    if operation.startswith("change"):
+        entry["VisibilityTimeout"] = 1
+    codes = []
+    for batch in ([], [entry] * 11, [entry] * 2, [{**entry, "Id": "?"}]):
+        with pytest.raises(ClientError) as refused:
+            getattr(sqs, operation)(QueueUrl=url, Entries=batch)
+        codes.append(refusal(refused.value)[1].removeprefix(PREFIX))
+
+    assert codes == [
+        "EmptyBatchRequest",
+        "TooManyEntriesInBatchRequest",
+        "BatchEntryIdsNotDistinct",
+        "InvalidBatchEntryId",
+    ]

@@ -1,0 +1,163 @@
+"""FIFO queues: order within groups, one delivery at a time, one message per deduplication id."""
+
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.sqs.conftest import refusal
+
+
+def send(sqs, url, body, group="g", **options):
+    return sqs.send_message(QueueUrl=url, MessageBody=body, MessageGroupId=group, **options)
+
+
+def receive(sqs, url, messages_max=10, **options):
+    told = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=messages_max, **options)
+    return told.get("Messages", [])
+
+
+def bodies(messages):
+    return [message["Body"] for message in messages]
+
+
+def delete(sqs, url, message):
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+
+def test_sequence_numbers_have_twenty_digits_and_rise(sqs, fifo_url):
+    numbers = [send(sqs, fifo_url, body)["SequenceNumber"] for body in ("a", "b")]
+    received = receive(sqs, fifo_url, AttributeNames=["All"])
+
+    assert [len(number) for number in numbers] == [20, 20]
+    assert int(numbers[0]) < int(numbers[1])
+    assert [one["Attributes"]["SequenceNumber"] for one in received] == numbers
+
+
+def test_a_repeat_gets_the_first_answer_and_adds_nothing(sqs, fifo_url):
+    first = send(sqs, fifo_url, "a", MessageDeduplicationId="d")
+    again = send(sqs, fifo_url, "other", MessageDeduplicationId="d")
+    delete(sqs, fifo_url, receive(sqs, fifo_url)[0])
+    late = send(sqs, fifo_url, "a", MessageDeduplicationId="d")
+
+    assert first["MessageId"] == again["MessageId"] == late["MessageId"]
+    assert first["SequenceNumber"] == again["SequenceNumber"]
+    assert receive(sqs, fifo_url) == []
+
+
+def test_content_names_a_message_that_does_not_name_itself(sqs, fifo_url):
+    attributes = {"a": {"DataType": "String", "StringValue": "x"}}
+    first = send(sqs, fifo_url, "hello")
+    again = send(sqs, fifo_url, "hello", MessageAttributes=attributes)
+    [received] = receive(sqs, fifo_url, AttributeNames=["MessageDeduplicationId"])
+
+    assert first["MessageId"] == again["MessageId"]
+    assert received["Attributes"]["MessageDeduplicationId"] == (
+        "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+    )
+
+
+def test_the_scope_of_groups_makes_two_messages_of_one_id(sqs, name):
+    attributes = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
+    url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes=attributes)["QueueUrl"]
+    ids = [
+        send(sqs, url, "x", group, MessageDeduplicationId="d")["MessageId"]
+        for group in ("g", "h", "g")
+    ]
+
+    assert ids[0] == ids[2] != ids[1]
+
+
+def test_a_group_is_taken_as_far_as_possible_before_the_next(sqs, fifo_url):
+    for body, group in [("1", "g"), ("2", "g"), ("3", "g"), ("4", "h")]:
+        send(sqs, fifo_url, body, group)
+
+    assert bodies(receive(sqs, fifo_url, 4)) == ["1", "2", "3", "4"]
+
+
+def test_a_group_stays_locked_while_one_of_its_messages_is_in_flight(sqs, fifo_url):
+    for body in ("1", "2", "3"):
+        send(sqs, fifo_url, body)
+    first, second = receive(sqs, fifo_url, 2)
+
+    delete(sqs, fifo_url, first)
+    assert receive(sqs, fifo_url) == []
+    delete(sqs, fifo_url, second)
+    assert bodies(receive(sqs, fifo_url)) == ["3"]
+
+
+def test_only_what_is_before_an_invisible_message_is_given_again(sqs, fifo_url):
+    for body in ("1", "2", "3"):
+        send(sqs, fifo_url, body)
+    first, _, third = receive(sqs, fifo_url)
+    for message in (third, first):
+        sqs.change_message_visibility(
+            QueueUrl=fifo_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+        )
+
+    assert bodies(receive(sqs, fifo_url)) == ["1"]
+
+
+def test_a_handle_ends_with_its_delivery(sqs, fifo_url):
+    send(sqs, fifo_url, "x")
+    [received] = receive(sqs, fifo_url, VisibilityTimeout=1)
+
+    time.sleep(1.1)
+    with pytest.raises(ClientError) as refused:
+        delete(sqs, fifo_url, received)
+
+    handle = received["ReceiptHandle"]
+    assert refusal(refused.value) == (
+        400,
+        "InvalidParameterValue",
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.",
+    )
+    assert bodies(receive(sqs, fifo_url)) == ["x"]
+
+
+def test_one_attempt_gets_the_same_messages_again(sqs, fifo_url):
+    send(sqs, fifo_url, "x")
+
+    first = receive(sqs, fifo_url, ReceiveRequestAttemptId="try")
+    again = receive(sqs, fifo_url, ReceiveRequestAttemptId="try")
+    other = receive(sqs, fifo_url, ReceiveRequestAttemptId="another")
+
+    assert [one["ReceiptHandle"] for one in first] == [one["ReceiptHandle"] for one in again]
+    assert other == []
+
+
+def test_the_delay_of_the_queue_is_every_message_s(sqs, fifo_url):
+    sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "1"})
+    send(sqs, fifo_url, "x", DelaySeconds=0)
+
+    assert receive(sqs, fifo_url) == []
+    assert bodies(receive(sqs, fifo_url, WaitTimeSeconds=5)) == ["x"]
+
+
+def test_a_purge_forgets_deduplication_ids(sqs, fifo_url):
+    send(sqs, fifo_url, "x", MessageDeduplicationId="d")
+    sqs.purge_queue(QueueUrl=fifo_url)
+    send(sqs, fifo_url, "y", MessageDeduplicationId="d")
+
+    assert bodies(receive(sqs, fifo_url)) == ["y"]
+
+
+def test_a_batch_is_refused_message_by_message(sqs, name):
+    url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    good = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
+    told = sqs.send_message_batch(
+        QueueUrl=url,
+        Entries=[
+            {"Id": "good", **good},
+            {"Id": "no-group", "MessageBody": "x", "MessageDeduplicationId": "e"},
+            {"Id": "no-id", "MessageBody": "x", "MessageGroupId": "g"},
+            {"Id": "delayed", **good, "DelaySeconds": 1},
+        ],
+    )
+
+    assert [one["Id"] for one in told["Successful"]] == ["good"]
+    assert {one["Id"]: one["Code"] for one in told["Failed"]} == {
+        "no-group": "MissingParameter",
+        "no-id": "InvalidParameterValue",
+        "delayed": "InvalidParameterValue",
+    }

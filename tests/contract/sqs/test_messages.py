@@ -1,0 +1,293 @@
+"""Sending, receiving and deleting on standard queues, as boto3 does it."""
+
+import base64
+import hashlib
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.sqs.conftest import arn_of, refusal
+
+ATTRIBUTES = {
+    "color": {"DataType": "String", "StringValue": "blüe"},
+    "price": {"DataType": "Number.decimal", "StringValue": "007.50"},
+    "raw": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"},
+}
+
+
+def receive(sqs, url, **options):
+    return sqs.receive_message(QueueUrl=url, **options).get("Messages", [])
+
+
+def counts(sqs, url):
+    names = ["", "NotVisible", "Delayed"]
+    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return tuple(int(told[f"ApproximateNumberOfMessages{name}"]) for name in names)
+
+
+def test_a_message_is_sent_received_and_deleted(sqs, url):
+    sent = sqs.send_message(QueueUrl=url, MessageBody="hello")
+    before = counts(sqs, url)
+    [received] = receive(sqs, url)
+    during = counts(sqs, url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=received["ReceiptHandle"])
+    after = counts(sqs, url)
+
+    assert sent["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
+    assert "SequenceNumber" not in sent
+    assert "MD5OfMessageAttributes" not in sent
+    assert received["MessageId"] == sent["MessageId"]
+    assert received["Body"] == "hello"
+    assert received.keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+    assert (before, during, after) == ((1, 0, 0), (0, 1, 0), (0, 0, 0))
+
+
+def test_an_empty_queue_answers_without_messages(sqs, url):
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+
+
+def test_attributes_come_back_as_they_were_sent(sqs, url):
+    sent = sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=ATTRIBUTES)
+    [received] = receive(sqs, url, MessageAttributeNames=["All"])
+
+    assert received["MessageAttributes"] == ATTRIBUTES
+    assert received["MD5OfMessageAttributes"] == sent["MD5OfMessageAttributes"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["All"], {"a.x", "a.y", "b"}),
+        ([".*"], {"a.x", "a.y", "b"}),
+        (["a.*"], {"a.x", "a.y"}),
+        (["b", "c"], {"b"}),
+        (["a"], set()),
+        ([], set()),
+    ],
+)
+def test_only_the_attributes_that_were_asked_for_are_told_and_digested(sqs, url, names, told):
+    sent = {name: {"DataType": "String", "StringValue": name} for name in ("a.x", "a.y", "b")}
+    all_of_them = sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=sent)
+    [received] = receive(sqs, url, MessageAttributeNames=names)
+    alone = {name: sent[name] for name in told}
+    expected = None
+    if alone:
+        again = sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=alone)
+        expected = again["MD5OfMessageAttributes"]
+
+    assert received.get("MessageAttributes", {}).keys() == told
+    assert received.get("MD5OfMessageAttributes") == expected
+    assert (expected == all_of_them["MD5OfMessageAttributes"]) is (len(told) == 3)
+
+
+def test_a_number_stays_the_text_it_was(sqs, url):
+    for text in ("007", "1e3", "-0.10", "1.0"):
+        sent = {"n": {"DataType": "Number", "StringValue": text}}
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=sent)
+        [received] = receive(sqs, url, MessageAttributeNames=["n"])
+
+        assert received["MessageAttributes"]["n"]["StringValue"] == text
+
+
+def test_system_attributes_are_told_when_asked_for(sqs, url):
+    trace = {
+        "AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a9"}
+    }
+    sent = sqs.send_message(
+        QueueUrl=url, MessageBody="x", MessageGroupId="tenant", MessageSystemAttributes=trace
+    )
+    [first] = receive(sqs, url, MessageSystemAttributeNames=["All"], VisibilityTimeout=0)
+    [again] = receive(sqs, url, AttributeNames=["ApproximateReceiveCount", "Policy"])
+
+    told = first["Attributes"]
+    assert told["ApproximateReceiveCount"] == "1"
+    assert told["MessageGroupId"] == "tenant"
+    assert len(told["SenderId"]) == 12
+    assert abs(int(told["SentTimestamp"]) / 1000 - time.time()) < 60
+    assert int(told["ApproximateFirstReceiveTimestamp"]) >= int(told["SentTimestamp"])
+    assert told["AWSTraceHeader"] == trace["AWSTraceHeader"]["StringValue"]
+    assert "MD5OfMessageSystemAttributes" in sent
+    assert "SequenceNumber" not in told
+    assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
+
+
+def test_a_message_of_visibility_zero_stays_ready(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+
+    [first] = receive(sqs, url, VisibilityTimeout=0)
+    [second] = receive(sqs, url, VisibilityTimeout=0)
+
+    assert first["MessageId"] == second["MessageId"]
+    assert first["ReceiptHandle"] != second["ReceiptHandle"]
+
+
+def test_an_old_handle_deletes_what_was_delivered_again(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [first] = receive(sqs, url, VisibilityTimeout=0)
+    [_] = receive(sqs, url)
+
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])
+
+    assert counts(sqs, url) == (0, 0, 0)
+
+
+def test_deleting_twice_is_no_fault(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [received] = receive(sqs, url)
+
+    for _ in range(2):
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=received["ReceiptHandle"])
+
+
+def test_visibility_changes_count_from_now(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [first] = receive(sqs, url)
+    change = {"QueueUrl": url, "ReceiptHandle": first["ReceiptHandle"]}
+
+    sqs.change_message_visibility(**change, VisibilityTimeout=40)
+    assert counts(sqs, url) == (0, 1, 0)
+    sqs.change_message_visibility(**change, VisibilityTimeout=0)
+
+    [again] = receive(sqs, url)
+    assert again["MessageId"] == first["MessageId"]
+
+
+def test_a_delivery_lasts_twelve_hours_in_all(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [received] = receive(sqs, url)
+    change = {"QueueUrl": url, "ReceiptHandle": received["ReceiptHandle"]}
+
+    with pytest.raises(ClientError) as refused:
+        sqs.change_message_visibility(**change, VisibilityTimeout=43_200)
+    sqs.change_message_visibility(**change, VisibilityTimeout=43_190)
+
+    assert refusal(refused.value)[:2] == (400, "InvalidParameterValue")
+    assert "beyond the limit [43200 seconds]" in refusal(refused.value)[2]
+
+
+def test_the_visibility_of_a_deleted_message_cannot_change(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    [received] = receive(sqs, url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=received["ReceiptHandle"])
+
+    with pytest.raises(ClientError) as refused:
+        sqs.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=received["ReceiptHandle"], VisibilityTimeout=1
+        )
+
+    assert refusal(refused.value)[:2] == (400, "InvalidParameterValue")
+
+
+def test_a_delay_holds_a_message_back(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
+
+    assert receive(sqs, url) == []
+    assert counts(sqs, url) == (0, 0, 1)
+    [received] = receive(sqs, url, WaitTimeSeconds=5)
+    assert received["Body"] == "later"
+
+
+def test_the_wait_of_a_call_comes_before_that_of_its_queue(sqs, url):
+    attributes = {"ReceiveMessageWaitTimeSeconds": "1"}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
+    waits = []
+    for options in ({}, {"WaitTimeSeconds": 0}):
+        started = time.monotonic()
+        assert receive(sqs, url, **options) == []
+        waits.append(time.monotonic() - started)
+
+    assert waits[0] >= 1
+    assert waits[1] < 0.5
+
+
+def test_a_purge_takes_everything_and_not_again_within_a_minute(sqs, url, name):
+    for delay in (0, 0, 60):
+        sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
+    receive(sqs, url)
+
+    sqs.purge_queue(QueueUrl=url)
+    with pytest.raises(ClientError) as refused:
+        sqs.purge_queue(QueueUrl=url)
+
+    assert counts(sqs, url) == (0, 0, 0)
+    assert refusal(refused.value) == (
+        403,
+        "AWS.SimpleQueueService.PurgeQueueInProgress",
+        f"Only one PurgeQueue operation on {name} is allowed every 60 seconds.",
+    )
+
+
+def test_a_queue_with_too_many_in_flight_says_so(sqs, client, name):
+    client.put(f"/v1/queues/{name}", json={"in_flight_max": 1}).raise_for_status()
+    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    for _ in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+    receive(sqs, url)
+
+    with pytest.raises(ClientError) as refused:
+        receive(sqs, url)
+
+    assert refusal(refused.value)[:2] == (403, "OverLimit")
+
+
+def test_a_tenant_with_a_backlog_does_not_delay_another(sqs, url):
+    for tenant, bodies in (("noisy", range(10)), ("noisy", range(10)), ("quiet", range(1))):
+        entries = [
+            {"Id": str(nth), "MessageBody": tenant, "MessageGroupId": tenant} for nth in bodies
+        ]
+        sqs.send_message_batch(QueueUrl=url, Entries=entries)
+
+    told = receive(sqs, url, MaxNumberOfMessages=2)
+
+    assert {message["Body"] for message in told} == {"noisy", "quiet"}
+
+
+# What other doors send
+
+
+def test_a_native_message_shows_its_headers_as_attributes(sqs, client, url, name):
+    client.post(
+        f"/v1/queues/{name}/messages",
+        json={
+            "body": "hi",
+            "headers": {"color": "blue", "no name": "x", "aws.x": "y", "empty": ""},
+        },
+    ).raise_for_status()
+    [received] = receive(sqs, url, MessageAttributeNames=["All"])
+
+    assert received["Body"] == "hi"
+    assert received["MessageAttributes"] == {"color": {"DataType": "String", "StringValue": "blue"}}
+
+
+@pytest.mark.parametrize("body", [b"\xff\x00", b"bell \x07"])
+def test_a_body_that_sqs_cannot_carry_comes_in_base64(sqs, client, url, name, body):
+    sent = client.post(
+        f"/v1/queues/{name}/messages",
+        content=body,
+        headers={"content-type": "application/octet-stream"},
+    )
+    sent.raise_for_status()
+    [received] = receive(sqs, url)
+
+    assert base64.b64decode(received["Body"]) == body
+    assert received["MD5OfBody"] == hashlib.md5(received["Body"].encode()).hexdigest()
+
+
+def test_a_message_sent_here_is_received_natively(sqs, client, url, name):
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=ATTRIBUTES)
+
+    [received] = client.post(f"/v1/queues/{name}/receive", json={}).json()["messages"]
+
+    assert received["body"] == "x"
+    assert received["headers"]["color"] == "blüe"
+
+
+def test_a_native_queue_with_a_dot_in_its_name_is_reached(sqs, client, url, name):
+    client.put(f"/v1/queues/{name}.native").raise_for_status()
+
+    found = sqs.get_queue_url(QueueName=f"{name}.native")["QueueUrl"]
+    sqs.send_message(QueueUrl=found, MessageBody="x")
+
+    assert len(receive(sqs, found)) == 1
+    assert arn_of(sqs, found).endswith(f":{name}.native")

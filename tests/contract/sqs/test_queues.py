@@ -1,0 +1,189 @@
+"""Queues, their attributes, tags and permissions."""
+
+import json
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.sqs.conftest import arn_of, refusal
+
+
+def attributes_of(sqs, url, *names):
+    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))
+    return told.get("Attributes", {})
+
+
+def test_a_queue_s_url_has_the_address_that_the_client_used(sqs, service_url, name):
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+    base, account, last = url.rsplit("/", 2)
+
+    assert (base, last) == (service_url, name)
+    assert len(account) == 12
+    assert account.isdigit()
+    assert sqs.get_queue_url(QueueName=name)["QueueUrl"] == url
+    assert arn_of(sqs, url) == f"arn:aws:sqs:us-east-1:{account}:{name}"
+
+
+def test_a_plain_queue_shows_exactly_the_attributes_of_amazon_s(sqs, url):
+    told = attributes_of(sqs, url, "All")
+
+    assert told.keys() == {
+        "ApproximateNumberOfMessages",
+        "ApproximateNumberOfMessagesDelayed",
+        "ApproximateNumberOfMessagesNotVisible",
+        "CreatedTimestamp",
+        "DelaySeconds",
+        "LastModifiedTimestamp",
+        "MaximumMessageSize",
+        "MessageRetentionPeriod",
+        "QueueArn",
+        "ReceiveMessageWaitTimeSeconds",
+        "SqsManagedSseEnabled",
+        "VisibilityTimeout",
+    }
+    assert abs(int(told["CreatedTimestamp"]) - time.time()) < 60
+    assert attributes_of(sqs, url) == {}
+    assert attributes_of(sqs, url, "DelaySeconds", "Policy") == {"DelaySeconds": "0"}
+
+
+def test_attributes_are_set_and_the_others_stay(sqs, url):
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "5"})
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
+
+    assert attributes_of(sqs, url, "VisibilityTimeout", "DelaySeconds") == {
+        "VisibilityTimeout": "5",
+        "DelaySeconds": "7",
+    }
+
+
+def test_a_queue_is_created_again_when_it_is_what_was_asked_for(sqs, url, name):
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
+
+    again = [
+        sqs.create_queue(QueueName=name),
+        sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "7"}, tags={"a": "b"}),
+    ]
+
+    assert [one["QueueUrl"] for one in again] == [url, url]
+    assert "Tags" not in sqs.list_queue_tags(QueueUrl=url)
+
+
+def test_another_value_than_the_current_one_is_refused(sqs, name):
+    sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "1"})
+    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7"})
+
+    with pytest.raises(ClientError) as refused:
+        sqs.create_queue(
+            QueueName=name, Attributes={"VisibilityTimeout": "30", "DelaySeconds": "1"}
+        )
+
+    assert refusal(refused.value) == (
+        400,
+        "QueueAlreadyExists",
+        "A queue already exists with the same name and a different value for attribute DelaySeconds",
+    )
+    assert refused.value.response["Error"]["QueryErrorCode"] == "QueueNameExists"
+
+
+def test_a_deleted_queue_is_gone_and_its_name_free(sqs, url, name):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    sqs.delete_queue(QueueUrl=url)
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        sqs.delete_queue(QueueUrl=url)
+
+    assert sqs.create_queue(QueueName=name)["QueueUrl"] == url
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+
+
+def test_queues_are_listed_by_their_beginning_and_in_pages(sqs, name):
+    urls = [sqs.create_queue(QueueName=f"{name}-{nth}")["QueueUrl"] for nth in range(3)]
+
+    everything = sqs.list_queues(QueueNamePrefix=f"{name}-")
+    first = sqs.list_queues(QueueNamePrefix=f"{name}-", MaxResults=2)
+    rest = sqs.list_queues(QueueNamePrefix=f"{name}-", MaxResults=2, NextToken=first["NextToken"])
+
+    assert everything["QueueUrls"] == urls
+    assert "NextToken" not in everything
+    assert first["QueueUrls"] + rest["QueueUrls"] == urls
+    assert "NextToken" not in rest
+    assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix=f"{name}-none")
+
+
+def test_tags_are_added_listed_and_taken_away(sqs, name):
+    url = sqs.create_queue(QueueName=name, tags={"team": "a"})["QueueUrl"]
+    sqs.tag_queue(QueueUrl=url, Tags={"Team": "b", "empty": ""})
+    sqs.untag_queue(QueueUrl=url, TagKeys=["team", "missing"])
+
+    assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"Team": "b", "empty": ""}
+
+
+def test_a_queue_has_fifty_tags_at_most(sqs, url):
+    sqs.tag_queue(QueueUrl=url, Tags={str(nth): "" for nth in range(50)})
+    for tags in ({"one more": ""}, {"x" * 129: ""}, {"0": "x" * 257}, {"0": "\x00"}):
+        with pytest.raises(ClientError) as refused:
+            sqs.tag_queue(QueueUrl=url, Tags=tags)
+        assert refusal(refused.value)[:2] == (400, "InvalidParameterValue")
+
+
+def test_permissions_are_kept_as_a_policy(sqs, url):
+    sqs.add_permission(
+        QueueUrl=url, Label="one", AWSAccountIds=["111111111111"], Actions=["SendMessage"]
+    )
+    policy = json.loads(attributes_of(sqs, url, "Policy")["Policy"])
+    for label, actions, code in [
+        ("one", ["SendMessage"], "InvalidParameterValue"),
+        ("two", ["Nonsense"], "InvalidParameterValue"),
+        ("three", ["*"] * 8, "OverLimit"),
+    ]:
+        with pytest.raises(ClientError) as refused:
+            sqs.add_permission(
+                QueueUrl=url, Label=label, AWSAccountIds=["111111111111"], Actions=actions
+            )
+        assert refusal(refused.value)[1] == code
+    sqs.remove_permission(QueueUrl=url, Label="one")
+    with pytest.raises(ClientError) as refused:
+        sqs.remove_permission(QueueUrl=url, Label="one")
+
+    assert [statement["Sid"] for statement in policy["Statement"]] == ["one"]
+    assert policy["Statement"][0]["Resource"] == arn_of(sqs, url)
+    assert attributes_of(sqs, url, "Policy") == {}
+    assert refusal(refused.value)[1] == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "code"),
+    [
+        ("dots.are.bad", {}, "InvalidParameterValue"),
+        ("x" * 81, {}, "InvalidParameterValue"),
+        ("no-suffix", {"FifoQueue": "true"}, "InvalidParameterValue"),
+        ("suffix.fifo", {}, "InvalidParameterValue"),
+        ("x" * 76 + ".fifo", {"FifoQueue": "true"}, "InvalidParameterValue"),
+        ("standard", {"FifoQueue": "false"}, "InvalidAttributeName"),
+        ("standard", {"ContentBasedDeduplication": "true"}, "InvalidAttributeName"),
+        ("standard", {"Nonsense": "1"}, "InvalidAttributeName"),
+        ("standard", {"DelaySeconds": "901"}, "InvalidAttributeValue"),
+        ("standard", {"KmsMasterKeyId": "k\x00"}, "InvalidAttributeValue"),
+    ],
+)
+def test_a_queue_that_cannot_be_is_not_created(sqs, name, attributes, code):
+    with pytest.raises(ClientError) as refused:
+        sqs.create_queue(QueueName=name, Attributes=attributes)
+
+    assert refusal(refused.value)[:2] == (400, code)
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        sqs.get_queue_url(QueueName=name)
+
+
+def test_a_queue_s_type_stays(sqs, fifo_url, url):
+    for queue, value in ((fifo_url, "false"), (url, "true")):
+        with pytest.raises(ClientError) as refused:
+            sqs.set_queue_attributes(QueueUrl=queue, Attributes={"FifoQueue": value})
+        assert refusal(refused.value) == (
+            400,
+            "InvalidAttributeValue",
+            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+        )

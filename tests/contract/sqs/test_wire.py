@@ -1,0 +1,155 @@
+"""HTTP below SQS: how calls come, which protocol answers, and what the door shares with the others."""
+
+import json
+import re
+import socket
+import time
+import xml.etree.ElementTree as ET
+from urllib.parse import urlsplit
+
+import pytest
+
+from storage.domain import limits
+
+JSON = "application/x-amz-json-1.0"
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def post(client, operation="AmazonSQS.ListQueues", content=b"{}", path="/", **headers):
+    told = {"content-type": JSON, "x-amz-target": operation, **headers}
+    return client.post(path, content=content, headers=told)
+
+
+def error_of(answer):
+    return answer.json()["__type"].partition("#")[2], answer.headers["x-amzn-query-error"]
+
+
+def test_each_answer_has_an_id_of_its_own(client, url):
+    body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
+    answers = [post(client, "AmazonSQS.SendMessage", body) for _ in range(2)]
+    ids = [answer.headers["x-amzn-requestid"] for answer in answers]
+
+    assert all(UUID.fullmatch(one) for one in ids)
+    assert ids[0] != ids[1]
+    assert answers[0].headers["content-type"] == JSON
+
+
+def test_an_xml_answer_repeats_its_id(client):
+    answer = client.post("/", data={"Action": "ListQueues"})
+    found = ET.fromstring(answer.content).find(".//{*}RequestId")
+
+    assert found is not None
+    assert found.text == answer.headers["x-amzn-requestid"]
+
+
+def test_a_body_in_pieces_gets_the_same_answer(client, url):
+    body = json.dumps({"QueueUrl": url, "MessageBody": "hello"}).encode()
+    whole = post(client, "AmazonSQS.SendMessage", body)
+    pieces = post(client, "AmazonSQS.SendMessage", iter([body[:10], body[10:]]))
+
+    assert whole.json()["MD5OfMessageBody"] == pieces.json()["MD5OfMessageBody"]
+    assert whole.headers.keys() - {"content-length"} == pieces.headers.keys() - {"content-length"}
+
+
+def test_json_may_come_to_a_queue_s_path(client, url):
+    body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
+
+    assert post(client, "AmazonSQS.SendMessage", body, path=urlsplit(url).path).status_code == 200
+
+
+def test_an_operation_without_an_answer_answers_an_empty_object(client, url):
+    answer = post(client, "AmazonSQS.DeleteQueue", json.dumps({"QueueUrl": url}))
+
+    assert (answer.status_code, answer.content) == (200, b"{}")
+
+
+@pytest.mark.parametrize("target", ["AmazonSQS.Nonsense", "AmazonSNS.ListQueues", "ListQueues", ""])
+def test_an_unknown_operation_is_told_so(client, target):
+    answer = post(client, target)
+
+    assert answer.status_code == 400
+    assert error_of(answer) == ("UnknownOperationException", "InvalidAction;Sender")
+
+
+def test_an_unknown_or_missing_action_is_told_so(query, client):
+    assert query.error("Nonsense")[:2] == (400, "InvalidAction")
+    for answer in (client.post("/"), client.post("/", data={"QueueName": "x"})):
+        assert answer.status_code == 400
+        assert b"<Code>MissingAction</Code>" in answer.content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"QueueUrl":5}', b'{"QueueUrl":["x"]}', b"[" * 9999],
+)  # fmt: skip
+def test_what_is_not_the_operation_s_input_is_refused(client, content):
+    answer = post(client, "AmazonSQS.SendMessage", content)
+
+    assert answer.status_code == 400
+    expected = "MissingRequiredParameterException" if not content else "SerializationException"
+    assert error_of(answer)[0] == expected
+
+
+def test_members_that_are_null_or_unknown_are_as_if_they_were_not_there(client, url):
+    asked = {"QueueUrl": url, "MessageBody": "x", "DelaySeconds": None, "Nonsense": [1]}
+
+    assert post(client, "AmazonSQS.SendMessage", json.dumps(asked)).status_code == 200
+
+
+def test_a_call_larger_than_any_may_be_is_refused(client):
+    answer = post(client, content=b" " * (limits.REQUEST_BYTES_MAX + 1))
+
+    assert answer.status_code == 413
+    assert error_of(answer)[1] == "RequestEntityTooLarge;Sender"
+
+
+def test_a_page_of_another_site_is_refused_in_the_protocol_s_words(client):
+    in_json = post(client, host="evil.example")
+    in_query = client.post(
+        "/", data={"Action": "ListQueues"}, headers={"origin": "http://evil.example"}
+    )
+
+    assert in_json.status_code == in_query.status_code == 403
+    assert error_of(in_json)[1] == "AccessDenied;Sender"
+    assert b"<Code>AccessDenied</Code>" in in_query.content
+
+
+def test_a_visit_with_a_browser_is_no_call(client):
+    answer = client.get("/")
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_the_door_counts_its_requests_and_messages(client, url):
+    def counted(line):
+        metrics = client.get("/metrics").text
+        found = re.search(rf"^{re.escape(line)} (.*)$", metrics, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    lines = [
+        'millstream_request_duration_seconds_count{operation="SendMessage",protocol="sqs",status_class="2xx"}',
+        'millstream_messages_received_total{kind="queue",protocol="sqs"}',
+    ]
+    before = [counted(line) for line in lines]
+    body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
+    post(client, "AmazonSQS.SendMessage", body).raise_for_status()
+
+    assert [counted(line) for line in lines] == [count + 1 for count in before]
+
+
+def test_a_client_that_went_away_while_waiting_takes_nothing(sqs, url, service_url):
+    where = urlsplit(service_url)
+    body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": 20})
+    with socket.create_connection((where.hostname, where.port)) as gone:
+        gone.sendall(
+            f"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        time.sleep(0.2)
+    time.sleep(0.1)
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+
+    [received] = sqs.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
+
+    assert received["Attributes"]["ApproximateReceiveCount"] == "1"

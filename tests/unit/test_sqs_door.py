@@ -1,0 +1,118 @@
+"""Which requests the door takes, and what it calls queues, without a server."""
+
+import pytest
+
+from api.auth.gate import OpenMode
+from api.aws.sqs.actions.receive import _release_if_gone
+from api.aws.sqs.service import SQS
+from api.aws.sqs.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
+from api.aws.wire.door import AwsDoor
+from api.aws.wire.errors import AwsError
+from api.aws.wire.request_ids import new_request_id
+from api.metrics import Counts
+from api.refusals import ClientGone
+from storage.domain.names import QueueName
+from storage.lifespan import Storage
+
+ACCOUNT = "123456789012"
+
+
+def no_storage() -> Storage:
+    raise AssertionError("nothing is asked of it")
+
+
+@pytest.fixture
+def door() -> AwsDoor:
+    return AwsDoor(
+        SQS,
+        OpenMode(),
+        Counts(),
+        protocol="sqs",
+        region="us-east-1",
+        durability="always",
+        storage=no_storage,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "taken"),
+    [
+        ("POST", "/", b"", True),
+        ("POST", f"/{ACCOUNT}/orders", b"", True),
+        ("GET", f"/{ACCOUNT}/orders", b"", True),
+        ("GET", "/", b"Action=ListQueues", True),
+        ("GET", "/", b"", False),
+        ("PUT", "/", b"", False),
+        ("DELETE", f"/{ACCOUNT}/orders", b"", False),
+        ("POST", "/v1/queues", b"", False),
+        ("POST", "/orders", b"", False),
+        ("POST", "/12345678901/orders", b"", False),
+        ("POST", f"/{ACCOUNT}/orders/messages", b"", False),
+    ],
+)
+def test_a_method_and_a_path_are_its_own_or_not(door, method, path, query, taken):
+    place = door.find(method, path, query)
+
+    assert (place is not None) is taken
+    assert place is None or place.takes_body is (method == "POST")
+
+
+def test_request_ids_differ():
+    assert len({new_request_id() for _ in range(100)}) == 100
+
+
+def test_a_queue_is_found_by_its_url_whatever_the_host():
+    for host in ("localhost:8080", "sqs.us-east-1.amazonaws.com"):
+        url = queue_url(host, ACCOUNT, "orders.fifo")
+        assert queue_of_url(url, "default") == QueueName("orders.fifo")
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("orders", "InvalidAddress"),
+        ("http://localhost/orders", "InvalidAddress"),
+        (f"http://localhost/{ACCOUNT}/" + "x" * 3_000, "InvalidAddress"),
+        (f"http://localhost/{ACCOUNT}/", "AWS.SimpleQueueService.NonExistentQueue"),
+        (f"http://localhost/{ACCOUNT}/a b", "AWS.SimpleQueueService.NonExistentQueue"),
+        (f"http://localhost/{ACCOUNT}/..", "AWS.SimpleQueueService.NonExistentQueue"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_refused(url, code):
+    with pytest.raises(AwsError) as refused:
+        queue_of_url(url, "default")
+
+    assert refused.value.fault.code == code
+
+
+def test_an_arn_names_a_queue_of_its_account_only():
+    arn = queue_arn("us-east-1", ACCOUNT, "orders")
+
+    assert queue_of_arn(arn, "default", ACCOUNT) == QueueName("orders")
+    assert queue_of_arn(arn, "default", "210987654321") is None
+    assert queue_of_arn("orders", "default", ACCOUNT) is None
+    assert queue_of_arn(arn.replace("orders", ".."), "default", ACCOUNT) is None
+
+
+class LeavingClient:
+    """A receive whose client goes before the answer is written, and the queues that it asks."""
+
+    def __init__(self) -> None:
+        self.storage = self.queues = self
+        self.released: list[object] = []
+
+    def client_is_there(self) -> bool:
+        return False
+
+    async def release(self, _: QueueName, messages: list[object]) -> None:
+        self.released += messages
+
+
+@pytest.mark.parametrize("messages", [[], ["one", "two"]])
+async def test_what_was_taken_for_a_client_that_is_gone_is_given_back(messages):
+    call = LeavingClient()
+
+    with pytest.raises(ClientGone):
+        await _release_if_gone(call, QueueName("orders"), messages)  # type: ignore[arg-type]
+
+    assert call.released == messages

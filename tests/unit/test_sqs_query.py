@@ -1,0 +1,210 @@
+"""The Query protocol's parameters into shapes, and shapes into its XML."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from api.aws.sqs.actions.move_tasks import ListMessageMoveTasksResult, MoveTask
+from api.aws.sqs.actions.queue_attributes import GetQueueAttributesResult, SetQueueAttributes
+from api.aws.sqs.actions.queues import CreateQueue
+from api.aws.sqs.shapes import (
+    AttributeValue,
+    BatchResultErrorEntry,
+    Message,
+    ReceiveMessage,
+    ReceiveMessageResult,
+    SendMessage,
+    SendMessageBatch,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+)
+from api.aws.wire.errors import BAD_REQUEST, AwsError
+from api.aws.wire.query import parse_parameters, read_parameters
+from api.aws.wire.xml import answer_xml, error_xml
+
+NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
+
+
+def parsed(form: str, kind):
+    return read_parameters(parse_parameters(b"", form.encode()), kind)
+
+
+def test_numbers_and_text_are_read():
+    told = parsed("QueueUrl=u&WaitTimeSeconds=20&VisibilityTimeout=-1&Extra=x", ReceiveMessage)
+
+    assert told == ReceiveMessage(queue_url="u", wait_time_seconds=20, visibility_timeout=-1)
+
+
+def test_a_word_stays_a_word():
+    assert parsed("MessageBody=null", SendMessage).message_body == "null"
+    assert parsed("MessageBody=a+b%26%E2%82%AC", SendMessage).message_body == "a b&€"
+
+
+@pytest.mark.parametrize("middle", ["", "member."])
+def test_a_list_is_read_in_the_order_of_its_numbers(middle):
+    form = f"AttributeName.{middle}10=c&AttributeName.{middle}2=b&AttributeName.{middle}1=a"
+
+    assert parsed(form, ReceiveMessage).attribute_names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("place", ["Attribute.1.", "Attribute.entry", "Attribute."])
+def test_a_map_is_read_from_names_and_values(place):
+    form = f"{place}Name=DelaySeconds&{place}Value=5"
+    if place == "Attribute.entry":
+        with pytest.raises(AwsError):
+            parsed(form, SetQueueAttributes)
+        return
+    assert parsed(form, SetQueueAttributes).attributes == {"DelaySeconds": "5"}
+
+
+def test_tags_are_keys_and_values():
+    assert parsed("Tag.1.Key=a&Tag.1.Value=b&Tag.2.Key=c", CreateQueue).tags == {"a": "b", "c": ""}
+
+
+def test_message_attributes_are_read_to_their_values():
+    form = (
+        "MessageAttribute.1.Name=n&MessageAttribute.1.Value.DataType=Number"
+        "&MessageAttribute.1.Value.StringValue=007"
+        "&MessageAttribute.2.Name=b&MessageAttribute.2.Value.DataType=Binary"
+        "&MessageAttribute.2.Value.BinaryValue=AAE%3D"
+    )
+
+    assert parsed(form, SendMessage).message_attributes == {
+        "n": AttributeValue(string_value="007", data_type="Number"),
+        "b": AttributeValue(binary_value=b"\x00\x01", data_type="Binary"),
+    }
+
+
+def test_entries_of_a_batch_have_attributes_of_their_own():
+    entry = "SendMessageBatchRequestEntry.1"
+    form = (
+        f"{entry}.Id=one&{entry}.MessageBody=x&{entry}.DelaySeconds=3"
+        f"&{entry}.MessageAttribute.1.Name=n&{entry}.MessageAttribute.1.Value.DataType=String"
+        f"&{entry}.MessageAttribute.1.Value.StringValue=v"
+    )
+    entries = parsed(form, SendMessageBatch).entries
+    assert entries is not None
+    [one] = entries
+
+    assert (one.id, one.message_body, one.delay_seconds) == ("one", "x", 3)
+    assert one.message_attributes == {"n": AttributeValue(string_value="v", data_type="String")}
+
+
+def test_an_empty_list_is_said_by_its_name():
+    assert parsed("SendMessageBatchRequestEntry=", SendMessageBatch).entries == []
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ("WaitTimeSeconds=x", "InvalidParameterValue"),
+        ("WaitTimeSeconds=", "InvalidParameterValue"),
+        ("WaitTimeSeconds=1.5", "InvalidParameterValue"),
+        ("WaitTimeSeconds.1=5", "MalformedQueryString"),
+        ("AttributeName=All", "MalformedQueryString"),
+        ("AttributeName.x=All", "MalformedQueryString"),
+        ("AttributeName.1=All&AttributeName.1.x=All", "MalformedQueryString"),
+        ("AttributeName.1.x=All&AttributeName.1=All", "MalformedQueryString"),
+        ("QueueUrl=%FF", "MalformedQueryString"),
+        ("&".join(f"a{n}=1" for n in range(10_001)), "MalformedQueryString"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(form, code):
+    with pytest.raises(AwsError) as refused:
+        parsed(form, ReceiveMessage)
+
+    assert refused.value.fault.code == code
+
+
+def test_bytes_that_are_no_base64_are_refused():
+    with pytest.raises(AwsError):
+        parsed("MessageAttribute.1.Name=b&MessageAttribute.1.Value.BinaryValue=!", SendMessage)
+
+
+def test_the_query_string_and_the_form_are_one():
+    assert parse_parameters(b"Action=A&x=1", b"x=2&y=") == {"Action": "A", "x": "2", "y": ""}
+
+
+def test_a_path_as_deep_as_a_cave_is_ignored():
+    assert parsed("a" + ".b" * 100_000 + "=1&QueueUrl=u", ReceiveMessage).queue_url == "u"
+
+
+# What goes out
+
+
+def test_lists_and_maps_are_flattened():
+    message = Message(
+        message_id="m",
+        receipt_handle="r",
+        md5_of_body="d",
+        body='<&>\r\n"é',
+        attributes={"SentTimestamp": "1"},
+        md5_of_message_attributes="e",
+        message_attributes={"b": AttributeValue(binary_value=b"\x00\x01", data_type="Binary")},
+    )
+
+    told = answer_xml("ReceiveMessage", ReceiveMessageResult([message, message]), "id", NAMESPACE)
+
+    one = (
+        "<Message><MessageId>m</MessageId><ReceiptHandle>r</ReceiptHandle><MD5OfBody>d</MD5OfBody>"
+        "<Body>&lt;&amp;&gt;&#13;\n&quot;é</Body>"
+        "<Attribute><Name>SentTimestamp</Name><Value>1</Value></Attribute>"
+        "<MD5OfMessageAttributes>e</MD5OfMessageAttributes>"
+        "<MessageAttribute><Name>b</Name><Value><BinaryValue>AAE=</BinaryValue>"
+        "<DataType>Binary</DataType></Value></MessageAttribute></Message>"
+    )
+    assert told.decode() == (
+        f'<?xml version="1.0"?><ReceiveMessageResponse xmlns="{NAMESPACE}">'
+        f"<ReceiveMessageResult>{one}{one}</ReceiveMessageResult>"
+        "<ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></ReceiveMessageResponse>"
+    )
+    body = ET.fromstring(told).find(f".//{{{NAMESPACE}}}Body")
+    assert body is not None
+    assert body.text == '<&>\r\n"é'
+
+
+def test_a_batch_answers_each_entry_by_its_name():
+    result = SendMessageBatchResult(
+        [SendMessageBatchResultEntry(message_id="m", id="1")],
+        [BatchResultErrorEntry("2", True, "Code", "why")],
+    )
+
+    told = answer_xml("SendMessageBatch", result, "id", NAMESPACE).decode()
+
+    assert (
+        "<SendMessageBatchResultEntry><MessageId>m</MessageId><Id>1</Id></SendMessageBatchResultEntry>"
+        "<BatchResultErrorEntry><Id>2</Id><SenderFault>true</SenderFault><Code>Code</Code>"
+        "<Message>why</Message></BatchResultErrorEntry>"
+    ) in told
+
+
+def test_a_queue_s_attributes_are_names_and_values():
+    told = answer_xml("G", GetQueueAttributesResult({"DelaySeconds": "0"}), "id", NAMESPACE)
+
+    assert b"<Attribute><Name>DelaySeconds</Name><Value>0</Value></Attribute>" in told
+
+
+def test_structures_in_lists_have_the_name_of_the_list():
+    task = MoveTask("RUNNING", "arn", 1, 2, 3)
+
+    told = answer_xml("L", ListMessageMoveTasksResult([task]), "id", NAMESPACE)
+
+    assert b"<ListMessageMoveTasksResultEntry><Status>RUNNING</Status>" in told
+
+
+def test_an_answer_without_content_has_no_result():
+    told = answer_xml("DeleteMessage", None, "id", NAMESPACE)
+
+    assert b"Result" not in told
+    assert b"<RequestId>id</RequestId>" in told
+
+
+def test_an_error_is_well_formed_whatever_its_words():
+    error = AwsError(BAD_REQUEST, 'no "<\x00\ufffe>" here')
+
+    root = ET.fromstring(error_xml(error, "id", NAMESPACE))
+
+    assert [child.tag.partition("}")[2] for child in root] == ["Error", "RequestId"]
+    message = root.find(f".//{{{NAMESPACE}}}Message")
+    assert message is not None
+    assert message.text == 'no "<\ufffd\ufffd>" here'

@@ -1,0 +1,94 @@
+"""The door's shapes beside the service model that every SDK is made from."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import botocore
+import pytest
+
+from api.aws.sqs import errors
+from api.aws.sqs.service import SQS
+from api.aws.wire.errors import Fault
+from api.aws.wire.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
+from storage.domain.errors import ErrorCode, MillstreamError
+
+[SERVICE] = (Path(botocore.__file__).parent / "data/sqs/2012-11-05").glob("service-2.json*")
+MODEL: dict[str, Any] = json.loads(gzip.decompress(SERVICE.read_bytes()))
+SHAPES = MODEL["shapes"]
+KINDS = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": bytes}
+NOT_LOOKED_AT = {"GetQueueUrlRequest": {"QueueOwnerAWSAccountId"}}
+
+FAULTS = [
+    value
+    for value in vars(errors).values()
+    if isinstance(value, Fault) and value.shape.startswith("com.amazonaws.sqs#")
+]
+
+
+def assert_like(plan: Plan, name: str) -> None:
+    """Fail unless the plan has the members, and the kinds, of the model's shape."""
+    shape = SHAPES[name]
+    match plan:
+        case Structure(members):
+            ours = {member.name: member.plan for member in members}
+            assert ours.keys() == shape["members"].keys() - NOT_LOOKED_AT.get(name, set()), name
+            for member, below in ours.items():
+                assert_like(below, shape["members"][member]["shape"])
+        case ListOf(item):
+            assert_like(item, shape["member"]["shape"])
+        case MapOf(_, _, value):
+            assert_like(value, shape["value"]["shape"])
+        case Scalar(kind):
+            assert kind is KINDS[shape["type"]], name
+
+
+def test_every_operation_of_the_model_is_here():
+    assert SQS.operations.keys() == MODEL["operations"].keys()
+
+
+@pytest.mark.parametrize("operation", SQS.operations.values(), ids=lambda one: one.name)
+def test_an_operation_s_shapes_are_the_model_s(operation):
+    described = MODEL["operations"][operation.name]
+    told = get_type_hints(operation.handler)["return"]
+
+    assert_like(plan_of(operation.asked), described["input"]["shape"])
+    if "output" in described:
+        assert_like(plan_of(told), described["output"]["shape"])
+    else:
+        assert told is type(None)
+
+
+@pytest.mark.parametrize("operation", SQS.operations.values(), ids=lambda one: one.name)
+def test_lists_and_maps_have_names_in_the_query_protocol(operation):
+    for plan in (operation.asked, get_type_hints(operation.handler)["return"]):
+        if plan is type(None):
+            continue
+        for member in plan_of(plan).members:
+            if isinstance(member.plan, ListOf | MapOf):
+                assert member.query_name != member.name or not member.name.endswith("s")
+            if isinstance(member.plan, MapOf):
+                assert member.plan.key_name
+                assert member.plan.value_name
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code)
+def test_a_fault_s_shape_is_one_of_the_model_s(fault):
+    name = fault.shape.partition("#")[2]
+
+    # Two that Amazon answers and the model does not have.
+    assert name in SHAPES or name in (
+        "InvalidParameterValueException",
+        "MissingRequiredParameterException",
+    )
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_every_error_of_the_engines_has_words(code):
+    kinds = {kind.code: kind for kind in MillstreamError.__subclasses__()}
+
+    told = errors.translate(kinds[code]())
+
+    assert told.message
+    assert 400 <= told.fault.status <= 503
