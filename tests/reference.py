@@ -146,15 +146,17 @@ class ReferenceQueue:
         return sorted(left, key=lambda message: message.offset)
 
     def free_groups(self) -> dict[str, list[int]]:
-        """The waiting offsets of each group that nothing locks, in order (Q6)."""
-        locked = {
-            message.group
-            for message in self.messages.values()
-            if message.state == IN_FLIGHT or (message.state == DELAYED and message.receives)
-        }
+        """Of each group the waiting offsets that nothing of it which is out lies before, in order (Q6)."""
+        barriers: dict[str, int] = {}
+        for message in self.messages.values():
+            is_out = message.state == IN_FLIGHT or (message.state == DELAYED and message.receives)
+            if is_out:
+                lowest = barriers.get(message.group, message.offset)
+                barriers[message.group] = min(lowest, message.offset)
         groups: dict[str, list[int]] = {}
         for message in sorted(self.messages.values(), key=lambda one: one.offset):
-            if message.state == READY and message.group not in locked:
+            barrier = barriers.get(message.group, self.next_offset)
+            if message.state == READY and message.offset < barrier:
                 groups.setdefault(message.group, []).append(message.offset)
         return groups
 

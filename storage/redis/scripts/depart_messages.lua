@@ -47,7 +47,7 @@ local function grouped_ones()
     if not offset then
       return
     end
-    if redis.call('EXISTS', waiting_of(group)) == 1 then
+    if may_deliver(group) then
       redis.call('LPUSH', K.turns, group)
     end
     leave(offset, record_of(offset))

@@ -142,22 +142,27 @@ local function take_new()
   more_is_due = more_is_due or (walk_left <= 0 and tonumber(cursor) < next_offset)
 end
 
+-- As many as may be, in order, and none that lies behind one that is out.
 local function take_of_group(group)
-  local waiting, locked = waiting_of(group), 0
+  local waiting, out, taken = waiting_of(group), out_of(group), 0
+  local barrier = barrier_of(out)
   while wants_more() and passes_left > 0 do
     local offset = redis.call('LPOP', waiting)
     if not offset then
       break
-    end
-    if take(offset, record_of(offset)) then
-      locked = locked + 1
+    elseif tonumber(offset) >= barrier then
+      redis.call('LPUSH', waiting, offset)
+      break
+    elseif take(offset, record_of(offset)) then
+      taken = taken + 1
+      table.insert(out, offset)
     else
       passes_left = passes_left - 1
     end
   end
-  if locked > 0 then
-    redis.call('HSET', K.groups, group, locked)
-  elseif redis.call('EXISTS', waiting) == 1 then
+  if taken > 0 then
+    set_out(group, out)
+  elseif may_deliver(group) then
     redis.call('RPUSH', K.turns, group)
   end
 end

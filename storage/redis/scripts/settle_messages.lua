@@ -66,11 +66,10 @@ local function withdraw(offset, record)
   elseif record[GROUP] == '' then
     return redis.call('ZREM', K.returned, offset) == 1
   end
-  local waiting = waiting_of(record[GROUP])
-  local found = redis.call('LREM', waiting, 1, offset) == 1
-  if found and redis.call('EXISTS', waiting) == 0 then
-    redis.call('LREM', K.turns, 1, record[GROUP])
-  end
+  local found
+  rearrange(record[GROUP], function()
+    found = redis.call('LREM', waiting_of(record[GROUP]), 1, offset) == 1
+  end)
   return found
 end
 
@@ -83,7 +82,7 @@ local function acknowledge(offset, record, deadline)
   forget(offset, record)
   acknowledged = acknowledged + 1
   if deadline and record[GROUP] ~= '' then
-    unlock(record[GROUP])
+    unlock(record[GROUP], { offset })
     stirred = true
   end
   return DONE
@@ -102,7 +101,7 @@ local function send_back(offset, record, delay_ms)
     redis.call('ZADD', K.delayed, word(now + delay_ms), offset)
     return DONE, now + delay_ms
   end
-  give_back(offset, record)
+  make_ready(offset, record[GROUP])
   return DONE, now
 end
 
@@ -185,7 +184,8 @@ local function acknowledge_together(answer, acks)
       done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
       if fifo then
         local group = cmsgpack.unpack(record)[GROUP]
-        freed[group] = (freed[group] or 0) + 1
+        freed[group] = freed[group] or {}
+        table.insert(freed[group], offset)
       end
     end
   end
@@ -199,8 +199,8 @@ local function acknowledge_together(answer, acks)
     redis.call('ZREM', K.expiring, unpack(done))
     acknowledged = #done
   end
-  for group, messages in pairs(freed) do
-    unlock(group, messages)
+  for group, gone in pairs(freed) do
+    unlock(group, gone)
     stirred = true
   end
   for nth = 1, acks do

@@ -11,8 +11,9 @@
 --   dead          zset    offset by offset;  dead_due zset  offset by time of death
 --   dead_letters  hash    offset -> { record, died ms, reason, batch }
 --   group:<group> list    waiting offsets of a group, in order
---   turns         list    groups that have messages waiting and, in a fifo queue, are free
---   groups        hash    fifo only: locked groups -> messages in flight or delayed after a nack
+--   turns         list    groups that have messages waiting which may be delivered
+--   groups        hash    fifo only: group -> the offsets of its messages that are out: in flight, or delayed
+--                         after a nack
 --   dedup, dedup_old      hash    fifo only: deduplication key -> "<offset> <ms>"
 --   attempts, attempts_old  hash  fifo only: receive attempt id -> { ms, deadline, { offset, record }... }
 --   expiring      zset    offset by the end of its own time to live
@@ -26,8 +27,8 @@ for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'lease
   K[name] = KEYS[index]
 end
 
--- Set by every script that may meet a message with a group. In a fifo queue a group is locked while one of its
--- messages is out; in a standard queue groups take turns, so that none delays another.
+-- Set by every script that may meet a message with a group. In a fifo queue nothing of a group is delivered that
+-- lies behind one of its messages that is out; in a standard queue groups take turns, so that none delays another.
 local fifo = false
 
 -- A record is { receives, received ms, arrival ms, renewed ms, group, receives before, failures, crashes,
@@ -109,27 +110,77 @@ local function expired(record, now, retention_ms)
   return over_age(record, now, retention_ms) or outlived(record, now)
 end
 
--- Fewer messages of the group stand in its way (one, unless told); the last one frees the group.
-local function unlock(group, messages)
-  if fifo and redis.call('HINCRBY', K.groups, group, -(messages or 1)) <= 0 then
+-- The messages of a fifo queue's group that are out, as a list of offsets.
+local function out_of(group)
+  local packed = fifo and redis.call('HGET', K.groups, group)
+  return packed and cmsgpack.unpack(packed) or {}
+end
+
+local function set_out(group, out)
+  if #out == 0 then
     redis.call('HDEL', K.groups, group)
-    if redis.call('EXISTS', waiting_of(group)) == 1 then
-      redis.call('RPUSH', K.turns, group)
-    end
+  else
+    redis.call('HSET', K.groups, group, cmsgpack.pack(out))
   end
 end
 
--- The group has its first waiting message: it takes its turn, unless it is locked.
-local function take_a_turn(group)
-  if not fifo or redis.call('HEXISTS', K.groups, group) == 0 then
+-- The first message that is out: only what lies before it may be delivered.
+local function barrier_of(out)
+  local barrier = math.huge
+  for _, offset in ipairs(out) do
+    barrier = math.min(barrier, tonumber(offset))
+  end
+  return barrier
+end
+
+local function may_deliver(group)
+  local head = redis.call('LINDEX', waiting_of(group), 0)
+  return head and tonumber(head) < barrier_of(out_of(group))
+end
+
+-- Do something to a group's waiting messages or to those that are out, and keep its turn right.
+local function rearrange(group, change)
+  local before = may_deliver(group)
+  change()
+  local after = may_deliver(group)
+  if after and not before then
+    redis.call('RPUSH', K.turns, group)
+  elseif before and not after then
+    redis.call('LREM', K.turns, 1, group)
+  end
+end
+
+local function without(out, offsets)
+  local gone, left = {}, {}
+  for _, offset in ipairs(offsets) do
+    gone[offset] = true
+  end
+  for _, offset in ipairs(out) do
+    if not gone[offset] then
+      table.insert(left, offset)
+    end
+  end
+  return left
+end
+
+-- These messages of the group are not out any more: settled, or dropped. Its waiting ones stay as they are.
+local function unlock(group, offsets)
+  if not fifo then
+    return
+  end
+  local out, head = out_of(group), tonumber(redis.call('LINDEX', waiting_of(group), 0) or nil)
+  local left = without(out, offsets)
+  set_out(group, left)
+  if head and head >= barrier_of(out) and head < barrier_of(left) then
     redis.call('RPUSH', K.turns, group)
   end
 end
 
--- Behind all that waits of the group.
+-- Behind all that waits of the group, and behind all of it that is out.
 local function join_group(offset, group)
-  if redis.call('RPUSH', waiting_of(group), offset) == 1 then
-    take_a_turn(group)
+  local first = redis.call('RPUSH', waiting_of(group), offset) == 1
+  if first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1) then
+    redis.call('RPUSH', K.turns, group)
   end
 end
 
@@ -157,27 +208,18 @@ local function queue_in_order(group, offset)
   end
 end
 
--- Into ready, from a state that never locked its group.
+-- Into ready, from wherever it was.
 local function make_ready(offset, group)
   if group == '' then
     redis.call('ZADD', K.returned, offset, offset)
     return
   end
-  queue_in_order(group, offset)
-  if redis.call('LLEN', waiting_of(group)) == 1 then
-    take_a_turn(group)
-  end
-end
-
--- In flight or delayed -> ready. What was delayed by its sender never locked its group.
-local function give_back(offset, record)
-  local group = record[GROUP]
-  if group ~= '' and fifo and record[RECEIVES] > 0 then
+  rearrange(group, function()
     queue_in_order(group, offset)
-    unlock(group)
-  else
-    make_ready(offset, group)
-  end
+    if fifo then
+      set_out(group, without(out_of(group), { offset }))
+    end
+  end)
 end
 
 -- In flight -> dead-lettered (Q9: the one copy moves from the log to dead_letters).
@@ -189,7 +231,7 @@ local function bury(offset, record, reason, now)
   redis.call('ZADD', K.dead, offset, offset)
   redis.call('ZADD', K.dead_due, now, offset)
   if record[GROUP] ~= '' then
-    unlock(record[GROUP])
+    unlock(record[GROUP], { offset })
   end
 end
 
@@ -208,8 +250,8 @@ end
 local function drop(offset, record)
   forget(offset, record)
   count('expired', 1)
-  if record[GROUP] ~= '' and record[RECEIVES] > 0 then
-    unlock(record[GROUP])
+  if record[GROUP] ~= '' then
+    unlock(record[GROUP], { offset })
   end
 end
 
@@ -224,7 +266,7 @@ local function end_lease(offset, attempts_max, now)
     bury(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', now)
   else
     save(offset, record)
-    give_back(offset, record)
+    make_ready(offset, record[GROUP])
   end
 end
 
@@ -241,7 +283,7 @@ local function move_due(attempts_max, now, moves_max)
     if outlived(record, now) then
       drop(offset, record)
     else
-      give_back(offset, record)
+      make_ready(offset, record[GROUP])
     end
   end
   return #due + #ripe

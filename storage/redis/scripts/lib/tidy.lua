@@ -9,15 +9,11 @@ local function detach(offset, record)
   if record[GROUP] == '' then
     redis.call('ZREM', K.returned, offset)
   elseif in_flight or delayed then
-    if record[RECEIVES] > 0 then
-      unlock(record[GROUP])
-    end
+    unlock(record[GROUP], { offset })
   else
-    local waiting = waiting_of(record[GROUP])
-    redis.call('LREM', waiting, 1, offset)
-    if redis.call('EXISTS', waiting) == 0 then
-      redis.call('LREM', K.turns, 1, record[GROUP])
-    end
+    rearrange(record[GROUP], function()
+      redis.call('LREM', waiting_of(record[GROUP]), 1, offset)
+    end)
   end
 end
 
