@@ -19,6 +19,7 @@ from tests.bench.load import missing_packages
 from tests.bench.plan import (
     DEEP_BACKLOG,
     DEEP_BACKLOG_ROW,
+    FAIR,
     FIFO,
     IDLE_POLLS,
     IDLE_QUEUES,
@@ -58,7 +59,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
     ((SQS_SEND, SQS_WORK), rows_sqs.measure),
     ((PRODUCE_1, PRODUCE_16, READ_HOT), rows_records.measure),
-    ((FIFO,), _alone(rows_state.measure_groups)),
+    ((FIFO, FAIR), rows_state.measure_groups),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )
 

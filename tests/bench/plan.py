@@ -98,6 +98,13 @@ FIFO = Row(
     reference="standard",
     bar=Bar(0.7),
 )
+FAIR = Row(
+    name="fair",
+    what="send 10, receive 10, acknowledge 10: a standard queue with 1000 groups, which take turns",
+    unit="messages/s",
+    reference="standard",
+    bar=Bar(0.7),
+)
 WAKE_UP = Row(
     name="wake-up",
     what="p99 from a send to the answer of a waiting receive, on an idle server",
@@ -131,6 +138,7 @@ ROWS = (
     READ_HOT,
     DEEP_BACKLOG_ROW,
     FIFO,
+    FAIR,
     WAKE_UP,
     IDLE_POLLS,
     IDLE_QUEUES,

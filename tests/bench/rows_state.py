@@ -1,12 +1,12 @@
 """Rows against ourselves: what must stay as fast with a deep backlog, and with message groups."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tests.bench import payloads
 from tests.bench.load import Load, wrk
-from tests.bench.plan import DEEP_BACKLOG_ROW, FIFO, Plan
-from tests.bench.ratios import Measured, Unmeasurable
+from tests.bench.plan import DEEP_BACKLOG_ROW, FAIR, FIFO, Plan
+from tests.bench.ratios import Measured, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House
 from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
@@ -88,17 +88,19 @@ class Depth:
         return f"{stats['ready']:,} waiting and {stats['in_flight']:,} in flight at the end"
 
 
-def measure_groups(house: House, plan: Plan) -> list[Measured]:
-    """A queue with 1000 message groups, next to a standard one."""
-    pair = Pair(house, plan)
-    contestant = Contestant(FIFO, pair.fifo)
-    return interleave(plan.rounds, pair.standard, [contestant])
+def measure_groups(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Queues with 1000 message groups, next to one without any."""
+    three = Three(house, plan)
+    contestants = [Contestant(FIFO, three.fifo), Contestant(FAIR, three.fair)]
+    chosen = [one for one in contestants if one.row in wanted]
+    return interleave(plan.rounds, three.standard, chosen)
 
 
-class Pair:
-    """A standard and a fifo queue with the same work: send 10, receive 10, acknowledge 10."""
+class Three:
+    """Queues with the same work: send 10, receive 10, acknowledge 10."""
 
-    STANDARD, GROUPED = "/v1/queues/bench-standard", "/v1/queues/bench-fifo"
+    STANDARD = "/v1/queues/bench-standard"
+    GROUPED, FAIR = "/v1/queues/bench-fifo", "/v1/queues/bench-fair"
     BODIES = payloads.GROUPS // TEN
 
     def __init__(self, house: House, plan: Plan) -> None:
@@ -106,6 +108,7 @@ class Pair:
         self._seconds = plan.seconds
         call(self._port, "PUT", self.STANDARD, {})
         call(self._port, "PUT", self.GROUPED, {"type": "fifo"})
+        call(self._port, "PUT", self.FAIR, {})
         house.file("send-0", payloads.messages(TEN))
         for number, groups in enumerate(_tens()):
             house.file(f"send-fifo-{number}", payloads.fifo_messages(groups))
@@ -113,6 +116,7 @@ class Pair:
         self._batches = {
             self.STANDARD: payloads.messages(payloads.GROUPS),
             self.GROUPED: payloads.fifo_messages(range(payloads.GROUPS)),
+            self.FAIR: payloads.fifo_messages(range(payloads.GROUPS)),
         }
 
     def standard(self) -> float:
@@ -122,6 +126,10 @@ class Pair:
     def fifo(self) -> float:
         """Messages a second."""
         return self._work(self.GROUPED, "send-fifo-%d", self.BODIES)
+
+    def fair(self) -> float:
+        """Messages a second."""
+        return self._work(self.FAIR, "send-fifo-%d", self.BODIES)
 
     def _work(self, path: str, file: str, files: int) -> float:
         self._start_anew(path)
