@@ -136,6 +136,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
         group=moving.group,
         receives=moving.receives if dead else 0,
         first_received_at_ms=moving.first_received_at_ms if dead else 0,
+        priority=moving.priority,
     )
 
 

@@ -29,6 +29,7 @@ class Message:
     received_ms: int = 0
     was_out: bool = False
     expires_ms: int = 0
+    priority: int = 0
 
 
 @dataclass
@@ -54,9 +55,10 @@ class ReferenceQueue:
         return self.spec.type is QueueType.FIFO
 
     def send(
-        self, messages: list[tuple[bytes, int, str, str, int]], key: str = ""
+        self, messages: list[tuple[bytes, int, str, str, int, int]], key: str = ""
     ) -> list[tuple[int, bool]] | None:
-        """(offset, duplicate) for each (body, delay, group, dedup id, time to live); None: the key was reused."""
+        """(offset, duplicate) for each (body, delay, group, dedup id, time to live, priority);
+        None: the key was reused."""
         if key and key in self.answers:
             content, offsets, at = self.answers[key]
             if self.now_ms - at < IDEMPOTENCY_WINDOW_MS:
@@ -67,7 +69,7 @@ class ReferenceQueue:
         return sent
 
     def _send_one(
-        self, body: bytes, delay_ms: int, group: str, dedup_id: str, ttl_ms: int
+        self, body: bytes, delay_ms: int, group: str, dedup_id: str, ttl_ms: int, priority: int
     ) -> tuple[int, bool]:
         if self.spec.deduplicate_by_content and not dedup_id:
             dedup_id = f"content {body!r}"
@@ -85,7 +87,8 @@ class ReferenceQueue:
             self.last_due_ms = due_ms
         state = DELAYED if due_ms > self.now_ms else READY
         message = Message(self.next_offset, body, group, self.now_ms, state, until_ms=due_ms)
-        message.was_out = state == DELAYED
+        message.priority = priority
+        message.was_out = state == DELAYED or priority > 0
         message.expires_ms = due_ms + ttl_ms if ttl_ms else 0
         self.messages[message.offset] = message
         self.next_offset += 1
@@ -127,9 +130,9 @@ class ReferenceQueue:
             message.since_ms = self.now_ms
 
     def ready(self) -> list[Message]:
-        """A standard queue's ready messages, in the order they are served: returned ones first."""
+        """A standard queue's ready messages, in the order they are served: by priority, and returned ones first."""
         waiting = [message for message in self.messages.values() if message.state == READY]
-        return sorted(waiting, key=lambda message: (not message.was_out, message.offset))
+        return sorted(waiting, key=lambda one: (-one.priority, not one.was_out, one.offset))
 
     def depart(self, messages_max: int) -> list[Message]:
         """What a receive lets go to the dead-letter queue on its way to as many messages, by offset."""

@@ -270,6 +270,14 @@ def http_number(headers: RequestHeaders, name: str) -> float | None:
     return float(value)
 
 
+def http_whole(headers: RequestHeaders, name: str) -> int:
+    """A header that is a whole number, or 0 when it is absent. Raises ValidationFailed."""
+    value = headers.get(name.lower().encode(), b"0")
+    if not re.fullmatch(rb"[0-9]{1,9}", value):
+        raise ValidationFailed.at(f"/{name}", "must be a whole number", "invalid")
+    return int(value)
+
+
 def http_text(headers: RequestHeaders, name: str) -> str:
     """A header that is a word, or empty when it is absent. Raises ValidationFailed when not UTF-8."""
     try:

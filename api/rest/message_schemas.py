@@ -15,6 +15,7 @@ from api.rest.fields import (
     headers_from_json,
     http_number,
     http_text,
+    http_whole,
     optional_ms,
     rfc3339,
     show_body,
@@ -86,6 +87,7 @@ class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
     dedup_id: Group = ""
     delay_seconds: DelaySeconds | None = None
     ttl_seconds: TtlSeconds = 0
+    priority: Annotated[int, Meta(ge=0, le=limits.PRIORITY_MAX)] = 0
 
     def _with(self, body: bytes, own_content_type: str) -> NewMessage:
         return NewMessage(
@@ -96,6 +98,7 @@ class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
             self.dedup_id,
             optional_ms(self.delay_seconds),
             ttl_ms=to_ms(self.ttl_seconds) if self.ttl_seconds else 0,
+            priority=self.priority,
         )
 
 
@@ -149,6 +152,7 @@ def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
         http_text(headers, "Millstream-Dedup-Id"),
         optional_ms(http_number(headers, "Millstream-Delay-Seconds")),
         ttl_ms=optional_ms(http_number(headers, "Millstream-Ttl-Seconds")) or 0,
+        priority=http_whole(headers, "Millstream-Priority"),
     )
 
 

@@ -34,7 +34,7 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
     """A message to send. `dedup_id` is for FIFO queues, `delay_ms` for standard ones.
 
     `ttl_ms`: after so long, counted from when it is due, it expires unless it was received; 0: the queue's.
-    `system` are headers of a front door's own, with names that start with ':'; they do not count as size.
+    `priority`, 0 to 9 and without a group: the higher are delivered first. `system` are headers of a front door's own, with names that start with ':'; they do not count as size.
     """
 
     body: bytes
@@ -45,6 +45,7 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
     delay_ms: int | None = None
     system: Headers = ()
     ttl_ms: int = 0
+    priority: int = 0
 
     @property
     def size_bytes(self) -> int:

@@ -154,6 +154,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 10 years", "out_of_range")
         if not 0 <= message.ttl_ms <= limits.TTL_MS_MAX:
             raise ValidationFailed.at("/ttl_seconds", "0 to 10 years", "out_of_range")
+        if message.priority:
+            _check_priority(message)
         if not message.group and not message.dedup_id:
             return
         for pointer, word in (("/group", message.group), ("/dedup_id", message.dedup_id)):
@@ -161,6 +163,17 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValidationFailed.at(
                     pointer, f"At most {limits.GROUP_CHARACTERS_MAX} characters", "too_long"
                 )
+
+
+def _check_priority(message: NewMessage) -> None:
+    if not 0 <= message.priority <= limits.PRIORITY_MAX:
+        raise ValidationFailed.at(
+            "/priority", f"A priority is 0 to {limits.PRIORITY_MAX}", "out_of_range"
+        )
+    if message.group:
+        raise ValidationFailed.at(
+            "/priority", "A message with a group takes its group's turn", "not_supported"
+        )
 
 
 def _check_fifo_message(message: NewMessage) -> None:

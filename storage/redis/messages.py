@@ -145,7 +145,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
-    """A message as the log keeps it, and its options for the script: delay, group, deduplication key, TTL."""
+    """A message as the log keeps it, and its options for the script."""
     spec, dedup_id = queue.spec, message.dedup_id
     if spec.deduplicate_by_content and not dedup_id:
         dedup_id = hashlib.sha256(message.body).hexdigest()
@@ -162,10 +162,10 @@ def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
     if spec.type is QueueType.FIFO:
         scope = message.group if spec.dedup_scope is DedupScope.GROUP else ""
         key = f"{scope}\0{dedup_id}" if dedup_id and scope else dedup_id
-        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms))
-    if not (delay_ms or message.group or ttl_ms):
+        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms, 0))
+    if not (delay_ms or message.group or ttl_ms or message.priority):
         return batch, b""
-    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms))
+    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms, message.priority))
 
 
 def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
@@ -399,11 +399,11 @@ def _encode_backoff(policy: Backoff | None) -> bytes:
 def _encode_ack(handle: ReceiptHandle) -> tuple[Argument, ...]:
     """The offset, the first bytes of the record it must have, and its entry's id."""
     known = (handle.delivery, handle.received_ms, handle.arrival_ms)
-    record = _RECORD_OF_TEN + _encoder.encode(known)[1:]
+    record = _RECORD_OF_ELEVEN + _encoder.encode(known)[1:]
     return handle.offset, record, f"{handle.offset}-{handle.arrival_ms}"
 
 
-_RECORD_OF_TEN = b"\x9a"  # MessagePack's word for ten items
+_RECORD_OF_ELEVEN = b"\x9b"  # MessagePack's word for eleven items
 
 
 _DONE = Settled()

@@ -16,6 +16,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.limits import Limits
 from storage.domain.queues import Queue, QueueType
 from storage.redis.answers import checked
+from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
 from storage.redis.pipeline import Argument, Pipeline
 
@@ -32,6 +33,7 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
     first_received_at_ms: int
     record: Record
     move_id: str
+    priority: int
 
 
 class Arriving(msgspec.Struct, frozen=True, gc=False):
@@ -47,6 +49,7 @@ class Arriving(msgspec.Struct, frozen=True, gc=False):
     group: str
     receives: int
     first_received_at_ms: int
+    priority: int
 
 
 class HotMoves:
@@ -91,6 +94,7 @@ class HotMoves:
                 one.group,
                 one.receives,
                 one.first_received_at_ms,
+                one.priority,
             )
             arguments += (one.source, encode_batch((one.record,)), _encoder.encode(facts))
         reply = checked(
@@ -115,10 +119,12 @@ class HotMoves:
         return int(reply[1])
 
 
-def _moving(row: Sequence[object]) -> Moving:
-    offset, arrival_ms, group, receives, first_ms, batch, move_id = row
-    record = decode_one(batch)  # type: ignore[arg-type]
-    return Moving(offset, arrival_ms, group.decode(), receives, first_ms, record, move_id.decode())  # type: ignore[arg-type,attr-defined]
+def _moving(row: Reply) -> Moving:
+    offset, arrival_ms, group, receives, first_ms, batch, move_id, priority = row
+    record = decode_one(batch)
+    return Moving(
+        offset, arrival_ms, group.decode(), receives, first_ms, record, move_id.decode(), priority
+    )
 
 
 def _keys(queue: Queue) -> tuple[bytes, ...]:

@@ -225,3 +225,16 @@ def test_one_message_is_shown_and_dropped(client, name):
     )
     assert dropped.status_code == 204
     assert (gone.status_code, gone.json()["code"]) == (404, "message_not_found")
+
+
+def test_a_priority_is_said_in_every_form(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"body": "plain"})
+    client.post(f"{queue}/messages", json={"body": "high", "priority": 9})
+    client.post(f"{queue}/messages", content=b"higher", headers={"millstream-priority": "8"})
+    refused = client.post(f"{queue}/messages", content=b"x", headers={"millstream-priority": "x"})
+    too_high = client.post(f"{queue}/messages", json={"body": "x", "priority": 10})
+
+    assert [one.get("body", "") for one in receive(client, queue)] == ["high", "higher", "plain"]
+    assert (refused.status_code, too_high.status_code) == (422, 422)

@@ -332,6 +332,44 @@ async def test_what_is_due_in_years_does_not_hide_what_has_expired(engines, cloc
     assert (stats.ready, stats.delayed, stats.expired) == (0, 1, 1)
 
 
+# ── Priority ──
+
+
+async def test_higher_priorities_are_delivered_first_and_keep_their_order(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"0a", b"0b")
+    await send(queues, WORK, b"1a", b"1b", priority=1)
+    await send(queues, WORK, b"9", priority=9)
+    [first] = await queues.receive(WORK)
+    await settle(queues, WORK, first, SettleAction.RELEASE)
+
+    assert await receive(queues, WORK) == [b"9", b"1a", b"1b", b"0a", b"0b"]
+
+
+async def test_the_oldest_ready_message_is_told_whatever_its_priority(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"old", priority=1)
+    since = clock.now_ms()
+    clock.advance(ms=1_000)
+    await send(queues, WORK, b"new", priority=9)
+    await send(queues, WORK, b"plain")
+
+    assert (await queues.stats(WORK)).oldest_ready_at_ms == since
+
+
+async def test_a_priority_goes_with_a_message_to_its_dead_letter_queue(engines, clock):
+    queues = engines.queues
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(queues, WORK, b"low")
+    await send(queues, WORK, b"high", priority=5)
+    await times_out(queues, WORK, clock, times=2)
+
+    assert await receive(queues, DEAD) == [b"high", b"low"]
+
+
 # ── Fairness ──
 
 

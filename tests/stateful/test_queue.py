@@ -55,13 +55,18 @@ class QueueMachine(RuleBasedStateMachine):
         self.bench.run(self.bench.storage.catalog.put_queue(self.name, spec))
         self.model = ReferenceQueue(spec, self.bench.clock.now_ms())
 
-    def send_all(self, messages: list[tuple[bytes, int, str, str, int]], key: str) -> None:
+    def send_all(self, messages: list[tuple[bytes, int, str, str, int, int]], key: str) -> None:
         expected = self.model.send(messages, key)
         new = [
             NewMessage(
-                body, group=group, dedup_id=dedup_id, delay_ms=delay_ms or None, ttl_ms=ttl_ms
+                body,
+                group=group,
+                dedup_id=dedup_id,
+                delay_ms=delay_ms or None,
+                ttl_ms=ttl_ms,
+                priority=priority,
             )
-            for body, delay_ms, group, dedup_id, ttl_ms in messages
+            for body, delay_ms, group, dedup_id, ttl_ms, priority in messages
         ]
         if expected is None:
             with pytest.raises(IdempotencyKeyReused):
@@ -220,10 +225,17 @@ class StandardQueueMachine(QueueMachine):
         self.make(attempts_max=attempts_max, dead_letters=target)
 
     @rule(
-        messages=st.lists(st.tuples(BODIES, DELAYS_MS, TTLS_MS), min_size=1, max_size=4), key=KEYS
+        messages=st.lists(
+            st.tuples(BODIES, DELAYS_MS, TTLS_MS, st.sampled_from([0, 0, 1, 9])),
+            min_size=1,
+            max_size=4,
+        ),
+        key=KEYS,
     )
-    def send(self, messages: list[tuple[bytes, int, int]], key: str) -> None:
-        self.send_all([(body, delay_ms, "", "", ttl) for body, delay_ms, ttl in messages], key)
+    def send(self, messages: list[tuple[bytes, int, int, int]], key: str) -> None:
+        self.send_all(
+            [(body, delay, "", "", ttl, level) for body, delay, ttl, level in messages], key
+        )
 
     def depart(self, messages_max: int) -> None:
         for message in self.model.depart(messages_max):
@@ -260,7 +272,9 @@ class GroupedQueueMachine(QueueMachine):
         key=KEYS,
     )
     def send(self, messages: list[tuple[bytes, int, str, int]], key: str) -> None:
-        self.send_all([(body, delay, group, "", ttl) for body, delay, group, ttl in messages], key)
+        self.send_all(
+            [(body, delay, group, "", ttl, 0) for body, delay, group, ttl in messages], key
+        )
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
         """Of each group, and of those without one, the first ready ones; as many as there are; and none takes
@@ -297,7 +311,9 @@ class FifoQueueMachine(QueueMachine):
         key=KEYS,
     )
     def send(self, messages: list[tuple[bytes, str, str, int]], key: str) -> None:
-        self.send_all([(body, 0, group, dedup, ttl) for body, group, dedup, ttl in messages], key)
+        self.send_all(
+            [(body, 0, group, dedup, ttl, 0) for body, group, dedup, ttl in messages], key
+        )
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
         """Of each group that is free, the first waiting ones, in order; as many as there are (Q6)."""

@@ -124,6 +124,8 @@ def test_a_queue_specification_says_what_is_wrong_with_it(spec, pointer):
         (QueueType.STANDARD, NewMessage(b"x", dedup_id="d")),
         (QueueType.STANDARD, NewMessage(b"x", delay_ms=3_650 * 86_400_000 + 1)),
         (QueueType.STANDARD, NewMessage(b"x", headers=((":group", "", b"g"),))),
+        (QueueType.STANDARD, NewMessage(b"x", priority=10)),
+        (QueueType.STANDARD, NewMessage(b"x", priority=1, group="g")),
         (QueueType.FIFO, NewMessage(b"x")),
         (QueueType.FIFO, NewMessage(b"x", group="g", delay_ms=1)),
         (QueueType.FIFO, NewMessage(b"x", group="g" * 129)),

@@ -25,7 +25,7 @@ local function put_back(offset, packed)
     redis.call('ZADD', K.expiring, word(record[EXPIRES]), offset)
   end
   save(offset, record)
-  make_ready(offset, record[GROUP])
+  make_ready(offset, record)
 end
 
 local cleared = 0

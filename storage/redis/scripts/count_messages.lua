@@ -11,7 +11,7 @@
 -- @include answers
 -- @include queue
 -- @include tidy
-local OLDEST_LOOKED_AT = 100
+local OLDEST_LOOKED_AT, PRIORITY_MAX = 100, 9
 
 fifo = ARGV[7] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
@@ -48,10 +48,13 @@ for index = 1, 10 do
   meta[index] = tonumber(meta[index] or '0')
 end
 local oldest = oldest_from(word(redis.call('EXISTS', K.turns) == 1 and 0 or meta[7]))
-local returned = redis.call('ZRANGE', K.returned, 0, 0)[1]
-if returned then
-  local arrival = record_of(returned)[ARRIVAL]
-  oldest = oldest < 0 and arrival or math.min(oldest, arrival)
+for priority = 0, PRIORITY_MAX do
+  local from = word(-priority * LEVEL)
+  local first = redis.call('ZRANGEBYSCORE', K.returned, from, word((1 - priority) * LEVEL), 'LIMIT', 0, 1)[1]
+  if first then
+    local arrival = record_of(first)[ARRIVAL]
+    oldest = oldest < 0 and arrival or math.min(oldest, arrival)
+  end
 end
 return { OK, living - delayed - in_flight, delayed, in_flight, redis.call('ZCARD', K.dead),
   tonumber(held[1]) - meta[8] - meta[9], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6], oldest,

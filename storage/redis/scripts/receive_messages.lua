@@ -61,15 +61,15 @@ local function hand_out(offset, record, batch)
 end
 
 -- The first delivery of a message that has no lease state yet, which is most of them: its record differs
--- from the next one's in the arrival and its own time alone. 0x9a: ten items; 1 receive; 0xa0: no group.
-local before_arrival = '\154\1' .. cmsgpack.pack(now)
+-- from the next one's in the arrival and its own time alone. 0x9b: eleven items; 1 receive; 0xa0: no group.
+local before_arrival = '\155\1' .. cmsgpack.pack(now)
 local after_arrival = '\0\160\0\0\0' .. cmsgpack.pack(now)
 
 local function hand_out_new(id, offset, arrival, batch, expires)
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset,
-    before_arrival .. cmsgpack.pack(arrival) .. after_arrival .. (expires and cmsgpack.pack(expires) or '\0')
+    before_arrival .. cmsgpack.pack(arrival) .. after_arrival .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
   bytes = bytes + #batch
   answer[#answer + 1] = { id, batch }
 end
@@ -124,7 +124,7 @@ local function take_new()
         run = 1
         local expires = fields[3] == 't' and tonumber(fields[4])
         if arrival <= oldest_kept or (expires and expires <= now) then
-          forget(offset, { 0, 0, arrival, 0, '', 0, 0, 0, 0, expires or 0 })
+          forget(offset, { 0, 0, arrival, 0, '', 0, 0, 0, 0, expires or 0, 0 })
           lapsed = lapsed + 1
           walk_left = walk_left - 1
         else

@@ -22,14 +22,14 @@ local offsets = redis.call('ZRANGE', K.dead, 0, tonumber(ARGV[2]) - 1)
 for _, offset in ipairs(offsets) do
   local record, _, _, batch = unpack(cmsgpack.unpack(redis.call('HGET', K.dead_letters, offset)))
   local fresh = new_record(record[ARRIVAL], record[GROUP])
-  fresh[RECEIVES], fresh[BEFORE] = record[RECEIVES], record[RECEIVES]
+  fresh[RECEIVES], fresh[BEFORE], fresh[PRIORITY] = record[RECEIVES], record[RECEIVES], record[PRIORITY]
   renew(offset, fresh, now)
   redis.call('ZREM', K.dead, offset)
   redis.call('ZREM', K.dead_due, offset)
   redis.call('HDEL', K.dead_letters, offset)
   redis.call('HSET', K.kept, offset, batch)
   save(offset, fresh)
-  make_ready(offset, record[GROUP])
+  make_ready(offset, fresh)
 end
 if #offsets > 0 then
   wake(K.meta)

@@ -4,7 +4,7 @@
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
 --          and two for each message: a batch v1 and its options: empty, or
---          MessagePack { delay ms, group, deduplication key, time to live ms or 0 }
+--          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate },
 --          or what lib/answers.lua says
@@ -51,8 +51,9 @@ end
 
 -- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
 -- Retention counts from the sending, or from the due time of one that waits longer than LONG.
-local function keep_apart(offset, delay_ms, group, ttl_ms)
+local function keep_apart(offset, delay_ms, group, ttl_ms, priority)
   local record = new_record(now, group)
+  record[PRIORITY] = priority
   local due = now + delay_ms
   if fifo then
     due = math.max(due, last_due)
@@ -63,6 +64,8 @@ local function keep_apart(offset, delay_ms, group, ttl_ms)
       renew(offset, record, due)
     end
     redis.call('ZADD', K.delayed, word(due), offset)
+  elseif group == '' then
+    make_ready(offset, record)
   else
     join_group(offset, group)
   end
@@ -77,14 +80,14 @@ local function place(offset, batch, options)
     redis.call('XADD', K.log, offset .. at, 'd', batch)
     return
   end
-  local delay_ms, group, ttl_ms = options[1], options[2], options[4]
+  local delay_ms, group, ttl_ms, priority = options[1], options[2], options[4], options[5]
   local expires
-  if delay_ms == 0 and group == '' then
+  if delay_ms == 0 and group == '' and priority == 0 then
     expires = now + ttl_ms
     redis.call('XADD', K.log, offset .. at, 'd', batch, 't', word(expires))
   else
     redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
-    expires = keep_apart(offset, delay_ms, group, ttl_ms)
+    expires = keep_apart(offset, delay_ms, group, ttl_ms, priority)
   end
   if ttl_ms > 0 then
     redis.call('ZADD', K.expiring, word(expires), offset)

@@ -101,7 +101,7 @@ local function send_back(offset, record, delay_ms)
     redis.call('ZADD', K.delayed, word(now + delay_ms), offset)
     return DONE, now + delay_ms
   end
-  make_ready(offset, record[GROUP])
+  make_ready(offset, record)
   return DONE, now
 end
 

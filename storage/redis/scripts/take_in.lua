@@ -2,7 +2,8 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 store epoch  3 '1' for fifo  4 how long an arrival is remembered, ms
 --          then three for each message: "<log id> <offset>" it comes from, a batch v1, and
---          MessagePack { arrival ms, renewed ms or 0 for now or -1 for never, group, receives, first received ms }
+--          MessagePack { arrival ms, renewed ms or 0 for now or -1 for never, group, receives, first received ms,
+--          priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, next offset }, or what lib/answers.lua says
 -- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in the order they are brought; Q9 one copy; S1, S2
 -- @include numbers
@@ -25,14 +26,14 @@ local now = now_at(ARGV[1], held[5])
 local next_offset, bytes = tonumber(held[1]), 0
 
 local function add(batch, packed)
-  local arrival, renewed, group, receives, first = unpack(cmsgpack.unpack(packed))
+  local arrival, renewed, group, receives, first, priority = unpack(cmsgpack.unpack(packed))
   local offset, record = word(next_offset), new_record(arrival, group)
   renew(offset, record, renewed < 0 and arrival or now)
-  record[RECEIVES], record[FIRST] = receives, first
+  record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')
   save(offset, record)
   if group == '' then
-    redis.call('ZADD', K.returned, offset, offset)
+    make_ready(offset, record)
   else
     join_group(offset, group)
   end

@@ -5,7 +5,8 @@
 --   meta          hash    cursor: no message from here on was delivered; counters of what has happened
 --   records       hash    offset -> record, for messages that were delivered, delayed, grouped or redriven
 --   leases        zset    offset by deadline: in flight
---   returned      zset    offset by offset: ready again, served before what lies at the cursor
+--   returned      zset    offset by priority and offset: ready again, or of a priority of its own; served
+--                         before what lies at the cursor
 --   delayed       zset    offset by due time
 --   kept          hash    offset -> batch, of messages whose entry left the log before they did
 --   dead          zset    offset by offset;  dead_due zset  offset by time of death
@@ -32,15 +33,16 @@ end
 local fifo = false
 
 -- A record is { receives, received ms, arrival ms, renewed ms, group, receives before, failures, crashes,
--- first received ms, expires ms or 0 }: received ms is 0 when no receipt handle is good; retention counts from
+-- first received ms, expires ms or 0, priority }: received ms is 0 when no receipt handle is good; retention counts from
 -- renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
 -- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
 -- the first bytes of the record (settle_messages.lua).
-local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES =
-  1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
+  PRIORITY = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
 
 local function new_record(arrival, group)
-  return { 0, 0, arrival, 0, group, 0, 0, 0, 0, 0 }
+  return { 0, 0, arrival, 0, group, 0, 0, 0, 0, 0, 0 }
 end
 
 local function record_of(offset)
@@ -209,9 +211,10 @@ local function queue_in_order(group, offset)
 end
 
 -- Into ready, from wherever it was.
-local function make_ready(offset, group)
+local function make_ready(offset, record)
+  local group = record[GROUP]
   if group == '' then
-    redis.call('ZADD', K.returned, offset, offset)
+    redis.call('ZADD', K.returned, word(tonumber(offset) - record[PRIORITY] * LEVEL), offset)
     return
   end
   rearrange(group, function()
@@ -266,7 +269,7 @@ local function end_lease(offset, attempts_max, now)
     bury(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', now)
   else
     save(offset, record)
-    make_ready(offset, record[GROUP])
+    make_ready(offset, record)
   end
 end
 
@@ -283,7 +286,7 @@ local function move_due(attempts_max, now, moves_max)
     if outlived(record, now) then
       drop(offset, record)
     else
-      make_ready(offset, record[GROUP])
+      make_ready(offset, record)
     end
   end
   return #due + #ripe
