@@ -1,0 +1,235 @@
+"""Amazon's SDK for JavaScript, with nothing changed but the endpoint. `javascript/exercise.mjs` is what it does."""
+
+import base64
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "javascript"
+LOCK = HERE / "package-lock.json"
+INSTALLED = (
+    HERE / "node_modules" / ".installed"
+)  # goes with node_modules, so it never outlives them
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("node") and shutil.which("npm")), reason="needs Node 20 and npm"
+)
+
+
+@pytest.fixture(scope="module")
+def sdk():
+    """The packages of the lock: installed where the lock is another than it was."""
+    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+    if not INSTALLED.exists() or INSTALLED.read_text() != digest:
+        run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", seconds_max=100)
+        INSTALLED.write_text(digest)
+
+
+@pytest.fixture(scope="module")
+def steps(sdk, service_url):
+    """What each step of the script told, by the step's name."""
+    lines = run("node", "exercise.mjs", service_url, "javascript", seconds_max=30).splitlines()
+    return {told.pop("step"): told for told in map(json.loads, lines)}
+
+
+def run(*command, seconds_max):
+    done = subprocess.run(
+        command, cwd=HERE, capture_output=True, text=True, timeout=seconds_max, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def md5(data):
+    return hashlib.md5(data).hexdigest()
+
+
+def md5_of_attributes(*attributes):
+    """Amazon's digest of (name, type, value) sorted by name, which this SDK does not check."""
+    digested = b""
+    for name, data_type, value in attributes:
+        digested += with_length(name.encode()) + with_length(data_type.encode())
+        digested += (
+            b"\x01" + with_length(value.encode())
+            if isinstance(value, str)
+            else b"\x02" + with_length(value)
+        )
+    return md5(digested)
+
+
+def with_length(data):
+    return struct.pack(">I", len(data)) + data
+
+
+def test_the_sdk_compares_bodies_with_their_digests(steps):
+    """Were the check off, a wrong digest of ours would not fail the script."""
+    assert steps["spoilt"]["send"] == "InvalidChecksumError"
+    assert steps["spoilt"]["batch"].startswith("Invalid MD5 checksum on messages: ")
+    assert steps["spoilt"]["receive"].startswith("Invalid MD5 checksum on messages: ")
+
+
+def test_queues_are_created_and_found(steps, service_url):
+    standard, fifo = (steps["created"][kind]["QueueUrl"] for kind in ("standard", "fifo"))
+    pages = steps["found"]["pages"]
+
+    assert standard.startswith(service_url)
+    assert standard.endswith("/javascript")
+    assert fifo == f"{standard}.fifo"
+    assert steps["found"]["url"] == standard
+    assert max(map(len, pages)) == 1
+    assert sorted(url for page in pages for url in page) == [standard, fifo]
+
+
+def test_a_message_comes_as_it_was_sent_with_its_attributes(steps):
+    sent, received = steps["sent"], steps["received"]
+    raw = b"\x00\x7f\x80\xff"
+
+    assert received["Body"] == '<é> & "🚂"\t\r\n'
+    assert received["MessageAttributes"] == {
+        "color": {"DataType": "String", "StringValue": "blüe"},
+        "price": {"DataType": "Number.decimal", "StringValue": "007.50"},
+        "raw": {"DataType": "Binary.png", "BinaryValue": base64.b64encode(raw).decode()},
+    }
+    assert received["MessageId"] == sent["MessageId"]
+    assert received["MD5OfBody"] == sent["MD5OfMessageBody"] == md5(received["Body"].encode())
+    digest = md5_of_attributes(
+        ("color", "String", "blüe"),
+        ("price", "Number.decimal", "007.50"),
+        ("raw", "Binary.png", raw),
+    )
+    assert received["MD5OfMessageAttributes"] == sent["MD5OfMessageAttributes"] == digest
+    assert received["Attributes"].keys() == {
+        "SenderId",
+        "SentTimestamp",
+        "ApproximateReceiveCount",
+        "ApproximateFirstReceiveTimestamp",
+    }
+    assert received["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_deleted_message_is_gone(steps):
+    deleted = steps["deleted"]
+
+    assert (deleted["status"], deleted["attempts"]) == (200, 1)
+    assert deleted["request_id"]
+    assert (deleted["during"], deleted["after"]) == ([0, 1, 0], [0, 0, 0])
+
+
+def test_a_message_made_visible_comes_again_at_once(steps):
+    first, hidden, second = (steps["visibility"][name] for name in ("first", "hidden", "second"))
+
+    assert hidden == []
+    assert second["MessageId"] == first["MessageId"]
+    assert second["ReceiptHandle"] != first["ReceiptHandle"]
+    assert second["Attributes"] == {"ApproximateReceiveCount": "2"}
+
+
+def test_a_batch_is_sent_but_for_what_xml_cannot_carry(steps):
+    sent = steps["batch sent"]
+    one, two = steps["batch received"]["messages"]
+
+    assert [entry["Id"] for entry in sent["Successful"]] == ["a", "b"]
+    assert [(entry["Id"], entry["Code"], entry["SenderFault"]) for entry in sent["Failed"]] == [
+        ("c", "InvalidMessageContents", True)
+    ]
+    assert [entry["MessageId"] for entry in sent["Successful"]] == [
+        one["MessageId"],
+        two["MessageId"],
+    ]
+    assert (one["Body"], two["Body"]) == ("one", "two")
+    assert "MessageAttributes" not in one
+    assert two["MessageAttributes"] == {"n": {"DataType": "Number", "StringValue": "1e3"}}
+    assert two["MD5OfMessageAttributes"] == md5_of_attributes(("n", "Number", "1e3"))
+
+
+def test_a_batch_is_changed_and_deleted_but_for_a_handle_that_is_none(steps):
+    changed, deleted = steps["batch changed"], steps["batch deleted"]
+
+    assert [entry["Id"] for entry in changed["Successful"]] == ["0", "1"]
+    assert changed.get("Failed", []) == []
+    assert [entry["Id"] for entry in deleted["Successful"]] == ["0", "1"]
+    assert [(entry["Id"], entry["Code"], entry["SenderFault"]) for entry in deleted["Failed"]] == [
+        ("none", "ReceiptHandleIsInvalid", True)
+    ]
+    assert deleted["after"] == [0, 0, 0]
+
+
+def test_groups_keep_their_order_and_the_same_send_is_one_message(steps):
+    first, same, second, third = steps["groups"]["sent"]
+    messages = steps["groups"]["messages"]
+    told = [message["Attributes"] for message in messages]
+
+    assert same == first
+    assert [message["MessageId"] for message in messages] == [
+        entry["MessageId"] for entry in (first, second, third)
+    ]
+    assert [message["Body"] for message in messages] == ["one", "two", "three"]
+    assert [one["MessageGroupId"] for one in told] == ["a", "a", "b"]
+    assert [one["MessageDeduplicationId"] for one in told] == ["1", "2", "3"]
+    numbers = [one["SequenceNumber"] for one in told]
+    assert numbers == [entry["SequenceNumber"] for entry in (first, second, third)]
+    assert numbers == sorted(set(numbers))
+    assert steps["groups"]["after"] == [0, 0, 0]
+
+
+def test_a_long_poll_waits_and_ends_with_the_message(steps):
+    poll = steps["long poll"]
+
+    assert poll["waited"]
+    assert [message["Body"] for message in poll["messages"]] == ["at last"]
+    assert poll["came_after_ms"] < 5_000, "it should not wait for the end of its ten seconds"
+
+
+def test_tags_and_attributes_are_told_as_they_were_set(steps):
+    standard, fifo = steps["attributes"]["standard"], steps["attributes"]["fifo"]
+
+    assert steps["tags"] == {"Tags": {"team": "blüe"}}
+    assert (standard["VisibilityTimeout"], standard["MessageRetentionPeriod"]) == ("40", "3600")
+    assert standard["QueueArn"].startswith("arn:aws:sqs:us-east-1:")
+    assert "FifoQueue" not in standard
+    assert fifo == {"FifoQueue": "true", "QueueArn": f"{standard['QueueArn']}.fifo"}
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "code", "message"),
+    [
+        (
+            "no queue",
+            "QueueDoesNotExist",
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "The specified queue does not exist.",
+        ),
+        (
+            "no handle",
+            "ReceiptHandleIsInvalid",
+            "ReceiptHandleIsInvalid",
+            'The input receipt handle "none" is not a valid receipt handle.',
+        ),
+        (
+            "queue deleted",
+            "QueueDoesNotExist",
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "The specified queue does not exist.",
+        ),
+    ],
+)
+def test_a_refusal_is_an_error_of_its_class_after_one_attempt(steps, step, name, code, message):
+    refused = steps[step]
+
+    assert refused["request_id"]
+    assert 400 <= refused["status"] < 500
+    assert refused == {
+        "request_id": refused["request_id"],
+        "status": refused["status"],
+        "name": name,
+        "is_its_class": True,
+        "message": message,
+        "fault": "client",
+        "query_error": {"Code": code, "Type": "Sender", "Message": message},
+        "attempts": 1,
+    }
