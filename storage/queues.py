@@ -28,6 +28,7 @@ from storage.domain.limits import Limits
 from storage.domain.messages import (
     BrowsedMessage,
     DeadLetter,
+    DeathReason,
     MessageState,
     NewMessage,
     ReceiptHandle,
@@ -36,8 +37,9 @@ from storage.domain.messages import (
     SettleAction,
     Settled,
     Settlement,
+    WhichDead,
     check_settlement,
-    offset_of,
+    offset_in,
 )
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
@@ -49,6 +51,9 @@ from storage.redis.wakeups import Wakeups
 
 def _always() -> bool:
     return True
+
+
+_ALL_DEAD = WhichDead()
 
 
 class Queues:
@@ -308,10 +313,7 @@ class Queues:
             raise MessageNotFound
 
     async def _offset_of(self, name: QueueName, word: str) -> int:
-        """A message that came from another queue keeps its id, and is found by its offset only."""
-        if word.isascii() and word.isdigit() and len(word) <= len(str(limits.OFFSET_MAX)):
-            return int(word)
-        offset = offset_of((await self._catalog.queue(name)).log_id, word)
+        offset = offset_in((await self._catalog.queue(name)).log_id, word)
         if offset is None:
             raise MessageNotFound
         return offset
@@ -328,16 +330,52 @@ class Queues:
             name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
         )
 
-    async def redrive(self, name: QueueName) -> int:
-        """Make every dead letter ready again, with its counts and its retention started anew; gives how many."""
-        redriven, more = 0, limits.BATCH_MESSAGES_MAX
-        while more == limits.BATCH_MESSAGES_MAX:
-            more = await self._on(name, self._redrive_some)
-            redriven += more
+    async def death_reasons(self, name: QueueName) -> list[DeathReason]:
+        """The dead letters by reason, the most frequent first. Looks at each of them."""
+        sums: dict[str, DeathReason] = {}
+        after: int | None = -1
+        while after is not None:
+            some, after = await self._on(name, partial(self._death_reasons, after))
+            for one in some:
+                sums[one.reason] = _together(sums.get(one.reason, one), one)
+        return sorted(sums.values(), key=lambda one: (-one.count, one.reason))
+
+    async def _death_reasons(
+        self, after: int, queue: Queue
+    ) -> tuple[list[DeathReason], int | None]:
+        return await self._hot.death_reasons(queue, after)
+
+    async def redrive(
+        self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
+    ) -> int:
+        """Make dead letters ready again, oldest first, with their counts and their retention started anew.
+
+        Those that died meanwhile are not looked at. Gives how many were redriven.
+        """
+        queue = await self._catalog.queue(name)
+        words = [offset_in(queue.log_id, word) for word in which.words]
+        offsets = [offset for offset in words if offset is not None]
+        if which.words and not offsets:
+            return 0
+        redriven, after = 0, -1
+        while messages_max is None or redriven < messages_max:
+            more = limits.BATCH_MESSAGES_MAX
+            if messages_max is not None:
+                more = min(more, messages_max - redriven)
+            count, last = await self._on(
+                name, partial(self._redrive_some, after, more, which, offsets)
+            )
+            redriven += count
+            if last is None:
+                break
+            after = last
         return redriven
 
-    async def _redrive_some(self, queue: Queue) -> int:
-        return await self._hot.redrive(queue, limits.BATCH_MESSAGES_MAX, self._clock.script_time())
+    async def _redrive_some(
+        self, after: int, most: int, which: WhichDead, offsets: Sequence[int], queue: Queue
+    ) -> tuple[int, int | None]:
+        now = self._clock.script_time()
+        return await self._hot.redrive(queue, after, most, which, offsets, now)
 
     async def tidy(self, name: QueueName) -> int:
         """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
@@ -347,6 +385,17 @@ class Queues:
         if moving:
             await self._carrier.carry(name)
         return done + moving
+
+
+def _together(sum_: DeathReason, more: DeathReason) -> DeathReason:
+    if sum_ is more:
+        return sum_
+    return DeathReason(
+        sum_.reason,
+        sum_.count + more.count,
+        min(sum_.first_died_at_ms, more.first_died_at_ms),
+        max(sum_.last_died_at_ms, more.last_died_at_ms),
+    )
 
 
 _NOTHING = HotReceive([], 0, -1, 0)

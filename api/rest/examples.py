@@ -193,7 +193,22 @@ EXAMPLES: dict[str, Example] = {
     "list_dead_letters": Example(
         "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}
     ),
-    "redrive_queue": Example("/v1/queues/orders/redrives", answer={"redriven": 0}),
+    "list_death_reasons": Example(
+        "/v1/queues/orders/dead-letters/reasons",
+        answer={
+            "items": [
+                {
+                    "reason": "no such customer",
+                    "count": 3,
+                    "first_died_at": _AT,
+                    "last_died_at": _LATER,
+                }
+            ]
+        },
+    ),
+    "redrive_queue": Example(
+        "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
+    ),
     "start_move": Example(
         "/v1/queues/orders/moves",
         {"destination": "web", "per_second": 1},

@@ -9,6 +9,7 @@ from api.rest.fields import rfc3339, to_ms
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
 from storage.domain.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.messages import DeathReason
 from storage.domain.moves import Move, MoveState
 from storage.domain.queues import (
     DeadLetterTarget,
@@ -358,3 +359,39 @@ class MoveList(BaseModel):
     """The moves from a queue, the newest first."""
 
     items: list[MoveOut]
+
+
+class RedriveConfig(Config):
+    """Which dead letters: those that meet everything that is said; without a word all of them."""
+
+    reason: str = ""
+    group: str = ""
+    messages: Annotated[
+        list[str],
+        Field(max_length=limits.BATCH_MESSAGES_MAX, description="Ids or offsets."),
+    ] = []
+    messages_max: Annotated[int | None, Field(ge=1)] = None
+
+
+class DeathReasonOut(BaseModel):
+    """Dead letters that have the same reason."""
+
+    reason: str
+    count: int
+    first_died_at: Time
+    last_died_at: Time
+
+    @classmethod
+    def from_domain(cls, found: DeathReason) -> Self:
+        return cls(
+            reason=found.reason,
+            count=found.count,
+            first_died_at=rfc3339(found.first_died_at_ms),
+            last_died_at=rfc3339(found.last_died_at_ms),
+        )
+
+
+class DeathReasons(BaseModel):
+    """A queue's dead letters by reason, the most frequent first."""
+
+    items: list[DeathReasonOut]

@@ -27,17 +27,21 @@ from api.rest.dependencies import (
 from api.rest.message_schemas import BrowsedMessageOut
 from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import (
+    DeathReasonOut,
+    DeathReasons,
     Purged,
     QueueConfig,
     QueueOut,
     QueuePage,
     QueuePatch,
     QueueStatsOut,
+    RedriveConfig,
     Redriven,
 )
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, QueueNotFound
+from storage.domain.messages import WhichDead
 from storage.domain.queues import Queue
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"])
@@ -178,7 +182,20 @@ async def delete_message(queue: QueuePath, message: MessagePath, storage: Storag
     await storage.queues.drop(queue, message)
 
 
-@router.post("/{queue}/redrives", dependencies=[MANAGE])
-async def redrive_queue(queue: QueuePath, storage: StorageDep) -> Redriven:
-    """Make a queue's dead letters ready again."""
-    return Redriven(redriven=await storage.queues.redrive(queue))
+@router.get("/{queue}/dead-letters/reasons", dependencies=[READ])
+async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
+    """Count a queue's dead letters by reason, the most frequent first."""
+    found = await storage.queues.death_reasons(queue)
+    return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
+
+
+@router.post("/{queue}/redrives", dependencies=[MANAGE, JSON_ONLY])
+async def redrive_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    config: Annotated[RedriveConfig, Body(default_factory=RedriveConfig)],
+) -> Redriven:
+    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant."""
+    which = WhichDead(reason=config.reason, group=config.group, words=tuple(config.messages))
+    redriven = await storage.queues.redrive(queue, which, messages_max=config.messages_max)
+    return Redriven(redriven=redriven)

@@ -139,6 +139,23 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
     crashes: int
 
 
+class DeathReason(msgspec.Struct, frozen=True):
+    """Dead letters that have the same reason: how many, and when the first and the last of them died."""
+
+    reason: str
+    count: int
+    first_died_at_ms: int
+    last_died_at_ms: int
+
+
+class WhichDead(msgspec.Struct, frozen=True, kw_only=True):
+    """Which dead letters are meant: those that meet everything that is said. `words`: ids or offsets."""
+
+    reason: str = ""
+    group: str = ""
+    words: tuple[str, ...] = ()
+
+
 class MessageState(StrEnum):
     """Where a message is that can be browsed; dead letters have a list of their own."""
 
@@ -214,6 +231,16 @@ def offset_of(log_id: LogId, given: str) -> int | None:
         return None
     offset = ((bits >> _LOW_BITS) & 0x1F) << _LOW_BITS | bits & _LOW_MASK
     return offset if given == message_id(log_id, offset) else None
+
+
+def offset_in(log_id: LogId, word: str) -> int | None:
+    """The offset that `word` means: an offset, or the id of a message first accepted by this log; else None.
+
+    A message that came from another queue keeps its id, and is found by its offset only.
+    """
+    if word.isascii() and word.isdigit() and len(word) <= len(str(limits.OFFSET_MAX)):
+        return int(word)
+    return offset_of(log_id, word)
 
 
 @lru_cache(4096)

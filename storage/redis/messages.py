@@ -32,6 +32,7 @@ from storage.domain.limits import Limits
 from storage.domain.messages import (
     BrowsedMessage,
     DeadLetter,
+    DeathReason,
     MessageState,
     NewMessage,
     ReceiptHandle,
@@ -40,6 +41,7 @@ from storage.domain.messages import (
     SettleAction,
     Settled,
     Settlement,
+    WhichDead,
     message_id,
 )
 from storage.domain.names import LogId
@@ -350,14 +352,43 @@ class HotQueues:
         )
         return [_dead(queue.log_id, row) for row in reply[1:]]
 
-    async def redrive(self, queue: Queue, messages_max: int, now: ScriptTime) -> int:
-        """Make dead letters ready again; gives how many."""
+    async def redrive(
+        self,
+        queue: Queue,
+        after_offset: int,
+        messages_max: int,
+        which: WhichDead,
+        offsets: Sequence[int],
+        now: ScriptTime,
+    ) -> tuple[int, int | None]:
+        """Make dead letters ready again: how many, and the offset to go on after, None at the end."""
         reply = checked(
             await self._pipeline.write(
-                "redrive_dead_letters", _keys(queue), now, messages_max, _fifo(queue)
+                "redrive_dead_letters",
+                _keys(queue),
+                now,
+                messages_max,
+                _fifo(queue),
+                after_offset,
+                limits.BROWSE_LOOKS_MAX,
+                which.reason,
+                which.group,
+                *offsets,
             )
         )
-        return int(reply[1])
+        return reply[1], None if reply[2] < 0 else reply[2]
+
+    async def death_reasons(
+        self, queue: Queue, after_offset: int
+    ) -> tuple[list[DeathReason], int | None]:
+        """Some dead letters by reason, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "sum_dead_letters", _keys(queue), after_offset, limits.BROWSE_LOOKS_MAX
+            )
+        )
+        found = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
+        return found, None if reply[1] < 0 else reply[1]
 
     def _upkeep(self, queue: Queue, now: ScriptTime) -> tuple[Argument, ...]:
         spec = queue.spec

@@ -238,3 +238,23 @@ def test_a_priority_is_said_in_every_form(client, name):
 
     assert [one.get("body", "") for one in receive(client, queue)] == ["high", "higher", "plain"]
     assert (refused.status_code, too_high.status_code) == (422, 422)
+
+
+def test_dead_letters_are_redriven_by_reason(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"messages": [{"body": "a"}, {"body": "b"}]})
+    verdicts = [
+        {"receipt_handle": one["receipt_handle"], "action": "reject", "reason": one["body"]}
+        for one in receive(client, queue)
+    ]
+    client.post(f"{queue}/settle", json={"settlements": verdicts})
+
+    reasons = client.get(f"{queue}/dead-letters/reasons").json()["items"]
+    some = client.post(f"{queue}/redrives", json={"reason": "b"}).json()
+    wrong = client.post(f"{queue}/redrives", json={"reasons": ["b"]})
+
+    assert [(one["reason"], one["count"]) for one in reasons] == [("a", 1), ("b", 1)]
+    assert some == {"redriven": 1}
+    assert wrong.status_code == 422
+    assert [one["body"] for one in receive(client, queue)] == ["b"]

@@ -20,6 +20,7 @@ from storage.domain.messages import (
     ReceivedMessage,
     SettleAction,
     Settlement,
+    WhichDead,
 )
 from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
@@ -779,3 +780,87 @@ async def test_a_dead_letter_can_be_dropped(engines):
     assert await queues.dead_letters(WORK) == []
     with pytest.raises(MessageNotFound):
         await queues.drop(WORK, message.message_id)
+
+
+# ── Dead letters by reason ──
+
+
+async def died(queues: Queues, *deaths: tuple[bytes, str, str]) -> dict[bytes, str]:
+    """Messages (body, group, reason) that were rejected in WORK; their ids."""
+    ids = {}
+    for body, group, reason in deaths:
+        await send(queues, WORK, body, group=group)
+        [message] = await queues.receive(WORK)
+        verdict = Settlement(message.receipt_handle, SettleAction.REJECT, reason=reason)
+        await queues.settle(WORK, [verdict])
+        ids[body] = message.message_id
+    return ids
+
+
+async def test_dead_letters_are_counted_by_reason(engines, clock):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    since = clock.now_ms()
+    await died(queues, (b"1", "", "typo"), (b"2", "", "gone"))
+    clock.advance(ms=1_000)
+    await died(queues, (b"3", "", "gone"))
+
+    gone, typo = await queues.death_reasons(WORK)
+
+    assert (gone.reason, gone.count, typo.reason, typo.count) == ("gone", 2, "typo", 1)
+    assert (gone.first_died_at_ms, gone.last_died_at_ms) == (since, since + 1_000)
+
+
+@pytest.mark.parametrize(
+    ("which", "redriven"),
+    [
+        (WhichDead(), [b"1", b"2", b"3", b"4"]),
+        (WhichDead(reason="gone"), [b"2", b"4"]),
+        (WhichDead(group="a"), [b"1", b"2"]),
+        (WhichDead(reason="gone", group="a"), [b"2"]),
+        (WhichDead(words=("0", "3", "99", "x")), [b"1", b"4"]),
+        (WhichDead(words=("x",)), []),
+        (WhichDead(reason="other"), []),
+    ],
+)
+async def test_only_the_dead_letters_that_are_meant_are_redriven(engines, which, redriven):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    deaths = (b"1", "a", "typo"), (b"2", "a", "gone"), (b"3", "", "typo"), (b"4", "", "gone")
+    await died(queues, *deaths)
+
+    count = await queues.redrive(WORK, which)
+
+    assert count == len(redriven)
+    assert sorted(await receive(queues, WORK)) == redriven
+    assert (await queues.stats(WORK)).dead_lettered == 4 - count
+
+
+async def test_a_redrive_may_be_bounded_and_goes_from_the_oldest(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    ids = await died(queues, (b"1", "", "x"), (b"2", "", "y"), (b"3", "", "x"))
+
+    first = await queues.redrive(WORK, WhichDead(reason="x"), messages_max=1)
+    second = await queues.redrive(WORK, WhichDead(words=(ids[b"2"],)))
+
+    assert (first, second) == (1, 1)
+    assert await receive(queues, WORK) == [b"1", b"2"]
+
+
+async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    for _ in range(3):
+        await send(queues, WORK, *[b"x"] * 900)
+        received = await queues.receive(WORK, messages_max=1_000)
+        verdicts = [
+            Settlement(one.receipt_handle, SettleAction.REJECT, reason="bad") for one in received
+        ]
+        await queues.settle(WORK, verdicts)
+
+    [bad] = await queues.death_reasons(WORK)
+    redriven = await queues.redrive(WORK, messages_max=2_500)
+
+    assert (bad.count, redriven) == (2_700, 2_500)
+    assert (await queues.stats(WORK)).dead_lettered == 200
