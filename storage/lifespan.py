@@ -27,6 +27,7 @@ from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
+from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.settings import StorageSettings
@@ -80,8 +81,10 @@ async def open_storage(
         on_queue = OnQueue(catalog, keeper)
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
-        hot_queues = HotQueues(pipeline, limits)
-        queues = Queues(hot_queues, on_queue, carrier, catalog, keeper, wakeups, clock, limits)
+        hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
+        queues = Queues(
+            hot_queues, states, on_queue, carrier, catalog, keeper, wakeups, clock, limits
+        )
         stack.push_async_callback(queues.close)
         moves = Moves(hot_moves, on_queue, carrier, queues, catalog, database, clock)
         stack.push_async_callback(moves.close)

@@ -46,6 +46,7 @@ from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
 from storage.redis.messages import HotQueues, HotReceive, PartSent, SendPart, Sends, encode_message
+from storage.redis.queues import HotQueueStates
 from storage.redis.wakeups import Wakeups
 
 
@@ -62,6 +63,7 @@ class Queues:
     def __init__(
         self,
         hot: HotQueues,
+        states: HotQueueStates,
         on_queue: OnQueue,
         carrier: Carrier,
         catalog: Catalog,
@@ -71,6 +73,7 @@ class Queues:
         known: Limits,
     ) -> None:
         self._hot = hot
+        self._states = states
         self._on = on_queue
         self._carrier = carrier
         self._catalog = catalog
@@ -266,7 +269,9 @@ class Queues:
 
     async def stats(self, name: QueueName) -> QueueStats:
         """Exact counts by state, as of now."""
-        return await self._on(name, lambda queue: self._hot.stats(queue, self._clock.script_time()))
+        return await self._on(
+            name, lambda queue: self._states.stats(queue, self._clock.script_time())
+        )
 
     async def purge(self, name: QueueName, *, at_most_every_ms: int = 0) -> int:
         """Drop every message but the dead letters; gives how many.
@@ -275,7 +280,7 @@ class Queues:
         """
         return await self._on(
             name,
-            lambda queue: self._hot.purge(queue, at_most_every_ms, self._clock.script_time()),
+            lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
 
     async def browse(
@@ -293,7 +298,7 @@ class Queues:
         """
         return await self._on(
             name,
-            lambda queue: self._hot.browse(
+            lambda queue: self._states.browse(
                 queue, after_offset, messages_max, state, self._clock.script_time()
             ),
         )
@@ -309,7 +314,7 @@ class Queues:
     async def drop(self, name: QueueName, word: str) -> None:
         """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
         offset = await self._offset_of(name, word)
-        if not await self._on(name, lambda queue: self._hot.drop(queue, offset)):
+        if not await self._on(name, lambda queue: self._states.drop(queue, offset)):
             raise MessageNotFound
 
     async def _offset_of(self, name: QueueName, word: str) -> int:
@@ -327,7 +332,7 @@ class Queues:
     ) -> list[DeadLetter]:
         """The messages the queue gave up on, in the order they were sent in."""
         return await self._on(
-            name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
+            name, lambda queue: self._states.dead_letters(queue, after_offset, messages_max)
         )
 
     async def death_reasons(self, name: QueueName) -> list[DeathReason]:
@@ -343,7 +348,7 @@ class Queues:
     async def _death_reasons(
         self, after: int, queue: Queue
     ) -> tuple[list[DeathReason], int | None]:
-        return await self._hot.death_reasons(queue, after)
+        return await self._states.death_reasons(queue, after)
 
     async def redrive(
         self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
@@ -375,12 +380,12 @@ class Queues:
         self, after: int, most: int, which: WhichDead, offsets: Sequence[int], queue: Queue
     ) -> tuple[int, int | None]:
         now = self._clock.script_time()
-        return await self._hot.redrive(queue, after, most, which, offsets, now)
+        return await self._states.redrive(queue, after, most, which, offsets, now)
 
     async def tidy(self, name: QueueName) -> int:
         """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
         done, moving = await self._on(
-            name, lambda queue: self._hot.tidy(queue, self._clock.script_time())
+            name, lambda queue: self._states.tidy(queue, self._clock.script_time())
         )
         if moving:
             await self._carrier.carry(name)

@@ -26,14 +26,9 @@ from storage.domain.errors import (
     ErrorCode,
     IdempotencyKeyReused,
     InFlightLimitReached,
-    PurgeInProgress,
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
-    BrowsedMessage,
-    DeadLetter,
-    DeathReason,
-    MessageState,
     NewMessage,
     ReceiptHandle,
     ReceivedMessage,
@@ -41,11 +36,10 @@ from storage.domain.messages import (
     SettleAction,
     Settled,
     Settlement,
-    WhichDead,
     message_id,
 )
 from storage.domain.names import LogId
-from storage.domain.queues import DedupScope, Queue, QueueStats, QueueType
+from storage.domain.queues import DedupScope, Queue, QueueType
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
@@ -214,7 +208,7 @@ class HotQueues:
         reply = checked(
             await self._pipeline.write(
                 "receive_messages",
-                _keys(queue),
+                queue_keys_of(queue),
                 now,
                 visibility_timeout_ms,
                 messages_max,
@@ -224,7 +218,7 @@ class HotQueues:
                 self._limits.due_moves_per_call,
                 self._limits.skips_per_call,
                 "1" if ask_to_wake else "0",
-                _fifo(queue),
+                fifo_word(queue),
                 receives_max,
                 queue.spec.in_flight_max,
                 attempt_id,
@@ -256,11 +250,11 @@ class HotQueues:
         reply = checked(
             await self._pipeline.write(
                 "settle_messages",
-                _keys(queue),
+                queue_keys_of(queue),
                 now,
                 queue.spec.attempts_max or 0,
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
-                _fifo(queue),
+                fifo_word(queue),
                 "1" if any_delivery else "0",
                 _encode_backoff(queue.spec.backoff) if others else b"",
                 *arguments,
@@ -273,141 +267,14 @@ class HotQueues:
         by_place = dict(zip([*acks, *others], settled, strict=True))
         return [by_place[nth] for nth in range(len(verdicts))]
 
-    async def tidy(self, queue: Queue, now: ScriptTime) -> tuple[int, int]:
-        """One bounded round of upkeep; the pieces of work done, 0 when there is none left, and the messages
-        that are on their way to another queue."""
-        reply = checked(
-            await self._pipeline.write("tidy_queue", _keys(queue), *self._upkeep(queue, now))
-        )
-        return reply[1], reply[2]
 
-    async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
-        """Counts by state as of now."""
-        reply = checked(
-            await self._pipeline.write("count_messages", _keys(queue), *self._upkeep(queue, now))
-        )
-        names = (
-            "ready",
-            "delayed",
-            "in_flight",
-            "dead_lettered",
-            "sent",
-            "deduplicated",
-            "acknowledged",
-        )
-        more = ("expired", "purged", "receives", "bytes_sent")
-        moves = zip(("moving", "moved_in", "moved_out"), reply[13:], strict=True)
-        oldest = None if reply[12] < 0 else reply[12]
-        return QueueStats(
-            **dict(zip((*names, *more), reply[1:12], strict=True)),
-            **dict(moves),
-            oldest_ready_at_ms=oldest,
-        )
-
-    async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
-        """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""
-        reply = checked(
-            await self._pipeline.write("purge_queue", _keys(queue), now, at_most_every_ms)
-        )
-        if reply[1] < 0:
-            raise PurgeInProgress
-        return int(reply[1])
-
-    async def browse(
-        self,
-        queue: Queue,
-        after_offset: int,
-        messages_max: int,
-        state: MessageState | None,
-        now: ScriptTime,
-    ) -> tuple[list[BrowsedMessage], int | None]:
-        """Messages in the order they were sent in, and the offset to go on after, None at the end."""
-        reply = checked(
-            await self._pipeline.write(
-                "browse_messages",
-                _keys(queue),
-                *self._upkeep(queue, now),
-                after_offset,
-                messages_max,
-                state or "",
-                limits.BROWSE_LOOKS_MAX,
-            )
-        )
-        last = None if reply[2] < 0 else int(reply[2])
-        return [_browsed(queue.log_id, row) for row in reply[3:]], last
-
-    async def drop(self, queue: Queue, offset: int) -> bool:
-        """Drop one message; whether it was there."""
-        reply = checked(
-            await self._pipeline.write("drop_message", _keys(queue), _fifo(queue), offset)
-        )
-        return bool(reply[1])
-
-    async def dead_letters(
-        self, queue: Queue, after_offset: int, messages_max: int
-    ) -> list[DeadLetter]:
-        """Dead letters in the order they were sent in, from the first after `after_offset`."""
-        reply = checked(
-            await self._pipeline.read("list_dead_letters", _keys(queue), after_offset, messages_max)
-        )
-        return [_dead(queue.log_id, row) for row in reply[1:]]
-
-    async def redrive(
-        self,
-        queue: Queue,
-        after_offset: int,
-        messages_max: int,
-        which: WhichDead,
-        offsets: Sequence[int],
-        now: ScriptTime,
-    ) -> tuple[int, int | None]:
-        """Make dead letters ready again: how many, and the offset to go on after, None at the end."""
-        reply = checked(
-            await self._pipeline.write(
-                "redrive_dead_letters",
-                _keys(queue),
-                now,
-                messages_max,
-                _fifo(queue),
-                after_offset,
-                limits.BROWSE_LOOKS_MAX,
-                which.reason,
-                which.group,
-                *offsets,
-            )
-        )
-        return reply[1], None if reply[2] < 0 else reply[2]
-
-    async def death_reasons(
-        self, queue: Queue, after_offset: int
-    ) -> tuple[list[DeathReason], int | None]:
-        """Some dead letters by reason, and the offset to go on after, None at the end."""
-        reply = checked(
-            await self._pipeline.read(
-                "sum_dead_letters", _keys(queue), after_offset, limits.BROWSE_LOOKS_MAX
-            )
-        )
-        found = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
-        return found, None if reply[1] < 0 else reply[1]
-
-    def _upkeep(self, queue: Queue, now: ScriptTime) -> tuple[Argument, ...]:
-        spec = queue.spec
-        times = (spec.retention_ms, spec.dead_letter_retention_ms)
-        return (
-            now,
-            spec.attempts_max or 0,
-            *times,
-            self._limits.due_moves_per_call,
-            self._limits.expired_per_call,
-            _fifo(queue),
-        )
-
-
-def _keys(queue: Queue) -> tuple[bytes, ...]:
+def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
+    """The keys of a queue, in the scripts' order."""
     return queue_keys(queue.name.namespace, queue.log_id)
 
 
-def _fifo(queue: Queue) -> str:
+def fifo_word(queue: Queue) -> str:
+    """What scripts are told of a queue's type."""
     return "1" if queue.spec.type is QueueType.FIFO else "0"
 
 
@@ -453,7 +320,7 @@ def _settled(result: int, visible_at_ms: int) -> Settled:
             return Settled(ErrorCode.MESSAGE_NOT_FOUND)
 
 
-class _Words(msgspec.Struct, gc=False):
+class Words(msgspec.Struct, gc=False):
     """The reserved headers of a message, apart from its own ones."""
 
     headers: tuple[Header, ...]
@@ -465,15 +332,16 @@ class _Words(msgspec.Struct, gc=False):
     system: tuple[Header, ...] = ()
 
 
-def _words_of(record: Record) -> _Words:
+def words_of(record: Record) -> Words:
+    """A message's reserved headers as words, apart from its own ones."""
     if not record.headers:
         return _NO_WORDS
     own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
     if len(own) == len(record.headers):
-        return _Words(own)
+        return Words(own)
     reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
     known = {name: value.decode() for name, _, value in reserved if name in _OURS}
-    return _Words(
+    return Words(
         own,
         known.get(CONTENT_TYPE, ""),
         known.get(GROUP, ""),
@@ -485,7 +353,7 @@ def _words_of(record: Record) -> _Words:
 
 
 _OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
-_NO_WORDS = _Words(())
+_NO_WORDS = Words(())
 
 
 _RECEIVE_HEAD = 4
@@ -505,7 +373,7 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1, now_ms)
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     record = decode_one(batch)
-    words = _words_of(record)
+    words = words_of(record)
     return ReceivedMessage(
         words.message_id or message_id(log_id, offset),
         offset,
@@ -523,46 +391,4 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         crashes,
         words.system,
         words.dead_letter_source,
-    )
-
-
-def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
-    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
-    record = decode_one(batch)
-    words = _words_of(record)
-    return BrowsedMessage(
-        message_id=words.message_id or message_id(log_id, offset),
-        offset=offset,
-        body=record.data,
-        headers=words.headers,
-        content_type=words.content_type,
-        group=words.group,
-        dedup_id=words.dedup_id,
-        sent_at_ms=arrival_ms,
-        state=MessageState(state.decode()),
-        due_at_ms=None if due_ms < 0 else due_ms,
-        receives=receives,
-        failures=failures,
-        crashes=crashes,
-        first_received_at_ms=first_ms or None,
-    )
-
-
-def _dead(log_id: LogId, row: Reply) -> DeadLetter:
-    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch = row
-    record = decode_one(batch)
-    words = _words_of(record)
-    return DeadLetter(
-        message_id=words.message_id or message_id(log_id, offset),
-        offset=offset,
-        body=record.data,
-        headers=words.headers,
-        content_type=words.content_type,
-        group=words.group,
-        sent_at_ms=arrival_ms,
-        died_at_ms=died_ms,
-        reason=reason.decode(),
-        receives=receives,
-        failures=failures,
-        crashes=crashes,
     )

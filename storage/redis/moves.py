@@ -14,10 +14,10 @@ from storage.domain import limits
 from storage.domain.batches import Record, decode_one, encode_batch
 from storage.domain.clock import ScriptTime
 from storage.domain.limits import Limits
-from storage.domain.queues import Queue, QueueType
+from storage.domain.queues import Queue
 from storage.redis.answers import checked
 from storage.redis.client import Reply
-from storage.redis.keys import queue_keys
+from storage.redis.messages import fifo_word, queue_keys_of
 from storage.redis.pipeline import Argument, Pipeline
 
 _encoder = msgspec.msgpack.Encoder()
@@ -61,7 +61,9 @@ class HotMoves:
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
         """What is on its way from `source`, in the order it was sent in."""
-        reply = checked(await self._pipeline.write("list_moving", _keys(source), messages_max))
+        reply = checked(
+            await self._pipeline.write("list_moving", queue_keys_of(source), messages_max)
+        )
         return [_moving(row) for row in reply[1:]]
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
@@ -70,13 +72,13 @@ class HotMoves:
         reply = checked(
             await self._pipeline.write(
                 "depart_messages",
-                _keys(source),
+                queue_keys_of(source),
                 now,
                 messages_max,
                 spec.attempts_max or 0,
                 spec.retention_ms,
                 self._limits.due_moves_per_call,
-                _fifo(source),
+                fifo_word(source),
                 move_id,
             )
         )
@@ -100,10 +102,10 @@ class HotMoves:
         reply = checked(
             await self._pipeline.write(
                 "take_in",
-                _keys(target),
+                queue_keys_of(target),
                 now,
                 store_epoch,
-                _fifo(target),
+                fifo_word(target),
                 limits.ARRIVAL_WINDOW_MS,
                 *arguments,
             )
@@ -114,7 +116,9 @@ class HotMoves:
         """Forget what has arrived, or make it ready again; gives how many were still moving."""
         back = "1" if put_back else "0"
         reply = checked(
-            await self._pipeline.write("clear_moved", _keys(source), _fifo(source), back, *offsets)
+            await self._pipeline.write(
+                "clear_moved", queue_keys_of(source), fifo_word(source), back, *offsets
+            )
         )
         return int(reply[1])
 
@@ -125,11 +129,3 @@ def _moving(row: Reply) -> Moving:
     return Moving(
         offset, arrival_ms, group.decode(), receives, first_ms, record, move_id.decode(), priority
     )
-
-
-def _keys(queue: Queue) -> tuple[bytes, ...]:
-    return queue_keys(queue.name.namespace, queue.log_id)
-
-
-def _fifo(queue: Queue) -> str:
-    return "1" if queue.spec.type is QueueType.FIFO else "0"
