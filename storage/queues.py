@@ -311,6 +311,35 @@ class Queues:
             raise MessageNotFound
         return found[0]
 
+    async def change(
+        self,
+        name: QueueName,
+        word: str,
+        *,
+        delay_ms: int | None = None,
+        priority: int | None = None,
+    ) -> BrowsedMessage:
+        """Change when a waiting message is due, from now on, or its priority; the message as it is then.
+
+        Raises MessageNotFound, MessageInFlight, and ValidationFailed for a fifo queue's message, which has its
+        place, and for a priority of one with a group.
+        """
+        offset, before = await self._offset_of(name, word), await self.message(name, word)
+        queue = await self._catalog.queue(name)
+        if queue.spec.type is QueueType.FIFO:
+            raise ValidationFailed.at("", "A fifo queue's message has its place", "not_supported")
+        asked = NewMessage(
+            before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
+        )
+        queue.check_message(asked)
+        await self._on(
+            name,
+            lambda queue: self._states.change(
+                queue, offset, delay_ms, priority, self._clock.script_time()
+            ),
+        )
+        return await self.message(name, word)
+
     async def drop(self, name: QueueName, word: str) -> None:
         """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
         offset = await self._offset_of(name, word)

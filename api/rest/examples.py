@@ -188,6 +188,11 @@ EXAMPLES: dict[str, Example] = {
         answer=_BROWSED,
         before=(("POST", "/v1/queues/orders/messages", {"body": "hello"}),),
     ),
+    "change_message": Example(
+        "/v1/queues/orders/messages/2",
+        {"delay_seconds": 30},
+        answer={**_BROWSED, "state": "delayed", "due_at": _LATER},
+    ),
     "delete_message": Example("/v1/queues/orders/messages/2", status=204),
     "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
     "list_dead_letters": Example(

@@ -361,6 +361,15 @@ class MoveList(BaseModel):
     items: list[MoveOut]
 
 
+class MessageChange(Config):
+    """What to change of a message that waits in a standard queue."""
+
+    delay_seconds: Annotated[
+        Seconds | None, Field(description="When it is due, counted from now; 0: at once.")
+    ] = None
+    priority: Annotated[int | None, Field(ge=0, le=limits.PRIORITY_MAX)] = None
+
+
 class RedriveConfig(Config):
     """Which dead letters: those that meet everything that is said; without a word all of them."""
 

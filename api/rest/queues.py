@@ -24,11 +24,13 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
+from api.rest.fields import to_ms
 from api.rest.message_schemas import BrowsedMessageOut
 from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import (
     DeathReasonOut,
     DeathReasons,
+    MessageChange,
     Purged,
     QueueConfig,
     QueueOut,
@@ -174,6 +176,27 @@ async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDe
     """Show one message, by its id or its offset, without taking it."""
     found = BrowsedMessageOut.from_domain(await storage.queues.message(queue, message), False)
     return Response(msgspec.json.encode(found), media_type=JSON)
+
+
+@router.patch(
+    "/{queue}/messages/{message}",
+    dependencies=[MANAGE, JSON_ONLY],
+    response_class=Response,
+    responses={200: {"content": {JSON: _MESSAGE}}},
+)
+async def change_message(
+    queue: QueuePath, message: MessagePath, storage: StorageDep, change: MessageChange
+) -> Response:
+    """Change when a waiting message is due, counted from now, or its priority."""
+    changed = await storage.queues.change(
+        queue,
+        message,
+        delay_ms=None if change.delay_seconds is None else to_ms(change.delay_seconds),
+        priority=change.priority,
+    )
+    return Response(
+        msgspec.json.encode(BrowsedMessageOut.from_domain(changed, False)), media_type=JSON
+    )
 
 
 @router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)

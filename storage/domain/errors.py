@@ -4,7 +4,7 @@
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, MessageNotFound, MoveNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
-    ├── state          InFlightLimitReached, PurgeInProgress, MoveRefused,
+    ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten
@@ -37,6 +37,7 @@ class ErrorCode(StrEnum):
     RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
+    MESSAGE_IN_FLIGHT = "message_in_flight"
     PURGE_IN_PROGRESS = "purge_in_progress"
     MOVE_REFUSED = "move_refused"
     MOVE_NOT_FOUND = "move_not_found"
@@ -186,6 +187,12 @@ class InFlightLimitReached(MillstreamError):
     """As many messages are in flight as the queue allows: settle some first."""
 
     code = ErrorCode.IN_FLIGHT_LIMIT_REACHED
+
+
+class MessageInFlight(MillstreamError):
+    """The message is with a consumer: its handle settles it."""
+
+    code = ErrorCode.MESSAGE_IN_FLIGHT
 
 
 class PurgeInProgress(MillstreamError):

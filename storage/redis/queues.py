@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from storage.domain import limits
 from storage.domain.batches import decode_one
 from storage.domain.clock import ScriptTime
-from storage.domain.errors import PurgeInProgress
+from storage.domain.errors import MessageInFlight, MessageNotFound, PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.messages import (
     BrowsedMessage,
@@ -21,6 +21,8 @@ from storage.redis.answers import checked
 from storage.redis.client import Reply
 from storage.redis.messages import fifo_word, queue_keys_of, words_of
 from storage.redis.pipeline import Argument, Pipeline
+
+_GONE, _OUT = 1, 2  # as change_message.lua has them
 
 
 class HotQueueStates:
@@ -96,6 +98,30 @@ class HotQueueStates:
         )
         last = None if reply[2] < 0 else int(reply[2])
         return [_browsed(queue.log_id, row) for row in reply[3:]], last
+
+    async def change(
+        self,
+        queue: Queue,
+        offset: int,
+        delay_ms: int | None,
+        priority: int | None,
+        now: ScriptTime,
+    ) -> None:
+        """Change when a waiting message is due, or its priority. Raises MessageNotFound, MessageInFlight."""
+        reply = checked(
+            await self._pipeline.write(
+                "change_message",
+                queue_keys_of(queue),
+                now,
+                offset,
+                -1 if delay_ms is None else delay_ms,
+                -1 if priority is None else priority,
+            )
+        )
+        if reply[1] == _GONE:
+            raise MessageNotFound
+        if reply[1] == _OUT:
+            raise MessageInFlight
 
     async def drop(self, queue: Queue, offset: int) -> bool:
         """Drop one message; whether it was there."""

@@ -258,3 +258,19 @@ def test_dead_letters_are_redriven_by_reason(client, name):
     assert some == {"redriven": 1}
     assert wrong.status_code == 422
     assert [one["body"] for one in receive(client, queue)] == ["b"]
+
+
+def test_a_waiting_message_is_changed_by_its_id(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    sent = client.post(f"{queue}/messages", json={"body": "a", "delay_seconds": 3600}).json()
+
+    changed = client.patch(f"{queue}/messages/{sent['id']}", json={"delay_seconds": 0})
+    [message] = receive(client, queue)
+    too_late = client.patch(f"{queue}/messages/{sent['id']}", json={"priority": 1})
+    wrong = client.patch(f"{queue}/messages/{sent['id']}", json={"body": "b"})
+
+    assert (changed.status_code, changed.json()["state"]) == (200, "ready")
+    assert message["body"] == "a"
+    assert (too_late.status_code, too_late.json()["code"]) == (409, "message_in_flight")
+    assert wrong.status_code == 422

@@ -10,9 +10,11 @@ from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     ErrorCode,
     InFlightLimitReached,
+    MessageInFlight,
     MessageNotFound,
     MoveRefused,
     PurgeInProgress,
+    ValidationFailed,
 )
 from storage.domain.messages import (
     MessageState,
@@ -864,3 +866,77 @@ async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
 
     assert (bad.count, redriven) == (2_700, 2_500)
     assert (await queues.stats(WORK)).dead_lettered == 200
+
+
+# ── Changing a message ──
+
+
+async def test_a_waiting_message_can_be_put_off_and_called_back(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2")
+
+    put_off = await queues.change(WORK, "0", delay_ms=5_000)
+    meanwhile = await receive(queues, WORK)
+    clock.advance(ms=5_000)
+    due = await receive(queues, WORK)
+
+    assert (put_off.state, put_off.due_at_ms) == (MessageState.DELAYED, clock.now_ms())
+    assert (meanwhile, due) == ([b"2"], [b"1"])
+
+
+async def test_a_delay_and_a_priority_change_each_for_itself(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"plain")
+    await send(queues, WORK, b"delayed", delay_ms=5_000)
+    await queues.change(WORK, "1", priority=9)
+    still = await queues.message(WORK, "1")
+    clock.advance(ms=5_000)
+
+    assert still.state is MessageState.DELAYED
+    assert await receive(queues, WORK) == [b"delayed", b"plain"]
+
+
+async def test_a_changed_message_of_a_group_keeps_its_group(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2", group="a")
+
+    await queues.change(WORK, "0", delay_ms=1_000)
+    first = await receive(queues, WORK)
+    clock.advance(ms=1_000)
+
+    assert (first, await receive(queues, WORK)) == ([b"2"], [b"1"])
+
+
+async def test_what_cannot_be_changed_says_so(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await made(engines, LINE)
+    await send(queues, WORK, b"out")
+    await send(queues, WORK, b"grouped", group="a")
+    await send(queues, LINE, b"in line", group="a")
+    await queues.receive(WORK, messages_max=1)
+    in_flight = [one.offset for one in (await queues.browse(WORK))[0] if one.receives]
+
+    with pytest.raises(MessageInFlight):
+        await queues.change(WORK, str(in_flight[0]), delay_ms=0)
+    with pytest.raises(MessageNotFound):
+        await queues.change(WORK, "7", delay_ms=0)
+    with pytest.raises(ValidationFailed):
+        await queues.change(WORK, "1", priority=3)
+    with pytest.raises(ValidationFailed):
+        await queues.change(LINE, "0", delay_ms=0)
+
+
+async def test_a_changed_message_still_expires_in_its_time(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK, retention_ms=60_000)
+    await send(queues, WORK, b"1")
+    await queues.change(WORK, "0", priority=1)
+    clock.advance(ms=60_000)
+
+    stats = await queues.stats(WORK)
+
+    assert (stats.ready, stats.expired) == (0, 1)

@@ -112,7 +112,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(OVER_LIMIT, error.detail)
         case ErrorCode.PURGE_IN_PROGRESS:
             return AwsError(PURGE_QUEUE_IN_PROGRESS, error.detail)
-        case ErrorCode.PRECONDITION_FAILED:
+        case ErrorCode.PRECONDITION_FAILED | ErrorCode.MESSAGE_IN_FLIGHT:
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL | ErrorCode.STORAGE_BUSY:
             return AwsError(SERVICE_UNAVAILABLE, error.detail)
