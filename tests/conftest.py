@@ -1,6 +1,7 @@
 """Real servers, started once per run, and a fresh database for each test that asks for one.
 
-Every server ends with the run, also when the run is killed: see `storage.embedded.child_setup`.
+Every server ends with the run, also when the run is killed: see `child_setup` in
+`storage.embedded.processes`.
 """
 
 import os
@@ -16,7 +17,8 @@ import pytest
 import redis
 from hypothesis import HealthCheck, settings
 
-from storage.embedded import running_postgres, running_valkey
+from storage.embedded.postgres import running_postgres
+from storage.embedded.valkey import running_valkey
 
 TEMPLATE = "migrated"
 

@@ -22,7 +22,8 @@ from api.cli.trouble import Trouble
 from api.cli.up import readiness
 from api.settings import Settings
 from storage.domain.errors import MillstreamError
-from storage.embedded import PostgresServer, ValkeyServer
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.valkey import ValkeyServer
 from storage.health import Finding
 from storage.lifespan import open_storage
 

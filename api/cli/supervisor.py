@@ -5,7 +5,8 @@
                  └──stop()──▶ its stop signal ──grace passed──▶ SIGKILL
 
 A program is a process of its own, in a session of its own: Ctrl-C reaches the supervisor only. It is
-told by the kernel when the supervisor is gone, however it went (`storage.embedded.child_setup`).
+told by the kernel when the supervisor is gone, however it went (`child_setup`, in
+`storage.embedded.processes`).
 """
 
 import asyncio
@@ -17,7 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.embedded import EmbeddedServer, EmbeddedServerError, RunAs, child_setup, open_log
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.processes import RunAs, child_setup, open_log
+from storage.embedded.servers import EmbeddedServer
 
 BACK_OFF_S_MIN = 0.2
 BACK_OFF_S_MAX = 10.0

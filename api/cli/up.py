@@ -27,7 +27,10 @@ from api.cli.supervisor import Keeper, Program, Supervisor, server_program
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs, get_logger
 from api.settings import Settings
-from storage.embedded import EmbeddedServer, EmbeddedServerError, PostgresServer, ValkeyServer
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.servers import EmbeddedServer
+from storage.embedded.valkey import ValkeyServer
 
 READY_S = 60.0
 READY_POLL_S = 0.05

@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from storage.embedded import find_valkey
+from storage.embedded.binaries import find_valkey
 
 FSYNCS = 100
 

@@ -20,7 +20,10 @@ from api.cli.programs import api_programs
 from api.cli.supervisor import Program
 from api.cli.up import readiness
 from api.settings import Settings, read_settings
-from storage.embedded import ValkeyServer, child_setup, open_log, running, running_postgres
+from storage.embedded.postgres import running_postgres
+from storage.embedded.processes import child_setup, open_log
+from storage.embedded.servers import running
+from storage.embedded.valkey import ValkeyServer
 from storage.lifespan import migrate
 from tests.bench.ratios import Unmeasurable
 

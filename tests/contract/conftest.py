@@ -16,7 +16,8 @@ import httpx
 import psycopg
 import pytest
 
-from storage.embedded import child_setup, running_valkey
+from storage.embedded.processes import child_setup
+from storage.embedded.valkey import running_valkey
 
 START_SECONDS_MAX = 30
 

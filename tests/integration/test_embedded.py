@@ -13,24 +13,19 @@ import psycopg
 import pytest
 import redis
 
-from storage.embedded import (
-    EmbeddedServerError,
-    MissingBinary,
-    PostgresServer,
-    ServerNotReady,
-    ValkeyServer,
-    find_valkey,
-    running,
-    running_postgres,
-    running_valkey,
-    start,
-    stop,
-)
+from storage.embedded.binaries import find_valkey
+from storage.embedded.errors import EmbeddedServerError, MissingBinary, ServerNotReady
+from storage.embedded.postgres import PostgresServer, running_postgres
+from storage.embedded.processes import stop
+from storage.embedded.servers import running, start
+from storage.embedded.valkey import ValkeyServer, running_valkey
 
 START_AND_SLEEP = """
 import sys, time
 from pathlib import Path
-from storage.embedded import PostgresServer, ValkeyServer, start
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.servers import start
+from storage.embedded.valkey import ValkeyServer
 for server in (ValkeyServer(Path(sys.argv[1])), PostgresServer(Path(sys.argv[1]), fsync=False)):
     server.prepare()
     process = start(server)
@@ -92,7 +87,7 @@ def test_a_data_directory_too_deep_for_a_socket_still_works(tmp_path, monkeypatc
     deep = tmp_path / ("d" * 60) / ("e" * 60)
 
     with tempfile.TemporaryDirectory() as short:
-        monkeypatch.setattr("storage.embedded._short_root", lambda: Path(short))
+        monkeypatch.setattr("storage.embedded.sockets._short_root", lambda: Path(short))
         with running_valkey(deep) as url, redis.Redis.from_url(url) as client:
             assert client.ping()
 

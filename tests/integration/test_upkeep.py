@@ -13,7 +13,7 @@ from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
-from storage.embedded import running_valkey
+from storage.embedded.valkey import running_valkey
 from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY, key
 from storage.settings import StorageSettings

@@ -1,0 +1,210 @@
+"""A private Postgres: how its data is made, as whom it runs, and when it serves.
+
+Postgres refuses to run as uid 0. Root runs it inside a user namespace of its own, where root's files
+belong to an ordinary user; where namespaces are refused, as the user `nobody`.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from storage.embedded.binaries import find_postgres
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.processes import RunAs, become, child_setup, last_line
+from storage.embedded.servers import READY_S, Alive, always, running, wait_until
+from storage.embedded.sockets import socket_directory
+
+POSTGRES_PORT = 5432  # part of the socket's file name; nothing listens on TCP
+POSTGRES_CONNECTIONS_MAX = 100
+DATABASE = "millstream"
+
+
+@contextmanager
+def running_postgres(data: Path) -> Iterator[str]:
+    """A private Postgres for as long as the block runs; yields its URL.
+
+    It does not wait for the disk: what it holds is lost with the machine, which suits tests.
+    """
+    with running(PostgresServer(data, fsync=False)) as url:
+        yield url
+
+
+class PostgresServer:
+    """A Postgres on a unix socket that only its owner can reach, which is why it trusts who connects."""
+
+    name = "postgres"
+    stop_signal = signal.SIGINT  # fast shutdown: sessions end, the data is flushed
+
+    def __init__(self, data: Path, *, fsync: bool = True) -> None:
+        self.directory = data.resolve() / "postgres"
+        self.log = data.resolve() / "logs" / "postgres.log"
+        self.run_as = None if _may_run_postgres() else _another_user()
+        self._data = data.resolve()
+        self._fsync = fsync
+        self._binaries = find_postgres()
+
+    @property
+    def url(self) -> str:
+        """The URL of Millstream's database."""
+        return self._url(DATABASE)
+
+    def _url(self, database: str) -> str:
+        host = quote(str(self._sockets()))
+        return f"postgresql://postgres@/{database}?host={host}&port={POSTGRES_PORT}"
+
+    def _sockets(self) -> Path:
+        return socket_directory(self._data, "postgres", self._dropped_to())
+
+    def _dropped_to(self) -> RunAs | None:
+        return self.run_as if self.run_as and not self.run_as.namespace else None
+
+    def command(self) -> list[str]:
+        """The server, with everything that differs from its defaults."""
+        settings = {
+            "listen_addresses": "",
+            "port": str(POSTGRES_PORT),
+            "unix_socket_directories": str(self._sockets()).replace(",", "\\,"),
+            "unix_socket_permissions": "0700",
+            "max_connections": str(POSTGRES_CONNECTIONS_MAX),
+            "shared_buffers": "32MB",  # metadata only
+            "max_wal_size": "256MB",
+            "jit": "off",
+            "fsync": "on" if self._fsync else "off",
+        }
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [str(self._binaries / "postgres"), "-D", str(self.directory), *options]
+
+    def prepare(self) -> None:
+        """Create the database cluster unless it is there, and give it to whom Postgres runs as."""
+        self._data.mkdir(parents=True, exist_ok=True)
+        if self._dropped_to() is not None:
+            self._open_the_way()
+        if not self.directory.exists():
+            self._initialise()
+        _give(self.directory, self._dropped_to())
+        _forget_dead_postmaster(self.directory)
+
+    def _initialise(self) -> None:
+        """Run initdb aside and rename: a cluster that is there is whole."""
+        new = self.directory.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(mode=0o700)
+        _give(new, self._dropped_to())
+        done = self._run("initdb", *self._initdb_options(), "-D", str(new))
+        if done.returncode != 0:
+            raise EmbeddedServerError(f"initdb failed: {last_line(done.stderr)}")
+        new.rename(self.directory)
+
+    def _initdb_options(self) -> list[str]:
+        return [
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            *([] if self._fsync else ["--no-sync"]),
+        ]
+
+    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(  # noqa: S603  our own programs, no shell
+            [str(self._binaries / program), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            preexec_fn=child_setup(signal.SIGKILL, self.run_as),
+        )
+
+    def _open_the_way(self) -> None:
+        """Let `nobody` pass through our directory. Raises EmbeddedServerError when it still cannot."""
+        self._data.chmod(self._data.stat().st_mode | 0o711)
+        reached = subprocess.run(  # noqa: S603  no shell
+            [
+                "/usr/bin/env",
+                "test",
+                "-x",
+                str(self._data),
+                "-a",
+                "-x",
+                self._binaries / "postgres",
+            ],
+            check=False,
+            preexec_fn=child_setup(signal.SIGKILL, self.run_as),
+        )
+        if reached.returncode != 0:
+            raise EmbeddedServerError(
+                "Postgres does not run as root, this machine refuses user namespaces, and the user "
+                f"nobody cannot reach {self._data} or {self._binaries}: choose another --data, or "
+                "run as an ordinary user"
+            )
+
+    def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
+        """Return when it takes connections and Millstream's database is there."""
+        wait_until(self._is_ready, self, timeout_s, alive)
+
+    def _is_ready(self) -> bool:
+        with suppress(psycopg.OperationalError):
+            _create_database(self._url("postgres"), DATABASE)
+            return True
+        return False
+
+
+def _create_database(server_url: str, name: str) -> None:
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
+        if found.fetchone() is None:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+
+
+def _may_run_postgres() -> bool:
+    """Postgres wants a user who is not root and has a name."""
+    return os.geteuid() != 0 and _has_name(os.geteuid())
+
+
+def _has_name(uid: int) -> bool:
+    with suppress(KeyError):
+        pwd.getpwuid(uid)
+        return True
+    return False
+
+
+def _another_user() -> RunAs:
+    """An ordinary user with a name: seen inside a user namespace, or truly become."""
+    nobody = pwd.getpwnam("nobody")
+    inside = RunAs(nobody.pw_uid, nobody.pw_gid, namespace=True)
+    try:
+        subprocess.run(["/usr/bin/env", "true"], check=True, preexec_fn=lambda: become(inside))
+    except (subprocess.SubprocessError, OSError):
+        return RunAs(nobody.pw_uid, nobody.pw_gid, namespace=False)
+    return inside
+
+
+def _give(directory: Path, dropped_to: RunAs | None) -> None:
+    """Make `directory` and all in it the property of whom Postgres runs as, if it is not."""
+    uid = dropped_to.uid if dropped_to else os.geteuid()
+    gid = dropped_to.gid if dropped_to else os.getegid()
+    if directory.stat().st_uid == uid:
+        return
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def _forget_dead_postmaster(directory: Path) -> None:
+    """Remove a pid file whose number now belongs to another program, as happens in containers.
+
+    Postgres itself sees to a number that nobody has.
+    """
+    pid_file = directory / "postmaster.pid"
+    with suppress(FileNotFoundError, ValueError, IndexError):
+        pid = int(pid_file.read_text().splitlines()[0])
+        if Path(f"/proc/{pid}/comm").read_text().strip() != "postgres":
+            pid_file.unlink()

@@ -1,0 +1,49 @@
+"""Where a private server's unix socket lies: a directory only its owner can enter."""
+
+import hashlib
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.processes import RunAs
+
+SOCKET_PATH_BYTES_MAX = 107  # sockaddr_un.sun_path on Linux, less its final zero
+
+
+def socket_directory(data: Path, server: str, owner: RunAs | None = None) -> Path:
+    """A directory of mode 0700 for the server's socket, made when missing.
+
+    DATA/run/<server>, unless the path of a socket in it would be too long; then one named by a hash
+    of DATA in the user's runtime directory or the temporary one. Raises EmbeddedServerError when
+    that directory is another user's.
+    """
+    inside = data / "run" / server
+    if len(os.fsencode(inside / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES_MAX:
+        directory = inside
+    else:
+        digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+        directory = _short_root() / f"millstream-{digest}-{server}"
+    _make_private(directory, owner)
+    return directory
+
+
+def _short_root() -> Path:
+    runtime = Path(f"/run/user/{os.geteuid()}")  # what XDG_RUNTIME_DIR names
+    return runtime if os.access(runtime, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def _make_private(directory: Path, owner: RunAs | None) -> None:
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    found = directory.lstat()
+    owners = {os.geteuid()} | ({owner.uid} if owner else set())
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+        raise EmbeddedServerError(f"{directory} belongs to another user")
+    if owner is None or found.st_uid == owner.uid:
+        directory.chmod(0o700)
+    else:
+        os.chown(directory, owner.uid, owner.gid)

@@ -1,0 +1,158 @@
+"""A private Valkey: its configuration, and when it serves."""
+
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import cast
+from urllib.parse import quote
+
+import redis
+
+from storage.embedded.binaries import ServerChoice, find_valkey
+from storage.embedded.processes import RunAs
+from storage.embedded.servers import READY_S, Alive, always, running, wait_until
+from storage.embedded.sockets import socket_directory
+from storage.settings import Durability
+
+CLUSTER_SLOT_LAST = 16_383
+CLUSTER_BUS_PORT_STEP = 10_000  # Redis's own rule for the port of its cluster bus
+CLUSTER_PORTS = range(20_000, 50_000)
+
+
+@contextmanager
+def running_valkey(
+    data: Path, *, durability: Durability = "always", cluster: bool = False
+) -> Iterator[str]:
+    """A private Valkey for as long as the block runs; yields its URL."""
+    with running(ValkeyServer(data, durability=durability, cluster=cluster)) as url:
+        yield url
+
+
+class ValkeyServer:
+    """A Valkey, or a Redis from PATH, on a unix socket in the data directory.
+
+    `cluster`: one node that owns every slot. Cluster clients need an address, so it also listens on
+    loopback, with a password made for this start.
+    """
+
+    name = "valkey"
+    stop_signal = signal.SIGTERM
+    run_as: RunAs | None = None
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        durability: Durability = "always",
+        server: ServerChoice = "bundled",
+        cluster: bool = False,
+    ) -> None:
+        self.directory = data.resolve() / "valkey"
+        self.log = data.resolve() / "logs" / "valkey.log"
+        self._data = data.resolve()
+        self._durability = durability
+        self._binary = find_valkey(server)
+        self._cluster_port = _free_cluster_port() if cluster else 0
+        self._password = secrets.token_urlsafe(24) if cluster else ""
+
+    @property
+    def socket(self) -> Path:
+        """Its unix socket."""
+        return socket_directory(self._data, "valkey") / "valkey.sock"
+
+    @property
+    def url(self) -> str:
+        """`unix://…` for one server, `redis://…` for a cluster."""
+        if self._cluster_port:
+            return f"redis://:{self._password}@127.0.0.1:{self._cluster_port}/0"
+        return f"unix://{quote(str(self.socket))}?db=0"
+
+    def command(self) -> list[str]:
+        """The server and its configuration file."""
+        return [str(self._binary), str(self.directory / "valkey.conf")]
+
+    def prepare(self) -> None:
+        """Write the configuration; it may hold a password, so it is ours alone to read."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        path = self.directory / "valkey.conf"
+        path.touch(mode=0o600)
+        path.write_text(_configuration(self._settings()))
+
+    def _settings(self) -> dict[str, str]:
+        settings = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "unixsocketperm": "700",
+            "dir": str(self.directory),
+            "logfile": str(self.log),
+            "daemonize": "no",
+            "save": "",  # the append-only file holds everything
+            "appendonly": "yes",
+            "appendfsync": self._durability,
+            "aof-use-rdb-preamble": "yes",
+            "maxmemory-policy": "noeviction",  # an eviction would lose messages
+        }
+        if self._cluster_port:
+            settings |= self._cluster_settings()
+        return settings
+
+    def _cluster_settings(self) -> dict[str, str]:
+        return {
+            "port": str(self._cluster_port),
+            "bind": "127.0.0.1",
+            "requirepass": self._password,
+            "cluster-enabled": "yes",
+            "cluster-config-file": "nodes.conf",
+            "cluster-announce-ip": "127.0.0.1",
+        }
+
+    def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
+        """Return when it answers, its file is loaded and, in a cluster, every slot is served."""
+        with redis.Redis(
+            unix_socket_path=str(self.socket), password=self._password or None
+        ) as client:
+            wait_until(lambda: self._is_ready(client), self, timeout_s, alive)
+
+    def _is_ready(self, client: "redis.Redis") -> bool:
+        with suppress(redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError):
+            client.ping()
+            return not self._cluster_port or _owns_every_slot(client)
+        return False
+
+
+def _configuration(settings: dict[str, str]) -> str:
+    lines = [f'{name} "{_escaped(value)}"\n' for name, value in settings.items()]
+    return "".join(lines)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _owns_every_slot(client: "redis.Redis") -> bool:
+    execute = cast(Callable[..., dict[str, str]], client.execute_command)
+    info = execute("CLUSTER INFO")
+    if info["cluster_slots_assigned"] == "0":
+        execute("CLUSTER ADDSLOTSRANGE", 0, CLUSTER_SLOT_LAST)
+    return info["cluster_state"] == "ok"
+
+
+def _free_cluster_port() -> int:
+    """A port that is free now, together with the one of its cluster bus."""
+    while True:
+        port = secrets.choice(CLUSTER_PORTS)
+        if _is_free(port) and _is_free(port + CLUSTER_BUS_PORT_STEP):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as candidate:
+        try:
+            candidate.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
