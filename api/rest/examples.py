@@ -32,7 +32,7 @@ _QUEUE = {
     "ttl_seconds": None,
     "attempts_max": 10,
     "receive_wait_seconds": 0,
-    "in_flight_max": 120000,
+    "in_flight_max": 10000000,
     "deduplicate_by_content": False,
     "dedup_scope": "queue",
     "dead_letters": None,

@@ -14,7 +14,7 @@ DEFAULTS = {
     "attempts_max": 10,
     "ttl_seconds": None,
     "receive_wait_seconds": 0,
-    "in_flight_max": 120000,
+    "in_flight_max": 10000000,
     "deduplicate_by_content": False,
     "dedup_scope": "queue",
     "dead_letters": None,

@@ -41,6 +41,8 @@ from storage.domain.queues import Queue, QueueSpec, QueueType
 
 operations = Operations()
 
+IN_FLIGHT_MAX = 120_000  # then OverLimit, or nothing from a FIFO queue, as Amazon has it
+
 FIFO_SUFFIX = ".fifo"
 PURGE_SECONDS_MIN = 60
 
@@ -108,7 +110,10 @@ async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue
     fifo = name.name.endswith(FIFO_SUFFIX)
     attributes = asked.attributes or {}
     spec = QueueSpec(
-        type=QueueType.FIFO if fifo else QueueType.STANDARD, attempts_max=None, tags=tags
+        type=QueueType.FIFO if fifo else QueueType.STANDARD,
+        attempts_max=None,
+        in_flight_max=IN_FLIGHT_MAX,
+        tags=tags,
     )
     spec = apply_attributes(spec, attributes, arns)
     await check_redrive_target(call, name, spec, attributes)
