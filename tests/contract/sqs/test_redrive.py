@@ -1,5 +1,6 @@
 """Dead-letter queues, and the tasks that move messages back."""
 
+import base64
 import json
 import time
 from typing import Any
@@ -202,3 +203,33 @@ def test_a_task_s_faults_are_told(sqs, url, source_url, dead_url):
         with pytest.raises(ClientError) as refused:
             operation(**parameters)
         assert refusal(refused.value)[:2] == (status, code), parameters
+
+
+def test_a_task_whose_destination_is_gone_fails_and_says_why(sqs, name, source_url, dead_url):
+    give_up(sqs, source_url, dead_url)
+    attributes = redrive_policy(sqs, dead_url)
+    sqs.create_queue(QueueName=f"{name}-another", Attributes=attributes)
+    sqs.delete_queue(QueueUrl=source_url)
+
+    sqs.start_message_move_task(SourceArn=arn_of(sqs, dead_url))
+    while (task := tasks(sqs, dead_url)[0])["Status"] == "RUNNING":
+        time.sleep(0.02)
+
+    assert task["Status"] == "FAILED"
+    assert task["FailureReason"] == "AWS.SimpleQueueService.NonExistentQueue"
+    assert ready(sqs, dead_url) == 1
+
+
+def test_a_handle_that_names_another_queue_cancels_nothing(sqs, url, source_url, dead_url):
+    give_up(sqs, source_url, dead_url, 3)
+    started = sqs.start_message_move_task(
+        SourceArn=arn_of(sqs, dead_url), MaxNumberOfMessagesPerSecond=1
+    )
+    told = json.loads(base64.b64decode(started["TaskHandle"]))
+    forged = json.dumps({**told, "sourceArn": arn_of(sqs, url)}).encode()
+
+    with pytest.raises(ClientError) as refused:
+        sqs.cancel_message_move_task(TaskHandle=base64.b64encode(forged).decode())
+    sqs.cancel_message_move_task(TaskHandle=started["TaskHandle"])
+
+    assert refusal(refused.value)[:2] == (404, "ResourceNotFoundException")

@@ -25,6 +25,7 @@ operations = Operations()
 
 PER_SECOND_MAX = 500
 RESULTS_MAX = 10
+_FAILURES = {"queue_not_found": "AWS.SimpleQueueService.NonExistentQueue"}
 _REFUSALS = {
     "not_a_dead_letter_queue": "Source queue must be configured as a Dead Letter Queue.",
     "already_running": (
@@ -130,8 +131,11 @@ async def cancel_message_move_task(
 ) -> CancelMessageMoveTaskResult:
     """Stop a task; what it moved stays moved."""
     handle = _decode(required(call.asked.task_handle, "TaskHandle"))
-    await _queue(call, handle.source_arn, "SourceArn", await arns_of(call))
+    source = await _queue(call, handle.source_arn, "SourceArn", await arns_of(call))
     try:
+        move = await call.storage.moves.get(handle.task_id)
+        if move.source != source:  # the right to this queue is none to another's moves
+            raise MoveNotFound
         move = await call.storage.moves.cancel(handle.task_id)
     except MoveNotFound:
         raise AwsError(RESOURCE_NOT_FOUND, "Task does not exist.") from None
@@ -186,7 +190,7 @@ def _task(move: Move, arns: Arns) -> MoveTask:
         task_handle=TaskHandle(move.move_id, source_arn).encode() if running else None,
         destination_arn=arns.of(move.destination.name) if move.destination else None,
         max_number_of_messages_per_second=move.per_second or None,
-        failure_reason=move.failure or None,
+        failure_reason=_FAILURES.get(move.failure, move.failure) or None,
     )
 
 
