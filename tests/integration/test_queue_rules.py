@@ -32,8 +32,9 @@ from storage.domain.queues import (
     QueueSpec,
     QueueType,
 )
-from storage.lifespan import Storage
+from storage.lifespan import Storage, open_storage
 from storage.queues import Queues
+from storage.settings import StorageSettings
 
 WORK, DEAD = QueueName("work"), QueueName("dead")
 LINE, LOST = QueueName("line.fifo"), QueueName("lost.fifo")
@@ -940,3 +941,46 @@ async def test_a_changed_message_still_expires_in_its_time(engines, clock):
     stats = await queues.stats(WORK)
 
     assert (stats.ready, stats.expired) == (0, 1)
+
+
+# ── Two processes at once ──
+
+
+async def test_carrying_by_many_at_once_loses_and_doubles_nothing(
+    engines, redis_url, database_url, clock
+):
+    """Two processes let messages die and move them back, and a sweep carries, all at the same time."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as other:
+        await made(engines, DEAD)
+        await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+        bodies = [b"%d" % number for number in range(400)]
+        await send(engines.queues, WORK, *bodies)
+        for _ in range(6):
+            for process in (engines, other):
+                await process.queues.receive(WORK, messages_max=200, visibility_timeout_ms=1)
+            clock.advance(ms=1)
+            await asyncio.gather(
+                *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
+                *(process.queues._carrier.carry(WORK) for process in (engines, other)),
+                *(process.queues.tidy(WORK) for process in (engines, other)),
+            )
+            started = await asyncio.gather(
+                *(process.moves.start(DEAD, per_second=100) for process in (engines, other)),
+                return_exceptions=True,
+            )
+            for move in started:
+                if isinstance(move, Move):
+                    await engines.moves.cancel(move.move_id)
+                    await until_over(engines, move)
+        clock.advance(ms=60_000)
+
+        found: list[bytes] = []
+        for name in (WORK, DEAD):
+            page, _ = await engines.queues.browse(name, messages_max=1_000)
+            found += [message.body for message in page]
+        work, dead = await engines.queues.stats(WORK), await engines.queues.stats(DEAD)
+
+    assert sorted(found) == sorted(bodies)
+    assert work.moved_out + dead.moved_out > 400  # they did go to and fro
+    assert (work.moved_out, dead.moved_out) == (dead.moved_in, work.moved_in)
