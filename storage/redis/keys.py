@@ -1,6 +1,6 @@
 """The keys of a log, spelled here and nowhere else.
 
-    ms:version                        the layout: 1
+    ms:version                        the layout: 2 (1 knew no time to live, priority or what of a group is out)
     ms:store                          hash: epoch, beacon (storage.domain.epochs)
     ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from storage.domain.names import LogId
 
-LAYOUT = "1"
+LAYOUT = "2"
 VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 WAKE_CHANNEL = "ms:wake"

@@ -19,13 +19,13 @@ def test_a_new_directory_gets_our_version(tmp_path):
     check_version(tmp_path)
     check_version(tmp_path)
 
-    assert (tmp_path / "version").read_text() == "1\n"
+    assert (tmp_path / "version").read_text() == "2\n"
 
 
 def test_a_newer_directory_is_refused(tmp_path):
-    (tmp_path / "version").write_text("2\n")
+    (tmp_path / "version").write_text("3\n")
 
-    with pytest.raises(Trouble, match="has layout version 2, and this Millstream knows version 1"):
+    with pytest.raises(Trouble, match="has layout version 3, and this Millstream knows version 2"):
         check_version(tmp_path)
 
 
