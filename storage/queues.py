@@ -134,8 +134,9 @@ class Queues:
         """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one.
 
         A fifo queue gives the same messages again to the same `attempt_id` within five minutes, unless one of
-        them was settled or its time ran out. Raises InFlightLimitReached. After a wait `still_wanted` is asked before anything is taken. Safe to cancel: before messages were
-        taken nothing happens, after it they are released at once.
+        them was settled or its time ran out. After a wait `still_wanted` is asked before anything is taken.
+        Safe to cancel: before messages were taken nothing happens, after it they are released at once. Raises
+        InFlightLimitReached.
         """
         asked = _Asked(messages_max, visibility_timeout_ms, attempt_id)
         _check_receive(asked, wait_ms or 0)

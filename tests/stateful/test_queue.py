@@ -206,7 +206,8 @@ class QueueMachine(RuleBasedStateMachine):
             verdicts = [
                 Settlement(message.receipt_handle, SettleAction.ACK) for message in received
             ]
-            self.bench.run(self.queues.settle(self.name, verdicts))
+            if verdicts:
+                self.bench.run(self.queues.settle(self.name, verdicts))
             left -= {message.offset for message in received}
 
 
@@ -218,7 +219,7 @@ class StandardQueueMachine(QueueMachine):
     @initialize(attempts_max=st.sampled_from([None, 1, 3]), has_dead_letters=st.booleans())
     def create(self, attempts_max: int | None, has_dead_letters: bool) -> None:
         self.dead = QueueName(self.bench.new_name("dead"))
-        self.waiting_dead: list[tuple[bytes, int]] = []
+        self.waiting_dead: list[tuple[int, bytes, int]] = []
         spec = QueueSpec(attempts_max=None, retention_ms=86_400_000)
         self.bench.run(self.bench.storage.catalog.put_queue(self.dead, spec))
         target = DeadLetterTarget(self.dead.name, self.RECEIVES_MAX) if has_dead_letters else None
@@ -239,7 +240,7 @@ class StandardQueueMachine(QueueMachine):
 
     def depart(self, messages_max: int) -> None:
         for message in self.model.depart(messages_max):
-            self.waiting_dead.append((message.body, message.receives + 1))
+            self.waiting_dead.append((message.priority, message.body, message.receives + 1))
 
     @rule(messages_max=st.integers(1, 4))
     def receive_dead(self, messages_max: int) -> None:
@@ -248,11 +249,14 @@ class StandardQueueMachine(QueueMachine):
         if verdicts:
             self.bench.run(self.queues.settle(self.dead, verdicts))
 
+        self.waiting_dead.sort(key=lambda waiting: -waiting[0])  # and by arrival within a priority
         expected, self.waiting_dead = (
             self.waiting_dead[:messages_max],
             self.waiting_dead[messages_max:],
         )
-        assert [(one.body, one.receives) for one in received] == expected
+        assert [(one.body, one.receives) for one in received] == [
+            (body, receives) for _, body, receives in expected
+        ]
         assert {one.dead_letter_source for one in received} <= {self.name.name}
 
 

@@ -53,21 +53,17 @@ local function look(offset, arrival, batch)
 end
 
 -- What left the log before its turn is older than most of what is in it, but need not be older than all.
-local kept = {}
-for _, offset in ipairs(redis.call('HKEYS', K.kept)) do
-  if tonumber(offset) > after then
-    table.insert(kept, offset)
-  end
+local function next_kept()
+  local found = redis.call('ZRANGEBYSCORE', K.kept, '(' .. word(last), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return tonumber(found[2]), found[1]
 end
-table.sort(kept, function(one, other)
-  return tonumber(one) < tonumber(other)
-end)
-local next_kept = 1
 
 local function look_at_kept_before(offset)
-  while wants_more() and kept[next_kept] and (not offset or tonumber(kept[next_kept]) < offset) do
-    look(kept[next_kept], 0, redis.call('HGET', K.kept, kept[next_kept]))
-    next_kept = next_kept + 1
+  local at, kept = next_kept()
+  while at and at < offset and wants_more() do
+    local word_of_it = word(at)
+    look(word_of_it, 0, string.sub(kept, #word_of_it + 2))
+    at, kept = next_kept()
   end
 end
 
@@ -86,7 +82,7 @@ while more and wants_more() do
   end
 end
 if not more then
-  look_at_kept_before(nil)
+  look_at_kept_before(math.huge)
 end
-answer[3] = (more or kept[next_kept]) and last or -1
+answer[3] = (more or next_kept()) and last or -1
 return answer

@@ -17,9 +17,9 @@ elseif not held[1] then
   return { UNKNOWN_LOG }
 end
 
-local function put_back(offset, packed)
-  local record, _, batch = unpack(cmsgpack.unpack(packed))
-  redis.call('HSET', K.kept, offset, batch)
+local function put_back(packed)
+  local offset, record, batch = unpack(cmsgpack.unpack(packed))
+  keep(offset, batch)
   renew(offset, record, record[RENEWED] > 0 and record[RENEWED] or record[ARRIVAL])
   if record[EXPIRES] > 0 then
     redis.call('ZADD', K.expiring, word(record[EXPIRES]), offset)
@@ -30,12 +30,12 @@ end
 
 local cleared = 0
 for index = FIRST_OFFSET, #ARGV do
-  local packed = redis.call('HGET', K.moving, ARGV[index])
+  local packed = redis.call('ZRANGEBYSCORE', K.moving, ARGV[index], ARGV[index])[1]
   if packed then
-    redis.call('HDEL', K.moving, ARGV[index])
+    redis.call('ZREM', K.moving, packed)
     cleared = cleared + 1
     if ARGV[2] == '1' then
-      put_back(ARGV[index], packed)
+      put_back(packed)
     end
   end
 end

@@ -29,7 +29,7 @@ count('expired', drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
 
 local delayed = redis.call('ZCOUNT', K.delayed, '(' .. word(now), '+inf')
 local in_flight = redis.call('ZCOUNT', K.leases, '(' .. word(now), '+inf')
-local living = redis.call('XLEN', K.log) + redis.call('HLEN', K.kept)
+local living = redis.call('XLEN', K.log) + redis.call('ZCARD', K.kept)
 
 -- The first message from `offset` that waits: neither in flight nor delayed.
 local function oldest_from(offset)
@@ -58,4 +58,4 @@ for priority = 0, PRIORITY_MAX do
 end
 return { OK, living - delayed - in_flight, delayed, in_flight, redis.call('ZCARD', K.dead),
   tonumber(held[1]) - meta[8] - meta[9], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6], oldest,
-  redis.call('HLEN', K.moving), meta[9], meta[10] }
+  redis.call('ZCARD', K.moving), meta[9], meta[10] }

@@ -25,7 +25,7 @@ local function leave(offset, record)
     forget(offset, record)
     lapsed = lapsed + 1
   else
-    depart(offset, record, now, ARGV[7])
+    depart(offset, record, ARGV[7])
     departed = departed + 1
   end
 end

@@ -12,14 +12,10 @@ if held[2] then
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
-local offsets = redis.call('HKEYS', K.moving)
-table.sort(offsets, function(one, other)
-  return tonumber(one) < tonumber(other)
-end)
 local answer = { OK }
-for index = 1, math.min(#offsets, tonumber(ARGV[1])) do
-  local record, _, batch, move_id = unpack(cmsgpack.unpack(redis.call('HGET', K.moving, offsets[index])))
-  table.insert(answer, { tonumber(offsets[index]), record[ARRIVAL], record[GROUP], record[RECEIVES] - record[BEFORE],
+for _, packed in ipairs(redis.call('ZRANGE', K.moving, 0, tonumber(ARGV[1]) - 1)) do
+  local offset, record, batch, move_id = unpack(cmsgpack.unpack(packed))
+  table.insert(answer, { tonumber(offset), record[ARRIVAL], record[GROUP], record[RECEIVES] - record[BEFORE],
     record[FIRST], batch, move_id, record[PRIORITY] })
 end
 return answer

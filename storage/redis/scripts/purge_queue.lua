@@ -19,7 +19,7 @@ local now = now_at(ARGV[1], held[3])
 if held[4] and now - tonumber(held[4]) < tonumber(ARGV[2]) then
   return { OK, -1 }
 end
-local dropped = redis.call('XLEN', K.log) + redis.call('HLEN', K.kept)
+local dropped = redis.call('XLEN', K.log) + redis.call('ZCARD', K.kept)
 for _, groups in ipairs({ redis.call('HKEYS', K.groups), redis.call('LRANGE', K.turns, 0, -1) }) do
   for _, group in ipairs(groups) do
     redis.call('UNLINK', waiting_of(group))

@@ -81,7 +81,7 @@ local function take(offset, record)
     lapsed = lapsed + 1
     return false
   elseif receives_max > 0 and record[RECEIVES] - record[BEFORE] >= receives_max then
-    depart(offset, record, now, '')
+    depart(offset, record, '')
     left = left + 1
     return false
   end

@@ -38,7 +38,7 @@ local function revive(offset, record, batch)
   redis.call('ZREM', K.dead, offset)
   redis.call('ZREM', K.dead_due, offset)
   redis.call('HDEL', K.dead_letters, offset)
-  redis.call('HSET', K.kept, offset, batch)
+  keep(offset, batch)
   save(offset, fresh)
   make_ready(offset, fresh)
 end

@@ -140,7 +140,10 @@ local function settle(action, offset, receives, received, time_ms, reason)
     return refused
   end
   local deadline = running_lease(offset)
-  if action == 'ack' then
+  record = deadline and record or record_of(offset)  -- the end of its lease has changed it, or ended it
+  if not record then
+    return HANDLE_EXPIRED
+  elseif action == 'ack' then
     return acknowledge(offset, record, deadline)
   elseif not deadline and not (any_delivery and action == 'extend') then
     return HANDLE_EXPIRED
@@ -191,7 +194,9 @@ local function acknowledge_together(answer, acks)
   end
   if #done > 0 then
     if redis.call('XDEL', K.log, unpack(entries)) < #done then
-      redis.call('HDEL', K.kept, unpack(done))
+      for _, offset in ipairs(done) do
+        keep_no_more(offset)
+      end
     end
     redis.call('ZREM', K.leases, unpack(done))
     redis.call('HDEL', K.records, unpack(done))

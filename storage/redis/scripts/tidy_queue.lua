@@ -25,4 +25,4 @@ count('expired', dropped)
 if moved > 0 then
   wake(K.meta)
 end
-return { OK, moved + dropped + keep_stragglers(tonumber(held[1])), redis.call('HLEN', K.moving) }
+return { OK, moved + dropped + keep_stragglers(tonumber(held[1])), redis.call('ZCARD', K.moving) }

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -15,10 +14,6 @@ LOCK = HERE / "package-lock.json"
 INSTALLED = (
     HERE / "node_modules" / ".installed"
 )  # goes with node_modules, so it never outlives them
-
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("node") and shutil.which("npm")), reason="needs Node 20 and npm"
-)
 
 
 @pytest.fixture(scope="module")

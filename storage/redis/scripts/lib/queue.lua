@@ -8,7 +8,7 @@
 --   returned      zset    offset by priority and offset: ready again, or of a priority of its own; served
 --                         before what lies at the cursor
 --   delayed       zset    offset by due time
---   kept          hash    offset -> batch, of messages whose entry left the log before they did
+--   kept          zset    "<offset>:<batch>" by offset, of messages whose entry left the log before they did
 --   dead          zset    offset by offset;  dead_due zset  offset by time of death
 --   dead_letters  hash    offset -> { record, died ms, reason, batch }
 --   group:<group> list    waiting offsets of a group, in order
@@ -19,7 +19,7 @@
 --   attempts, attempts_old  hash  fifo only: receive attempt id -> { ms, deadline, { offset, record }... }
 --   expiring      zset    offset by the end of its own time to live
 --   aged          zset    offset by when its retention begins, of messages whose age the log's order does not tell
---   moving        hash    offset -> { record, moved ms, batch, move id or empty }: on its way to another queue
+--   moving        zset    { offset, record, batch, move id or empty } by offset: on their way to another queue
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 local K = {}
 for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
@@ -68,6 +68,20 @@ local function entry_id(offset, record)
   return offset .. '-' .. word(record[ARRIVAL])
 end
 
+-- What left the log, by offset.
+local function keep(offset, batch)
+  redis.call('ZADD', K.kept, offset, offset .. ':' .. batch)
+end
+
+local function kept_batch(offset)
+  local kept = redis.call('ZRANGEBYSCORE', K.kept, offset, offset)[1]
+  return kept and string.sub(kept, #offset + 2)
+end
+
+local function keep_no_more(offset)
+  redis.call('ZREMRANGEBYSCORE', K.kept, offset, offset)
+end
+
 -- The batch of a message: it is in the log, or was kept when the log was trimmed past it.
 local function batch_of(offset, record)
   local id = entry_id(offset, record)
@@ -75,14 +89,14 @@ local function batch_of(offset, record)
   if found then
     return found[2][2]
   end
-  return redis.call('HGET', K.kept, offset)
+  return kept_batch(offset)
 end
 
 -- Remove a message's body and record, wherever the body is.
 local function forget(offset, record)
   local in_log = redis.call('XDEL', K.log, entry_id(offset, record)) == 1
   if not in_log then
-    redis.call('HDEL', K.kept, offset)
+    keep_no_more(offset)
   end
   if not in_log or record[RENEWED] > 0 then
     redis.call('ZREM', K.aged, offset)
@@ -239,10 +253,10 @@ local function bury(offset, record, reason, now)
 end
 
 -- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it.
-local function depart(offset, record, now, move_id)
+local function depart(offset, record, move_id)
   local batch = batch_of(offset, record)
   forget(offset, record)
-  redis.call('HSET', K.moving, offset, cmsgpack.pack({ record, now, batch, move_id }))
+  redis.call('ZADD', K.moving, offset, cmsgpack.pack({ offset, record, batch, move_id }))
 end
 
 local function exhausted(record, attempts_max)

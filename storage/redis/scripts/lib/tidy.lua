@@ -37,7 +37,7 @@ end
 
 -- Out of the log, whose memory is freed a node at a time, and whose head tells what has expired.
 local function set_aside(offset, entry)
-  redis.call('HSET', K.kept, offset, entry[2][2])
+  keep(offset, entry[2][2])
   redis.call('XDEL', K.log, entry[1])
 end
 
