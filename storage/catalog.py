@@ -433,7 +433,7 @@ def _queue_not_found(name: QueueName) -> QueueNotFound:
 
 def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
     shards = [
-        Shard(index, new_log_id(), first, last)
+        Shard(index, new_log_id(), first, last, now_ms)
         for index, (first, last) in enumerate(even_ranges(spec.shards))
     ]
     return Stream(

@@ -344,8 +344,8 @@ _OWN_HEADERS = frozenset({CONTENT_TYPE})
 
 def _by_shard(stream: Stream, records: Sequence[Record], key: str) -> dict[Shard, Sequence[int]]:
     """The places of the records that each shard takes."""
-    if len(stream.shards) == 1:
-        return {stream.shards[0]: range(len(records))}
+    if len(stream.open_shards) == 1:
+        return {stream.open_shards[0]: range(len(records))}
     keyless = key or str(random.random())  # noqa: S311  any shard will do
     shards = stream.open_shards_for(record.key or keyless for record in records)
     groups: dict[Shard, list[int]] = {}
