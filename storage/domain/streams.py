@@ -117,8 +117,8 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(found for found in self.shards if found.index in shard.parents)
 
     def shard(self, index: int) -> Shard:
-        """The shard of that number. Raises ShardNotFound."""
-        for shard in self.shards:
+        """The shard of that number, also one that is opening. Raises ShardNotFound."""
+        for shard in (*self.shards, *self.opening):
             if shard.index == index:
                 return shard
         raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
@@ -129,6 +129,14 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if len(shards) == 1:
             return [shards[0] for _ in keys]
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
+
+    def by_open_shard(self, places: Iterable[int]) -> dict[Shard, list[int]]:
+        """The shards that take these hash keys, each with the numbers of those it takes, in order."""
+        edges = self._edges
+        taken: dict[int, list[int]] = {}
+        for number, place in enumerate(places):
+            taken.setdefault(bisect_right(edges, place) - 1, []).append(number)
+        return {self.open_shards[nth]: numbers for nth, numbers in taken.items()}
 
 
 @lru_cache(_KEYS_REMEMBERED_MAX)
@@ -208,6 +216,13 @@ class ShardRead(msgspec.Struct, frozen=True):
     gap: Gap | None = None
     ended: bool = False
     children: tuple[Shard, ...] = ()
+
+
+class StreamRead(msgspec.Struct, frozen=True):
+    """What a read of a whole stream found, and the positions to go on from: see `storage.domain.lineage`."""
+
+    shards: Sequence[ShardRead]
+    positions: dict[int, int]
 
 
 class ShardState(msgspec.Struct, frozen=True):
