@@ -30,6 +30,7 @@ from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
+from storage.resharding import Resharder
 from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.upkeep import Upkeep
@@ -88,7 +89,8 @@ async def open_storage(
         stack.push_async_callback(queues.close)
         moves = Moves(hot_moves, on_queue, carrier, queues, catalog, database, clock)
         stack.push_async_callback(moves.close)
-        streams = Streams(logs, catalog, keeper, wakeups, clock, limits)
+        resharder = Resharder(logs, catalog, keeper, database)
+        streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
         yield Storage(
             queues,
             streams,

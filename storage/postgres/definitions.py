@@ -192,25 +192,28 @@ def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]
 
 
 class Held(Generic[D]):
-    """A name that nobody else can write to, and what it stands for now: `definition`, or None."""
+    """A name that nobody else can write to, and what it stands for now: `definition`, or None.
+
+    `session` is the transaction that holds it.
+    """
 
     def __init__(
         self, session: AsyncSession, rows: Rows[D], name: QueueName | StreamName, now: D | None
     ) -> None:
-        self._session = session
+        self.session = session
         self._rows = rows
         self._name = name
         self.definition = now
 
     async def insert(self, definition: D) -> None:
         """Give the name its first definition, and its logs their rows."""
-        await self._rows.insert(self._session, definition)
+        await self._rows.insert(self.session, definition)
         logs = [
             {"log_id": log_id, "namespace": self._name.namespace}
             for log_id in self._rows.logs(definition)
         ]
-        await self._session.execute(insert(LogRow), logs)
-        await self._announce()
+        await self.session.execute(insert(LogRow), logs)
+        await self.announce()
 
     async def update(self, definition: D) -> None:
         """Store a later version; its logs stay the same."""
@@ -224,17 +227,18 @@ class Held(Generic[D]):
     async def delete(self, definition: D, now_ms: int) -> None:
         """Free the name. The logs cannot be opened any more; the row stays for the sweep."""
         logs = self._rows.logs(definition)
-        await self._session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
+        await self.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
         await self._change(definition, deleted_at_ms=now_ms)
 
     async def _change(self, definition: D, **values: Any) -> None:
         row = self._rows.row_of(definition)
-        await self._session.execute(update(self._rows.table).where(row).values(**values))
-        await self._announce()
+        await self.session.execute(update(self._rows.table).where(row).values(**values))
+        await self.announce()
 
-    async def _announce(self) -> None:
+    async def announce(self) -> None:
+        """Tell every process that the definition changed, once this transaction is committed."""
         payload = f"{self._rows.kind}:{self._name}"
-        await self._session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
+        await self.session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
 class Definitions(Generic[N, D]):
