@@ -9,8 +9,10 @@ import hashlib
 import random
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.batches import CONTENT_TYPE, Record
@@ -26,10 +28,20 @@ from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo
 from storage.domain.messages import check_header_names
 from storage.domain.names import LogId, StreamName
-from storage.domain.streams import UNCONDITIONAL, AppendCondition, Appended, Shard, Stream, hash_key
+from storage.domain.producers import Known, Remembered, judge
+from storage.domain.streams import (
+    UNCONDITIONAL,
+    AppendCondition,
+    Appended,
+    Producer,
+    Shard,
+    Stream,
+    by_shard,
+    hash_key,
+)
 from storage.logs import LogKeeper
 from storage.on_stream import OnStream
-from storage.redis.logs import AppendPart, Appends, HotLogs, LogAddress
+from storage.redis.logs import AppendPart, Appends, HotLogs, LogAddress, ParentsUnasked
 
 Outcome = list[Appended] | MillstreamError
 
@@ -46,12 +58,13 @@ class _Call(msgspec.Struct):
         """The hash key of a record."""
         return hash_key(self.records[number].key or self.keyless)
 
-    def by_shard(self, stream: Stream) -> dict[Shard, Sequence[int]]:
-        """The numbers of the records that each open shard takes."""
-        if len(stream.open_shards) == 1:
-            return {stream.open_shards[0]: range(len(self.records))}
+    def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
+        """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
+        if len(shards) == 1:
+            return {shards[0]: range(len(self.records))}
         keyless = self.keyless
-        return {**stream.by_open_shard(hash_key(one.key or keyless) for one in self.records)}
+        places = (hash_key(one.key or keyless) for one in self.records)
+        return {**by_shard(shards, places)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
         """As by_shard, of some records among the children of the shard that took them."""
@@ -98,7 +111,9 @@ class Appending:
         return await self._on_stream.do(stream, partial(self._append, call))
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
-        groups = call.by_shard(stream)
+        groups = call.by_shard(
+            self._first_asked(stream) if call.idempotency_key else stream.open_shards
+        )
         if len(groups) == 1:
             [(shard, numbers)] = groups.items()
             done = await self._try_some(stream, shard, call, numbers)
@@ -106,6 +121,13 @@ class Appending:
                 return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
             groups = {**call.among(done.children, numbers)}
         return await self._append_to_all(call, stream, groups)
+
+    def _first_asked(self, stream: Stream) -> Sequence[Shard]:
+        """The shards that may know an idempotency key, the eldest of each line: those that were open at some
+        time in which it is remembered. Closed ones are frozen: they tell a duplicate, or the way."""
+        if len(stream.open_shards) == len(stream.shards):
+            return stream.open_shards
+        return stream.shards_open_since(self._clock.now_ms() - _KEYS_ASKED_MS)
 
     async def _append_to_all(
         self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]
@@ -145,9 +167,55 @@ class Appending:
         """As `Streams.append_to_shard`."""
         stream = await self._on_stream.stream(name)
         part = _part(records, sum(_check_records(stream, records)), condition, "")
+        append = self._append_part if condition.producer is None else self._produce
         return await self._on_stream.do(
-            stream, lambda current: self._append_part(current, current.shard(shard), part)
+            stream, lambda current: append(current, current.shard(shard), part)
         )
+
+    async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        """Append a producer's batch; a shard that does not know the producer takes its parents' word."""
+        if not stream.parents_of(shard):
+            return await self._append_part(stream, shard, part)
+        try:
+            return await self._append_part(stream, shard, replace(part, ask_parents=True))
+        except ParentsUnasked:
+            producer = cast(Producer, part.condition.producer)
+        remembered = await self._remembered(stream, shard, producer.producer_id)
+        verdict = judge(producer, len(part.records), remembered)
+        if isinstance(verdict, Known):
+            return _placed(verdict.shard, verdict.offset, len(part.records), True)
+        return await self._append_part(stream, shard, replace(part, inherited=verdict))
+
+    async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
+        """What the nearest ancestors that know the producer remember of it, a generation at a time."""
+        found: list[Remembered] = []
+        asked: set[int] = set()
+        line = stream.parents_of(shard)
+        while line:
+            asked |= {parent.index for parent in line}
+            states = await asyncio.gather(
+                *(self._recalled(stream, parent, producer_id) for parent in line)
+            )
+            found += [state for state in states if state is not None]
+            silent = [one for one, state in zip(line, states, strict=True) if state is None]
+            line = tuple(
+                {
+                    parent.index: parent
+                    for one in silent
+                    for parent in stream.parents_of(one)
+                    if parent.index not in asked
+                }.values()
+            )
+        return found
+
+    async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        recall = partial(self._hot.recall_producer, at, producer_id)
+        state = await self._on_stream.mended(at, recall)
+        if state is None:
+            return None
+        epoch, last, _, *batches = state
+        return Remembered(shard.index, epoch, last, tuple(map(tuple, batches)))
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
         at = LogAddress(stream.name.namespace, shard.log_id)
@@ -155,7 +223,7 @@ class Appending:
         count = len(part.records)
         if done.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(at, done.offset + count, done.left)
-        return [Appended(shard.index, done.offset + nth, done.duplicate) for nth in range(count)]
+        return _placed(shard.index, done.offset, count, done.duplicate)
 
     def _gatherer(self, at: LogAddress) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
@@ -165,9 +233,14 @@ class Appending:
         return known
 
 
+_KEYS_ASKED_MS = limits.IDEMPOTENCY_WINDOW_MS + limits.MINUTE_MS  # the store's clock may differ
 _UNANSWERED = StorageUnavailable()
 _OWN_HEADERS = frozenset({CONTENT_TYPE})
 """What a front door may say of a record in a reserved header."""
+
+
+def _placed(shard: int, offset: int, count: int, duplicate: bool) -> list[Appended]:
+    return [Appended(shard, offset + nth, duplicate) for nth in range(count)]
 
 
 def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:

@@ -130,13 +130,23 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return [shards[0] for _ in keys]
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
 
-    def by_open_shard(self, places: Iterable[int]) -> dict[Shard, list[int]]:
-        """The shards that take these hash keys, each with the numbers of those it takes, in order."""
-        edges = self._edges
-        taken: dict[int, list[int]] = {}
-        for number, place in enumerate(places):
-            taken.setdefault(bisect_right(edges, place) - 1, []).append(number)
-        return {self.open_shards[nth]: numbers for nth, numbers in taken.items()}
+    def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
+        """The eldest shards that were open then or later, in hash-key order: they cover the ring."""
+        since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
+        eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
+        return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))
+
+
+def by_shard(shards: Sequence[Shard], places: Iterable[int]) -> dict[Shard, list[int]]:
+    """The shards that take these hash keys, each with the numbers of those it takes, in order.
+
+    `shards` are in the order of their hash keys, and cover the ring.
+    """
+    edges = [shard.first_hash_key for shard in shards]
+    taken: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        taken.setdefault(bisect_right(edges, place) - 1, []).append(number)
+    return {shards[nth]: numbers for nth, numbers in taken.items()}
 
 
 @lru_cache(_KEYS_REMEMBERED_MAX)

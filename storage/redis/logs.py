@@ -12,14 +12,15 @@ from storage.domain.errors import (
     DuplicateForgotten,
     FenceMismatch,
     IdempotencyKeyReused,
-    MillstreamError,
     OffsetMismatch,
     ProducerFenced,
     SequenceOutOfOrder,
+    StreamBusy,
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
+from storage.domain.producers import Inherited
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
@@ -28,6 +29,10 @@ from storage.redis.pipeline import Command, Pipeline, command_of
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
+_state_decoder = msgspec.msgpack.Decoder(tuple[Any, ...])
+
+ProducerState = tuple[Any, ...]
+"""(epoch, last sequence, touched ms, (first sequence, records, offset)…), the newest batch last."""
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
@@ -38,13 +43,19 @@ class LogAddress(msgspec.Struct, frozen=True, gc=False):
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
-    """What one caller wants appended to a log."""
+    """What one caller wants appended to a log.
+
+    `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    they know.
+    """
 
     records: Sequence[Record]
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
     size_bytes: int = 0
+    inherited: Inherited | None = None
+    ask_parents: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -125,7 +136,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         plain = next(verdicts) if any(part.is_plain for part in parts) else (0, 0)
         refused = _verdict(plain, left) if plain[0] else None
         plain_at = plain[1]
-        answers: list[PartAppended | MillstreamError] = []
+        answers: list[PartAppended | Exception] = []
         for part in parts:
             if part.is_plain and refused:
                 answers.append(refused)
@@ -162,11 +173,22 @@ def _condition_of(part: AppendPart) -> bytes:
             "",
             part.idempotency_key,
             part.fingerprint,
+            *_inheritance_of(part),
         )
     )
 
 
-def _verdict(verdict: Reply, left: int) -> PartAppended | MillstreamError:
+def _inheritance_of(part: AppendPart) -> tuple[int, int]:
+    if part.inherited is not None:
+        return part.inherited.epoch, part.inherited.last
+    return (-2 if part.ask_parents else -1), -1
+
+
+class ParentsUnasked(Exception):
+    """The log does not know this producer; its closed parents may. Nothing happened."""
+
+
+def _verdict(verdict: Reply, left: int) -> PartAppended | Exception:
     """The numbers are those of append_records.lua."""
     match verdict:
         case [0, offset]:
@@ -185,6 +207,8 @@ def _verdict(verdict: Reply, left: int) -> PartAppended | MillstreamError:
             return SequenceOutOfOrder(expected_sequence=sequence)
         case [6, offset]:
             return OffsetMismatch(next_offset=offset)
+        case [8, _]:
+            return ParentsUnasked()
         case _:
             return IdempotencyKeyReused()
 
@@ -246,6 +270,14 @@ class HotLogs:
         """Append a part together with others of the same flush."""
         appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
+
+    async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
+        """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
+        keys = log_keys(at.namespace, at.log_id)[1:4]
+        reply = checked(await self._pipeline.read("recall_producer", keys, producer_id))
+        if not reply[1]:
+            raise StreamBusy
+        return _state_decoder.decode(reply[2]) if reply[2] else None
 
     async def read(
         self,
