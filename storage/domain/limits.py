@@ -77,6 +77,7 @@ ATTEMPT_ID_CHARACTERS_MAX = 128
 
 # Streams
 SHARDS_MAX = 1_024
+TRUNCATE_ENTRIES_PER_CALL = 10_000  # freed at once; a sweep frees the rest
 RESHARDS_AT_ONCE_MAX = 2  # by one process: each holds a connection to Postgres
 RESHARD_LOGS_AT_ONCE = 4  # logs that a reshard makes or closes at one time
 CLOSED_SHARD_MS_MIN = DAY_MS  # an empty closed shard stays so long, unless retention is shorter
