@@ -90,6 +90,14 @@ class Resharder:
             with _begun():
                 return await self._reach(name, count)
 
+    async def apply(self, name: StreamName, changes: Sequence[Change]) -> Stream:
+        """Make those of the changes whose shards are still open."""
+
+        def still_wanted(stream: Stream) -> list[Change]:
+            return [one for one in changes if set(one.parents) <= set(stream.open_shards)]
+
+        return await self._change(name, still_wanted)
+
     async def finish(self, name: StreamName) -> bool:
         """Do what a crash left undone; whether there was anything. Raises StreamBusy while it is being done."""
         async with self._only_one(name):

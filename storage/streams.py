@@ -1,5 +1,6 @@
 """Streams: append by key or to a shard, read a shard or all of them, split and merge shards."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -12,6 +13,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.names import StreamName
+from storage.domain.scaling import Load, changes_for
 from storage.domain.streams import (
     UNCONDITIONAL,
     AppendCondition,
@@ -21,6 +23,7 @@ from storage.domain.streams import (
     ShardRead,
     ShardState,
     Stream,
+    StreamMode,
     StreamRead,
 )
 from storage.logs import LogKeeper
@@ -169,6 +172,28 @@ class Streams:
         again at once. As split, but for ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
         """
         return await self._resharder.set_count(name, count)
+
+    async def scale(self, name: StreamName) -> int:
+        """For the sweep: measure an on-demand stream, and split and merge as its load calls for.
+
+        Gives the number of changes; 0 for a provisioned stream. Raises StreamBusy while a process reshards it.
+        """
+        stream = await self._catalog.fresh_stream(name)
+        if stream.spec.mode is not StreamMode.ON_DEMAND:
+            return 0
+        loads = await asyncio.gather(*(self._load(stream, shard) for shard in stream.open_shards))
+        indexes = [shard.index for shard in stream.open_shards]
+        known = {index: load for index, load in zip(indexes, loads, strict=True) if load}
+        changes = changes_for(stream, known)
+        if changes:
+            await self._resharder.apply(name, changes)
+        return len(changes)
+
+    async def _load(self, stream: Stream, shard: Shard) -> Load | None:
+        now = self._clock.script_time()
+        return await self._on_shard(
+            stream.name, shard.index, lambda at: self._hot.sample_load(at, now)
+        )
 
     async def finish_reshard(self, name: StreamName) -> bool:
         """For the sweep: do what a crash left of a reshard; whether there was anything.

@@ -70,6 +70,7 @@ _STREAM = {
     "name": "clicks",
     "shards": 2,
     "open_shards": 2,
+    "mode": "provisioned",
     "retention_seconds": 604800,
     "retention_bytes": None,
     "retention_records": None,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from api.rest.fields import optional_ms, rfc3339
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
-from storage.domain.streams import EventTimes, Stream, StreamSpec
+from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec
 
 
 class StreamConfig(Config):
@@ -16,6 +16,10 @@ class StreamConfig(Config):
     shards: Annotated[
         int, Field(ge=1, le=limits.SHARDS_MAX, description="At creation; a reshard changes them.")
     ] = 1
+    mode: Annotated[
+        StreamMode,
+        Field(strict=False, description="on_demand: shards are split and merged by their load."),
+    ] = StreamMode.PROVISIONED
     retention_seconds: Annotated[
         Seconds | None, Field(description="null, also in a patch: for ever.")
     ] = in_seconds(limits.STREAM_RETENTION_MS_DEFAULT)
@@ -41,6 +45,7 @@ class StreamConfig(Config):
         """The specification, which the catalog checks."""
         return StreamSpec(
             shards=self.shards,
+            mode=self.mode,
             retention_ms=optional_ms(self.retention_seconds),
             retention_bytes=self.retention_bytes,
             retention_records=self.retention_records,
@@ -59,6 +64,7 @@ class StreamConfig(Config):
 def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
     return {
         "shards": spec.shards,
+        "mode": spec.mode,
         "retention_seconds": _optional_seconds(spec.retention_ms),
         "retention_bytes": spec.retention_bytes,
         "retention_records": spec.retention_records,
@@ -77,6 +83,7 @@ class StreamPatch(Config):
     """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
     `retention_seconds` to none."""
 
+    mode: Annotated[StreamMode | None, Field(strict=False)] = None
     retention_seconds: Seconds | None = None
     retention_bytes: Bytes | None = None
     retention_records: Bytes | None = None
@@ -101,6 +108,7 @@ class StreamOut(BaseModel):
     name: str
     shards: Annotated[int, Field(description="At creation.")]
     open_shards: Annotated[int, Field(description="Now.")]
+    mode: StreamMode
     retention_seconds: Seconds | None
     retention_bytes: int | None
     retention_records: int | None

@@ -18,6 +18,16 @@ RING_SIZE = 2**128
 _KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
 
 
+class StreamMode(StrEnum):
+    """Who sees to the number of shards."""
+
+    PROVISIONED = "provisioned"
+    """Its owner."""
+
+    ON_DEMAND = "on_demand"
+    """Its load, never below the number that it was made with: `storage.domain.scaling`."""
+
+
 class EventTimes(StrEnum):
     """What a stream makes of the times that its producers give."""
 
@@ -40,6 +50,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     shards: int = 1
+    mode: StreamMode = StreamMode.PROVISIONED
     retention_ms: int | None = limits.STREAM_RETENTION_MS_DEFAULT
     retention_bytes: int | None = None
     retention_records: int | None = None

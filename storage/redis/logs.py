@@ -22,6 +22,7 @@ from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
 from storage.domain.producers import Inherited
+from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
@@ -343,6 +344,18 @@ class HotLogs:
         bounds = ["" if bound is None else bound for bound in kept]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
+
+    async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:
+        """What the log took over the last whole window; None before there was one."""
+        quiet_records = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS)
+        quiet_bytes = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_BYTES)
+        window_ms = limits.ON_DEMAND_WINDOW_MS
+        reply = checked(
+            await self._pipeline.write(
+                "sample_load", [_meta(at)], now, window_ms, quiet_records, quiet_bytes
+            )
+        )
+        return Load(*reply[2:]) if reply[1] else None
 
     async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:
         """Forget the records before an offset; gives the oldest readable one. Raises OffsetOutOfRange."""

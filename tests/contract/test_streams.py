@@ -45,6 +45,7 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
         "name": name,
         "shards": 1,
         "open_shards": 1,
+        "mode": "provisioned",
         "retention_seconds": 604800,
         "retention_bytes": None,
         "retention_records": None,

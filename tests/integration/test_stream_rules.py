@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+import redis
 
+from consumers.sweeper import scale_streams
 from storage.domain.batches import Record
 from storage.domain.errors import (
     FenceMismatch,
@@ -14,14 +16,17 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.names import StreamName
+from storage.domain.scaling import Load
 from storage.domain.streams import (
     RING_SIZE,
     AppendCondition,
     Appended,
     EventTimes,
     ReadFrom,
+    StreamMode,
     StreamSpec,
 )
+from storage.redis.keys import STORE_KEY
 
 CLICKS = StreamName("clicks")
 WIDE = StreamName("wide")
@@ -257,3 +262,62 @@ async def test_a_time_may_be_so_far_off(engines, streams, clock, off_ms, taken):
                 await streams.append(CLICKS, [record])
 
     assert len(await event_times(streams)) == (2 if taken else 0)
+
+
+# On demand
+
+
+async def push(streams, name: StreamName, count: int) -> None:
+    for start in range(0, count, 1_000):
+        records = [Record(b"x", f"key {start + number}") for number in range(1_000)]
+        await streams.append(name, records)
+
+
+async def test_an_on_demand_stream_gets_the_shards_that_its_load_calls_for(engines, streams, clock):
+    name = StreamName("elastic")
+    await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
+    await scale_streams(engines)
+
+    await push(streams, name, 49_000)
+    early = await scale_streams(engines)
+    clock.advance(ms=60_000)
+    split = await scale_streams(engines)
+    measured_anew = await scale_streams(engines)
+    for _ in range(62):
+        clock.advance(ms=60_000)
+        await scale_streams(engines)
+
+    stream = await engines.catalog.fresh_stream(name)
+    assert (early, split, measured_anew) == (0, 1, 0)
+    assert [shard.parents for shard in stream.shards] == [(), (0,), (0,), (1, 2)]
+    assert [shard.index for shard in stream.open_shards] == [3]
+
+
+async def test_a_provisioned_stream_keeps_its_shards(engines, streams, clock):
+    await scale_streams(engines)
+    await push(streams, CLICKS, 60_000)
+    clock.advance(ms=60_000)
+
+    assert await scale_streams(engines) == 0
+    assert await streams.scale(CLICKS) == 0
+
+
+async def test_the_jump_to_a_new_epoch_is_no_load(engines, streams, clock, redis_url):
+    name = StreamName("elastic")
+    stream, _ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
+    await push(streams, name, 1_000)
+    await scale_streams(engines)
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(STORE_KEY)
+    streams._keeper._epoch._run_id = ""
+    await streams._keeper._epoch.check()
+    await streams.append(name, [Record(b"x")])
+    [state] = await streams.shards(name)
+
+    loads = []
+    for _ in range(3):
+        clock.advance(ms=60_000)
+        loads.append(await streams._load(stream, stream.shards[0]))
+
+    assert state.next >= 10_000
+    assert loads == [None, Load(0, 0, 60_000), Load(0, 0, 120_000)]
