@@ -226,17 +226,26 @@ class Appending:
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
         at = LogAddress(stream.name.namespace, shard.log_id)
-        done = await self._on_stream.mended(at, lambda: self._hot.append(self._gatherer(at), part))
+        indexed = stream.spec.key_index
+        done = await self._on_stream.mended(
+            at, lambda: self._hot.append(self._gatherer(at, indexed), part)
+        )
         count = len(part.records)
         if done.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(at, done.offset + count, done.left)
         return _placed(shard.index, done.offset, count, done.duplicate)
 
-    def _gatherer(self, at: LogAddress) -> Appends:
+    def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
         known = self._gatherers.get(at.log_id)
-        if known is None or known.store_epoch != epoch or known.now != now:
-            known = self._gatherers[at.log_id] = Appends(at, epoch, now, self._limits)
+        if (
+            known is None
+            or known.store_epoch != epoch
+            or known.now != now
+            or known.indexed is not indexed
+        ):
+            known = Appends(at, epoch, now, self._limits, indexed)
+            self._gatherers[at.log_id] = known
         return known
 
 

@@ -100,13 +100,14 @@ class Extent(msgspec.Struct, frozen=True):
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
 
-    Compared by identity: one object, one gathering.
+    `indexed`: the stream has a key index. Compared by identity: one object, one gathering.
     """
 
     address: LogAddress
     store_epoch: int
     now: ScriptTime
     limits: Limits
+    indexed: bool = False
 
     def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
         """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
@@ -114,10 +115,14 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
         plain = [record for part in parts if part.is_plain for record in part.records]
-        arguments: list[bytes | int] = [encode_batch(plain), len(plain), b""] if plain else []
+        arguments: list[bytes | int] = []
+        if plain:
+            condition = self._condition_of(AppendPart(plain)) if self.indexed else b""
+            arguments = [encode_batch(plain), len(plain), condition]
         for part in parts:
             if not part.is_plain:
-                arguments += [encode_batch(part.records), len(part.records), _condition_of(part)]
+                condition = self._condition_of(part)
+                arguments += [encode_batch(part.records), len(part.records), condition]
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -128,6 +133,24 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             *arguments,
+        )
+
+    def _condition_of(self, part: AppendPart) -> bytes:
+        """What append_records.lua looks at for a part."""
+        condition = part.condition
+        producer, expected = condition.producer, condition.expected_offset
+        return _condition_encoder.encode(
+            (
+                producer.producer_id if producer else "",
+                producer.epoch if producer else 0,
+                producer.sequence if producer else 0,
+                -1 if expected is None else expected,
+                condition.fence,
+                part.idempotency_key,
+                part.fingerprint,
+                *_inheritance_of(part),
+                *([_last_of_keys(part.records)] if self.indexed else []),
+            )
         )
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
@@ -165,20 +188,9 @@ def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
     return runs
 
 
-def _condition_of(part: AppendPart) -> bytes:
-    producer, expected = part.condition.producer, part.condition.expected_offset
-    return _condition_encoder.encode(
-        (
-            producer.producer_id if producer else "",
-            producer.epoch if producer else 0,
-            producer.sequence if producer else 0,
-            -1 if expected is None else expected,
-            part.condition.fence,
-            part.idempotency_key,
-            part.fingerprint,
-            *_inheritance_of(part),
-        )
-    )
+def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
+    """The number of each key's last record."""
+    return {record.key: number for number, record in enumerate(records) if record.key}
 
 
 def _inheritance_of(part: AppendPart) -> tuple[int, int]:
@@ -356,6 +368,22 @@ class HotLogs:
             )
         )
         return Load(*reply[2:]) if reply[1] else None
+
+    async def latest_of_key(self, at: LogAddress, key: str) -> LogRecord | bool:
+        """The newest record of a key that the log's index knows; False when the log never had one, True
+        when it had one that has expired, or may have had one."""
+        keys = log_keys(at.namespace, at.log_id)
+        names = [keys[0], keys[1], keys[6]]
+        reply = checked(await self._pipeline.read("latest_of_key", names, key))
+        if reply[1] < 0:
+            return bool(reply[1] == -2)
+        return _records_from(reply[1], [reply[2]], 1)[0]
+
+    async def tidy_keys(self, at: LogAddress, keys_max: int) -> int:
+        """Forget some keys whose newest record has expired; gives their number."""
+        keys = log_keys(at.namespace, at.log_id)
+        reply = checked(await self._pipeline.write("tidy_keys", [keys[1], keys[6]], keys_max))
+        return int(reply[1])
 
     async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:
         """Forget the records before an offset; gives the oldest readable one. Raises OffsetOutOfRange."""
