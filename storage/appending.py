@@ -169,7 +169,7 @@ class Appending:
         condition: AppendCondition,
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
-        stream = await self._on_stream.stream(name)
+        stream = await self._on_stream.knowing(await self._on_stream.stream(name), shard)
         _check_unrouted(records)
         sizes = _check_records(stream, records)
         records = _timed(stream.spec, records, self._clock.now_ms)

@@ -60,7 +60,8 @@ class Reading:
         read = partial(self._read, shard, where, records_max, bytes_max)
         if wait_ms == 0:
             return await self._on_stream.do(stream, partial(read, False))
-        log_id = (await self._knowing(stream, shard)).shard(shard).log_id
+        stream = await self._on_stream.knowing(stream, shard)
+        log_id = stream.shard(shard).log_id
         with self._wakeups.waiting([log_id], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
@@ -73,10 +74,6 @@ class Reading:
                 )
                 await waiter.wait(until - _seconds_from_now(0))
 
-    async def _knowing(self, stream: Stream, shard: int) -> Stream:
-        """The stream, read anew if the shard is younger than the definition."""
-        return await self._on_stream.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
-
     async def _read(
         self,
         shard: int,
@@ -86,7 +83,7 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> ShardRead:
-        stream = await self._knowing(stream, shard)
+        stream = await self._on_stream.knowing(stream, shard)
         wanted = stream.shard(shard)
         how, number = _spelled(where)
         at = LogAddress(stream.name.namespace, wanted.log_id)

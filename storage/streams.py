@@ -268,7 +268,8 @@ class Streams:
             at = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
             return await self._on_stream.mended(at, lambda: work(at))
 
-        return await self._on_stream.do(await self._catalog.stream(name), on)
+        stream = await self._on_stream.knowing(await self._catalog.stream(name), shard)
+        return await self._on_stream.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Let go of closed shards that hold nothing any more, parents before children, for the sweep.
