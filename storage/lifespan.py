@@ -13,6 +13,7 @@ from storage.catalog import Bury, Catalog, open_catalog
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
+from storage.groups import Groups
 from storage.health import Health
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
@@ -47,6 +48,7 @@ class Storage:
     queues: Queues
     streams: Streams
     moves: Moves
+    groups: Groups
     catalog: Catalog
     access: Access
     health: Health
@@ -91,10 +93,13 @@ async def open_storage(
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
         streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
+        groups = Groups(database, streams, catalog, clock, limits)
+        stack.push_async_callback(groups.close)
         yield Storage(
             queues,
             streams,
             moves,
+            groups,
             catalog,
             Access(),
             Health(store, database, clock, settings),

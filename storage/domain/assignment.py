@@ -174,18 +174,20 @@ def settle(
     leases = _of_lineage(before.leases, lineage)
     readable = set(eligible(lineage, [lease.shard for lease in leases if lease.finished]))
     names = {one.member_id for one in members}
-    owners = {
+    kept = {
         lease.shard: lease.owner
         for lease in leases
-        if lease.owner in names
+        if lease.owner is not None
+        and lease.owner in names
         and lease.shard in readable
         and not _is_given_up(lease, given_up, now_ms)
     }
-    kept = {shard: owner for shard, owner in owners.items() if owner is not None}
     target = assign(readable, names, kept)
     generation = before.generation + 1
     after = tuple(
-        _next_lease(lease, kept.get(lease.shard), target.get(lease.shard), generation, now_ms, patience)
+        _next_lease(
+            lease, kept.get(lease.shard), target.get(lease.shard), generation, now_ms, patience
+        )
         for lease in leases
     )
     same = _stands(before, members, after)

@@ -50,7 +50,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
             *_check_seconds("/revoke_timeout_seconds", self.revoke_timeout_ms),
         ]
         if (self.start is StartAt.TIME) != (self.start_time_ms is not None):
-            detail = "A time is given with \"start\": \"time\", and only with it"
+            detail = 'A time is given with "start": "time", and only with it'
             faults.append(FieldFault("/start_time", detail, "conflict"))
         if faults:
             raise ValidationFailed("The group's configuration is not valid.", *faults)
@@ -176,7 +176,9 @@ class ResetSpec(msgspec.Struct, frozen=True, kw_only=True):
             "bookmark": self.bookmark is not None,
         }
         faults = [
-            FieldFault(f"/{name}", f"'{name}' belongs to \"to\": \"{name}\", and only to it", "conflict")
+            FieldFault(
+                f"/{name}", f'\'{name}\' belongs to "to": "{name}", and only to it', "conflict"
+            )
             for name, given in said.items()
             if given != (self.to == name)
         ]

@@ -112,7 +112,9 @@ GROUP_ASKS_MAX = 500  # commits or heartbeats that share a statement
 GROUP_BACKLOG_MAX = 20_000  # calls waiting for a statement; beyond it the caller hears 503
 ATTENDANCE_MS = SECOND_MS  # how often a process notes that the database is there
 OUTAGE_MS = 5 * SECOND_MS  # nobody noted it for so long: the database was away
-GROUP_TIPS_KNOWN_MAX = 100_000  # ends of logs that a process remembers, so as not to ask at each commit
+GROUP_TIPS_KNOWN_MAX = (
+    100_000  # ends of logs that a process remembers, so as not to ask at each commit
+)
 
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
