@@ -694,3 +694,131 @@ async def test_two_processes_agree(storage, settings, clock):
         assert not set(shards_of(a.membership)) & set(shards_of(b.membership))
         assert all(isinstance(one, Committed) for one in [*crossed, *done])
         assert data(await other.groups.fetch(READERS, "a")) == []
+
+
+# Resharding
+
+HALF = 2**125  # in the middle of the first of four shards
+
+
+async def test_children_are_read_after_their_parent_was_committed_to_its_end(storage, groups):
+    await fill(storage)
+    await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+
+    before = await groups.fetch(READERS, "a")
+    await groups.commit(READERS, commits(before))
+    after = await groups.fetch(READERS, "a")
+
+    assert len(data(before)) == 12
+    assert data(after) == [b"child"]
+    assert shards_of(after.membership) == [1, 2, 3, 4, 5]
+
+
+async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_the_next_fetch(
+    storage, groups
+):
+    await fill(storage)
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
+
+    assert data(await groups.fetch(READERS, "a")) == [b"child"]
+
+
+async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a_sweep(
+    storage, groups
+):
+    await fill(storage)
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await storage.streams.split(CLICKS, 0, HALF)
+
+    await settle_groups(storage)
+
+    assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
+
+
+async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
+    await groups.fetch(READERS, "a")
+    waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
+    await asyncio.sleep(0.05)
+
+    await storage.streams.split(CLICKS, 0, HALF)
+    await asyncio.sleep(0.05)
+    await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
+
+    assert data(await asyncio.wait_for(waiting, 10)) == [b"child"]
+
+
+async def test_a_merged_shard_waits_for_both_parents(storage, groups):
+    await fill(storage)
+    await storage.streams.merge(CLICKS, 0, 1)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+    read = await groups.fetch(READERS, "a")
+    generation = read.membership.generation
+
+    await groups.commit(READERS, [Commit(0, 3, "a", generation)])
+    one = await groups.heartbeat(READERS, "a")
+    await groups.commit(READERS, [Commit(1, 3, "a", generation)])
+    both = await groups.heartbeat(READERS, "a")
+
+    assert len(data(read)) == 12
+    assert shards_of(one) == [1, 2, 3]
+    assert shards_of(both) == [2, 3, 4]
+
+
+async def test_a_reset_to_before_a_split_reads_parent_and_children_again(storage, groups):
+    await fill(storage)
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+
+    await groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    parents = await groups.fetch(READERS, "a")
+    await groups.commit(READERS, commits(parents))
+    children = await groups.fetch(READERS, "a")
+
+    assert shards_of(parents.membership) == [0, 1, 2, 3]
+    assert (len(data(parents)), data(children)) == (12, [b"child"])
+
+
+async def test_a_group_at_the_latest_begins_with_the_open_shards(storage, groups):
+    late = GroupName("late")
+    await fill(storage)
+    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
+
+    assert shards_of(await groups.join(late)) == [1, 2, 3, 4, 5]
+
+
+async def test_a_simple_group_follows_a_split_too(storage, groups):
+    simple = GroupName("simple")
+    await fill(storage, 1)
+    await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+
+    first = await groups.fetch(simple)
+    await groups.commit(simple, commits(first))
+    second = await groups.fetch(simple)
+    results = await groups.commit(simple, commits(second))
+
+    assert (len(data(first)), data(second)) == (4, [b"child"])
+    assert all(isinstance(one, Committed) for one in results)
+    assert data(await groups.fetch(simple)) == []
+
+
+async def test_an_expired_shard_leaves_the_group(storage, groups, clock):
+    await fill(storage, 1)
+    await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+    clock.advance(ms=8 * 86_400_000)
+    await storage.streams.trim(CLICKS, 1_000)
+    await storage.streams.expire_shards(CLICKS)
+
+    await groups.fetch(READERS, "a")
+
+    assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
+    assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
