@@ -40,7 +40,16 @@ from api.payloads import RequestHeaders
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
-from api.rest import messages, moves, queues, records, shards, streams
+from api.rest import (
+    group_records,
+    groups,
+    messages,
+    moves,
+    queues,
+    records,
+    shards,
+    streams,
+)
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
 from api.rest.handlers import install_handlers
@@ -57,7 +66,11 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
-    routes = [*messages.dataplane.routes, *records.dataplane.routes]
+    routes = [
+        *messages.dataplane.routes,
+        *records.dataplane.routes,
+        *group_records.dataplane.routes,
+    ]
     dispatcher = Dispatcher(routes, counts, settings.durability)
     control = _control_plane(settings, storage, dispatcher, counts)
     gate = TrustingMode() if settings.insecure else OpenMode()
@@ -97,6 +110,7 @@ def _control_plane(
         moves.router,
         streams.router,
         shards.router,
+        groups.router,
         health.router,
         operator,
     )
