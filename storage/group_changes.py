@@ -57,9 +57,10 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
             return before
         if known is None and len(before.members) >= limits.MEMBERS_MAX:
             raise GroupFull(f"A group has at most {limits.MEMBERS_MAX} members.")
+        returns = not anew and known is not None and known.static
         member = Member(
             member_id=member_id,
-            static=static,
+            static=static or returns,
             joined_generation=0,
             joined_at_ms=now_ms,
             heartbeat_ms=now_ms,
