@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
+_AT_ONCE = 4  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -129,15 +130,17 @@ DUTIES = (
 
 async def sweep(storage: Storage) -> None:
     """Do all duties until cancelled."""
+    turns = asyncio.Semaphore(_AT_ONCE)
     async with asyncio.TaskGroup() as group:
         for duty in DUTIES:
-            group.create_task(_repeat(duty, storage))
+            group.create_task(_repeat(duty, storage, turns))
 
 
-async def _repeat(duty: Duty, storage: Storage) -> None:
+async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> None:
     async for _ in _every(duty.every_ms):
         try:
-            await _do(duty, storage)
+            async with turns:
+                await _do(duty, storage)
         except MillstreamError as error:
             logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
 

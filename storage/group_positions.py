@@ -223,9 +223,7 @@ class GroupPositions:
             records=without_holes(max(position, state.start), state.next, empty),
             expired=without_holes(position, state.start, empty),
             lag_ms=max(0, now_ms - unread.arrival_ms) if unread else 0,
-            loss_in_ms=max(0, unread.arrival_ms + stream.spec.retention_ms - now_ms)
-            if unread
-            else None,
+            loss_in_ms=_loss_in_ms(stream, unread, now_ms),
             finished=found.lease.finished if found else False,
         )
 
@@ -250,6 +248,12 @@ class GroupPositions:
             raise GroupNotFound(f"There is no group '{name.name}'.")
         group, _, shards = found
         return group, shards
+
+
+def _loss_in_ms(stream: Stream, unread: LogRecord | None, now_ms: int) -> int | None:
+    if unread is None or stream.spec.retention_ms is None:
+        return None
+    return max(0, unread.arrival_ms + stream.spec.retention_ms - now_ms)
 
 
 def _chosen(states: Sequence[ShardState], spec: ResetSpec) -> list[ShardState]:

@@ -315,7 +315,11 @@ class ShardLagOut(BaseModel):
     expired: Annotated[int, Field(description="Lost to retention before they were read.")]
     lag_seconds: Annotated[float, Field(description="Age of the next record to be read.")]
     loss_in_seconds: Annotated[
-        float | None, Field(description="Until retention takes that record; null when all is read.")
+        float | None,
+        Field(
+            description="Until that record is older than retention allows; null when all is read, or "
+            "records do not expire by age."
+        ),
     ]
     finished: bool
 

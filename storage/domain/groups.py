@@ -205,7 +205,7 @@ class ShardLag(msgspec.Struct, frozen=True, kw_only=True):
 
     `position` is the next offset it reads; `committed` is None before its first commit. `records` are those
     still to be read, holes not counted; `lag_ms` the age of the next of them, and `loss_in_ms` the time until
-    retention takes it: None with nothing to read. `expired`: so many were lost unread.
+    it is older than retention allows: None with nothing to read, or no such time. `expired`: so many were lost unread.
     """
 
     shard: int
