@@ -398,5 +398,5 @@ def _close(bench: Bench, context: AbstractAsyncContextManager[Storage]) -> None:
 
 
 def test_a_group_keeps_its_promises(bench, processes):
-    fewer_steps = settings(stateful_step_count=30, max_examples=60, phases=[Phase.generate])
-    run_state_machine_as_test(partial(GroupMachine, bench, processes), settings=fewer_steps)  # type: ignore[arg-type]
+    shorter = settings(stateful_step_count=30, phases=[Phase.reuse, Phase.generate, Phase.shrink])
+    run_state_machine_as_test(partial(GroupMachine, bench, processes), settings=shorter)  # type: ignore[arg-type]
