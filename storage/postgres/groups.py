@@ -294,8 +294,9 @@ class GroupRows:
             "now_ms": now_ms,
         }
         async with self._database.writing() as session:
-            rows = await session.execute(query("commit_offsets"), parameters)
-            found = {row.nth: _moved_to(row) for row in rows}
+            rows = list(await session.execute(query("commit_offsets"), parameters))
+        moved = {row.nth: row.committed for row in rows if row.committed is not None}
+        found = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
         return [found.get(nth) for nth in range(len(asked))]
 
     # What the sweep asks
@@ -540,9 +541,9 @@ def _beaten(row: Row[Any]) -> Beaten:
     )
 
 
-def _moved_to(row: Row[Any]) -> MovedTo:
+def _moved_to(row: Row[Any], offset: int | None) -> MovedTo:
     return MovedTo(
-        offset=row.committed,
+        offset=offset,
         stream_id=row.stream_id,
         simple=row.kind == "simple",
         has_shard=row.has_shard,
