@@ -249,13 +249,15 @@ class Groups:
         while True:
             membership = await self._present(name, member_id)
             wanted = [place for place in membership.assigned if place.shard not in ended]
-            starts = await self._starts(membership.group, wanted, positions or {}, generation)
+            ahead = _of_this_lease(wanted, positions or {}, generation)
+            starts = await self._starts(membership.group, wanted, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
             reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
-            if await self._finish_ended(membership, wanted, reads):
-                continue
             ended |= {read.shard: read for read in reads if read.ended}
+            level = [place for place in wanted if place.shard not in ahead]
+            if await self._finish_ended(membership, level, reads):
+                continue
             found = any(read.records or read.gap for read in reads)
             if found or left_ms == 0 or not is_there():
                 assigned = {place.shard for place in membership.assigned}
@@ -294,16 +296,12 @@ class Groups:
         return Membership(group=group, member_id="", assigned=assigned, revoked=())
 
     async def _starts(
-        self,
-        group: Group,
-        places: Sequence[Place],
-        positions: Mapping[int, int],
-        generation: int,
+        self, group: Group, places: Sequence[Place], ahead: Mapping[int, int]
     ) -> dict[int, int | None]:
         """Where each shard is read from; None for its oldest record."""
         starts: dict[int, int | None] = {}
         for place in places:
-            at = positions.get(place.shard) if generation >= place.generation else None
+            at = ahead.get(place.shard)
             if at is None:
                 at = await self._positions.position(group, place.shard, place.committed)
             starts[place.shard] = at
@@ -350,7 +348,8 @@ class Groups:
     async def _finish_ended(
         self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
     ) -> bool:
-        """Finish closed shards that were committed to their end before they were closed, or that were empty.
+        """Finish closed shards that were committed to their end before they were closed, or that were empty:
+        of `places`, which were read from where the group is.
 
         Whether there may be other shards to read now.
         """
@@ -361,6 +360,7 @@ class Groups:
             if read.ended
             and not read.records
             and read.gap is None
+            and read.shard in committed
             and committed[read.shard] in (None, read.next_offset)
         ]
         if not over:
@@ -369,8 +369,7 @@ class Groups:
             Commit(read.shard, read.next_offset, membership.member_id, membership.generation)
             for read in over
         ]
-        results = await self._offsets.commit(membership.group.name, commits)
-        return not any(isinstance(result, MillstreamError) for result in results)
+        return await self._offsets.finish(membership.group, commits)
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit the next offset of each shard, or say why not, in their order.
@@ -481,6 +480,17 @@ def _membership(beaten: Beaten, member_id: MemberId) -> Membership:
         assigned=beaten.places,
         revoked=beaten.revoked,
     )
+
+
+def _of_this_lease(
+    places: Sequence[Place], positions: Mapping[int, int], generation: int
+) -> dict[int, int]:
+    """The positions of shards that have been the member's since that generation."""
+    return {
+        place.shard: positions[place.shard]
+        for place in places
+        if place.shard in positions and generation >= place.generation
+    }
 
 
 def _place(shard: int, found: GroupShard | None) -> Place:

@@ -739,6 +739,38 @@ async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
 
 
+async def test_what_was_read_ahead_of_a_closed_shard_is_not_committed_by_that(storage, groups):
+    """A fetch from positions beyond the committed ones meets the end; the group has not been there."""
+    await fill(storage)
+    first = await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+
+    ahead = await groups.fetch(
+        READERS, "a", positions=first.positions, generation=first.membership.generation
+    )
+    again = await groups.fetch(READERS, "a")
+
+    assert data(ahead) == []
+    assert data(again) == data(first)
+    assert shards_of(again.membership) == [0, 1, 2, 3]
+
+
+async def test_a_process_that_has_not_heard_of_a_split_finishes_the_parent_too(
+    storage, settings, clock
+):
+    """Its definition says that the shard is open; what it reads says that it has ended."""
+    await fill(storage)
+    async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
+        read = await other.groups.fetch(READERS, "a")
+        await other.groups.commit(READERS, commits(read))
+        await storage.streams.split(CLICKS, 0, HALF)
+
+        async with asyncio.timeout(5):
+            after = await other.groups.fetch(READERS, "a", wait_ms=100)
+
+        assert shards_of(after.membership) == [1, 2, 3, 4, 5]
+
+
 async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
     await groups.fetch(READERS, "a")
     waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
