@@ -40,7 +40,7 @@ from api.payloads import RequestHeaders
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
-from api.rest import messages, moves, queues, records, streams
+from api.rest import contents, messages, moves, queues, records, streams
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
 from api.rest.handlers import install_handlers
@@ -92,7 +92,14 @@ def _control_plane(
     if storage is not None:
         _serve_from(app, storage)
     operator = _operator_routes(app, dispatcher, counts)
-    routers = (queues.router, moves.router, streams.router, health.router, operator)
+    routers = (
+        queues.router,
+        contents.router,
+        moves.router,
+        streams.router,
+        health.router,
+        operator,
+    )
     for router in routers:
         app.include_router(router)
     app.state.cold_routes = [route for router in routers for route in router.routes]

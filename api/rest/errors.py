@@ -45,6 +45,8 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.IDEMPOTENCY_KEY_REUSED: Row(422, "Idempotency key reused"),
     ErrorCode.IN_FLIGHT_LIMIT_REACHED: Row(429, "In-flight limit reached"),
     ErrorCode.MESSAGE_IN_FLIGHT: Row(409, "Message in flight"),
+    ErrorCode.QUEUE_FULL: Row(429, "Queue full"),
+    ErrorCode.GROUP_NOT_PARKED: Row(404, "Group not parked"),
     ErrorCode.PURGE_IN_PROGRESS: Row(429, "Purge in progress"),
     ErrorCode.MOVE_REFUSED: Row(409, "Move refused"),
     ErrorCode.MOVE_NOT_FOUND: Row(404, "Move not found"),

@@ -39,6 +39,11 @@ _QUEUE = {
     "redrive_allow": {"permission": "allow_all", "sources": []},
     "backoff": None,
     "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
@@ -53,8 +58,18 @@ _MOVE = {
     "state": "running",
     "moved": 0,
     "to_move": 2,
+    "redrive": False,
     "failure": "",
     "started_at": _AT,
+}
+_PARKED = {
+    "group": "customer-7",
+    "state": "parked",
+    "parked_at": _AT,
+    "reason": "disputed",
+    "poison_offset": None,
+    "messages": 0,
+    "first_offset": None,
 }
 _BROWSED = {
     "id": _MESSAGE_ID,
@@ -92,6 +107,9 @@ _STATS = {
     "moving": 0,
     "moved_in": 0,
     "moved_out": 0,
+    "parked": 0,
+    "dropped": 0,
+    "bytes_held": 37,
     "oldest_ready_at": _AT,
     "durability": "always",
 }
@@ -190,7 +208,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "change_message": Example(
         "/v1/queues/orders/messages/2",
-        {"delay_seconds": 30},
+        {"body": "hello again", "delay_seconds": 30},
         answer={**_BROWSED, "state": "delayed", "due_at": _LATER},
     ),
     "delete_message": Example("/v1/queues/orders/messages/2", status=204),
@@ -214,6 +232,15 @@ EXAMPLES: dict[str, Example] = {
     "redrive_queue": Example(
         "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
     ),
+    "list_groups": Example(
+        "/v1/queues/orders/groups?state=parked",
+        answer={"items": [_PARKED], "next_cursor": None},
+        before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),
+    ),
+    "pause_group": Example(
+        "/v1/queues/orders/groups/customer-8/pause", {"reason": "disputed"}, 204
+    ),
+    "resume_group": Example("/v1/queues/orders/groups/customer-8/pause", answer={"resumed": 0}),
     "start_move": Example(
         "/v1/queues/orders/moves",
         {"destination": "web", "per_second": 1},

@@ -38,6 +38,8 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
     MESSAGE_IN_FLIGHT = "message_in_flight"
+    QUEUE_FULL = "queue_full"
+    GROUP_NOT_PARKED = "group_not_parked"
     PURGE_IN_PROGRESS = "purge_in_progress"
     MOVE_REFUSED = "move_refused"
     MOVE_NOT_FOUND = "move_not_found"
@@ -73,6 +75,7 @@ _RETRYABLE = frozenset(
         ErrorCode.STORAGE_TIMEOUT,
         ErrorCode.IN_FLIGHT_LIMIT_REACHED,
         ErrorCode.PURGE_IN_PROGRESS,
+        ErrorCode.QUEUE_FULL,
     }
 )
 
@@ -187,6 +190,18 @@ class InFlightLimitReached(MillstreamError):
     """As many messages are in flight as the queue allows: settle some first."""
 
     code = ErrorCode.IN_FLIGHT_LIMIT_REACHED
+
+
+class QueueFull(MillstreamError):
+    """The queue holds as much as its owner lets it; nothing of this call was added."""
+
+    code = ErrorCode.QUEUE_FULL
+
+
+class GroupNotParked(MillstreamError):
+    """No group of that name is parked in this queue."""
+
+    code = ErrorCode.GROUP_NOT_PARKED
 
 
 class MessageInFlight(MillstreamError):

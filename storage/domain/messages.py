@@ -162,6 +162,7 @@ class MessageState(StrEnum):
     READY = "ready"
     DELAYED = "delayed"
     IN_FLIGHT = "in_flight"
+    PARKED = "parked"
 
 
 class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):

@@ -21,6 +21,11 @@ DEFAULTS = {
     "redrive_allow": {"permission": "allow_all", "sources": []},
     "backoff": None,
     "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
     "tags": {},
 }
 

@@ -27,7 +27,7 @@ local next_offset, bytes = tonumber(held[1]), 0
 
 local function add(batch, packed)
   local arrival, renewed, group, receives, first, priority = unpack(cmsgpack.unpack(packed))
-  local offset, record = word(next_offset), new_record(arrival, group)
+  local offset, record = word(next_offset), new_record(arrival, group, #batch)
   renew(offset, record, renewed < 0 and arrival or now)
   record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')

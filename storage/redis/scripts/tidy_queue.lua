@@ -1,6 +1,6 @@
 -- A sweep's visit to a queue: what is due moves, what has expired goes, stragglers leave the log.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 retention ms  4 dead-letter retention ms
+-- ARGV     1 now_ms or empty  2 attempts at most, as lib/queue.lua has it  3 retention ms  4 dead-letter retention ms
 --          5 due moves at most  6 messages to drop at most  7 '1' for fifo
 -- Returns  { OK, pieces of work done, messages on their way to another queue }: 0 when there was none left; or what lib/answers.lua says
 -- Keeps    Q1 one state; Q8 never early; Q10: what is dropped counts as expired
