@@ -76,6 +76,19 @@ async def test_the_poisoned_message_has_all_its_attempts_again(engines):
     assert group.reason == "again"
 
 
+async def test_time_outs_before_the_resumption_do_not_count_either(engines, clock):
+    queues = engines.queues
+    await parking(engines, attempts_max=2)
+    await send(queues, LINE, b"a1", group="a")
+    await times_out(queues, LINE, clock, 2)
+    await receive(queues, LINE)
+    await engines.contents.resume_group(LINE, "a")
+
+    await times_out(queues, LINE, clock, 1)
+
+    assert await receive(queues, LINE) == [b"a1"]
+
+
 async def test_a_message_whose_lease_ran_out_too_often_parks_its_group(engines, clock):
     await parking(engines)
     await send(engines.queues, LINE, b"a1", b"a2", group="a")
