@@ -44,6 +44,7 @@ _QUEUE = {
     "overflow": "reject",
     "on_poison": "skip",
     "group_weights": [],
+    "stream_view": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,

@@ -69,6 +69,9 @@ class QueueConfig(Config):
     group_weights: Annotated[
         list[GroupWeightConfig], Field(max_length=limits.GROUP_WEIGHTS_MAX)
     ] = []
+    stream_view: Annotated[
+        bool, Field(description="What is sent can be read as a stream of the queue's name.")
+    ] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -101,6 +104,7 @@ class QueueConfig(Config):
             overflow=self.overflow,
             on_poison=self.on_poison,
             group_weights=tuple(GroupWeight(one.match, one.weight) for one in self.group_weights),
+            stream_view=self.stream_view,
             tags=self.tags,
         )
 
@@ -143,6 +147,7 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
         "group_weights": [
             GroupWeightConfig(match=one.match, weight=one.weight) for one in spec.group_weights
         ],
+        "stream_view": spec.stream_view,
         "tags": spec.tags,
     }
 
@@ -173,6 +178,7 @@ class QueuePatch(Config):
     overflow: Annotated[Overflow | None, Field(strict=False)] = None
     on_poison: Annotated[PoisonPolicy | None, Field(strict=False)] = None
     group_weights: list[GroupWeightConfig] | None = None
+    stream_view: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -210,6 +216,7 @@ class QueueOut(BaseModel):
     overflow: Overflow
     on_poison: PoisonPolicy
     group_weights: list[GroupWeightConfig]
+    stream_view: bool
     tags: dict[str, str]
     version: int
     created_at: Time

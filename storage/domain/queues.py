@@ -70,7 +70,8 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. Without a `backoff`
     a failed message is ready at once. A `paused` queue takes messages and hands out none. `messages_max` and
     `bytes_max` cap what waits, is delayed, in flight or parked; what comes from another queue is taken in all the same.
-    `annotations` are kept for a front door and mean nothing here.
+    With a `stream_view` what is sent from then on can be read as a stream of the queue's name, for as long as its
+    retention says, whatever becomes of the messages. `annotations` are kept for a front door and mean nothing here.
     """
 
     type: QueueType = QueueType.STANDARD
@@ -94,6 +95,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     overflow: Overflow = Overflow.REJECT
     on_poison: PoisonPolicy = PoisonPolicy.SKIP
     group_weights: tuple[GroupWeight, ...] = ()
+    stream_view: bool = False
     annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 

@@ -21,7 +21,7 @@ _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
-    *("parked", "parked_why"),
+    *("parked", "parked_why", "view", "view_meta"),
 )
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process

@@ -51,6 +51,11 @@ class HotQueueStates:
             oldest_ready_at_ms=oldest,
         )
 
+    async def switch_view(self, queue: Queue) -> None:
+        """Begin or end to show the queue as a stream, as its owner asked; nothing when it is so already."""
+        wanted = "1" if queue.spec.stream_view else "0"
+        checked(await self._pipeline.write("switch_view", queue_keys_of(queue), wanted))
+
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
         """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""
         reply = checked(

@@ -26,6 +26,7 @@ DEFAULTS = {
     "overflow": "reject",
     "on_poison": "skip",
     "group_weights": [],
+    "stream_view": False,
     "tags": {},
 }
 

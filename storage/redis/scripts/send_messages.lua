@@ -22,12 +22,13 @@
 -- @include queue
 -- @include tidy
 -- @include room
+-- @include view
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
 local FIRST_PART = 10
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -117,6 +118,9 @@ local function send(batch, packed)
   end
   local offset = word(next_offset)
   place(offset, batch, options)
+  if held[7] then
+    add_to_view(offset .. at, batch)
+  end
   next_offset = next_offset + 1
   bytes = bytes + #batch
   return next_offset - 1, false
@@ -202,6 +206,7 @@ if added > 0 then
     redis.call('HSET', K.meta, 'last_due', word(last_due))
   end
   wake(K.meta)
+  end_view(next_offset, now)
 end
 count('deduplicated', duplicates)
 answer[3] = tonumber(held[2]) - next_offset

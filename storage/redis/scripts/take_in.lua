@@ -13,10 +13,11 @@
 -- @include writable
 -- @include memory
 -- @include queue
+-- @include view
 local FIRST_MESSAGE, MESSAGE_ARGS = 5, 3
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view')
 local wanted = (#ARGV - FIRST_MESSAGE + 1) / MESSAGE_ARGS
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
@@ -32,6 +33,9 @@ local function add(batch, packed)
   record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')
   save(offset, record)
+  if held[6] then
+    add_to_view(offset .. '-' .. word(now), batch)
+  end
   if group == '' then
     make_ready(offset, record)
   else
@@ -56,5 +60,6 @@ if added > 0 then
   redis.call('HINCRBY', K.meta, 'bytes', bytes)
   count('moved_in', added)
   wake(K.meta)
+  end_view(next_offset, now)
 end
 return { OK, now, tonumber(held[2]) - next_offset, next_offset }

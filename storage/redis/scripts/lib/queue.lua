@@ -23,10 +23,12 @@
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
+--   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
 local K = {}
 for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
   'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old', 'attempts',
-  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged', 'parked', 'parked_why' }) do
+  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged', 'parked', 'parked_why', 'view',
+  'view_meta' }) do
   K[name] = KEYS[index]
 end
 
