@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import MillstreamError, QueueNotFound, StreamNotFound
+from storage.domain.errors import MillstreamError, QueueNotFound, StreamBusy, StreamNotFound
+from storage.domain.names import StreamName
 from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,25 @@ async def trim_streams(storage: Storage) -> int:
         done += await _until_idle(
             lambda name=stream.name: storage.streams.trim(name, _ENTRIES_PER_TRIM)  # type: ignore[misc]
         )
+        if len(stream.open_shards) < len(stream.shards):
+            done += await _until_idle(lambda name=stream.name: storage.streams.expire_shards(name))  # type: ignore[misc]
     return done
+
+
+async def finish_reshards(storage: Storage) -> int:
+    """Visit every stream: a reshard that its process did not live to finish is finished."""
+    done = 0
+    async for stream in storage.catalog.every_stream():
+        if stream.opening or stream.shards_target is not None:
+            done += await _finish_reshard(storage, stream.name)
+    return done
+
+
+async def _finish_reshard(storage: Storage, name: StreamName) -> bool:
+    try:
+        return await storage.streams.finish_reshard(name)
+    except (StreamNotFound, StreamBusy):
+        return False  # deleted since it was listed, or a process is at it
 
 
 async def _until_idle(visit: Callable[[], Awaitable[int]]) -> int:
@@ -76,6 +95,7 @@ DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
+    Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
     Duty("deleted", limits.MINUTE_MS, _bury_deleted),
 )

@@ -6,7 +6,15 @@ transaction in Postgres, and is visible to this process when the call returns.
 
 import logging
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from typing import Generic, NamedTuple, TypeVar, cast
 
@@ -28,7 +36,9 @@ from storage.domain.errors import (
 )
 from storage.domain.names import LogId, QueueName, StreamName, check_name, new_log_id
 from storage.domain.queues import Queue, QueueSpec
+from storage.domain.reshards import Change, children_of
 from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges
+from storage.postgres import lineage
 from storage.postgres.cache import DefinitionCache
 from storage.postgres.database import Database
 from storage.postgres.definitions import (
@@ -198,8 +208,56 @@ class Catalog:
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
         """Delete the stream with all its records; the stream as it was. Raises StreamNotFound."""
         stream = await self._streams.delete(name, if_match)
-        await self._bury_or_leave(name.namespace, [shard.log_id for shard in stream.shards])
+        logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
+        await self._bury_or_leave(name.namespace, logs)
         return stream
+
+    # Reshards, in the steps of `storage.resharding`
+
+    async def open_children(
+        self, name: StreamName, plan: Callable[[Stream], Sequence[Change]]
+    ) -> Stream:
+        """Give rows to the shards that `plan` wants, if any; the stream, which then has them `opening`.
+
+        While some are opening, nothing is planned. Raises StreamNotFound, and what the plan raises.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.opening or not (changes := plan(stream)):
+                return stream
+            children = children_of(stream, changes, self._clock.now_ms(), new_log_id)
+            await lineage.open_children(held, stream, children)
+            return replace(stream, opening=children)
+
+    async def close_parents(self, name: StreamName, opening: Sequence[Shard]) -> None:
+        """Make the shards that were opening the stream's own, in the place of their parents.
+
+        Does nothing when they are so already. Raises StreamNotFound.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.opening and stream.opening == tuple(opening):
+                eldest = max(stream.shard(index).opened_at_ms for index in _parents(opening))
+                now_ms = max(self._clock.now_ms(), stream.changed_at_ms, eldest)
+                await lineage.close_parents(held, stream, now_ms)
+
+    async def aim_for(self, name: StreamName, shards: int | None) -> Stream:
+        """Set the number of open shards that a reshard is on its way to, or that it is there.
+
+        Raises StreamNotFound.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.shards_target != shards:
+                await lineage.aim_for(held, stream, shards)
+            return replace(stream, shards_target=shards)
+
+    async def expire_shards(self, stream: Stream, indexes: Collection[int]) -> None:
+        """Take closed shards, whose logs hold nothing any more, out of the stream. Raises StreamNotFound."""
+        async with self._streams.changing(stream.name) as (held, found):
+            if found.stream_id != stream.stream_id:
+                return
+            gone = [one for one in found.shards if one.index in indexes and not one.is_open]
+            if gone:
+                await lineage.expire(held, found, {one.index for one in gone}, self._clock.now_ms())
+        await self._bury_or_leave(stream.name.namespace, [shard.log_id for shard in gone])
 
     async def list_streams(
         self,
@@ -336,6 +394,13 @@ class _Shelf(Generic[N, S, D]):
                 await held.delete(found, self._clock.now_ms())
                 return found
 
+    @asynccontextmanager
+    async def changing(self, name: N) -> AsyncGenerator[tuple[Held[D], D]]:
+        """What the name stands for, with nobody else changing it, for changes beside the specification."""
+        with self._dropping(name):
+            async with self._definitions.held(name) as held:
+                yield held, self._existing(held, name)
+
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
         if not _could_name(after):
             raise InvalidCursor
@@ -404,6 +469,10 @@ def _check_version(found: Queue | Stream | None, if_match: int | None) -> None:
         )
 
 
+def _parents(children: Sequence[Shard]) -> set[int]:
+    return {index for child in children for index in child.parents}
+
+
 def _could_name(part: str) -> bool:
     """Names are printable ASCII; what is not would be no text to Postgres, or sort elsewhere."""
     return part.isascii() and (part == "" or part.isprintable())
@@ -433,7 +502,7 @@ def _queue_not_found(name: QueueName) -> QueueNotFound:
 
 def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
     shards = [
-        Shard(index, new_log_id(), first, last)
+        Shard(index, new_log_id(), first, last, now_ms)
         for index, (first, last) in enumerate(even_ranges(spec.shards))
     ]
     return Stream(

@@ -32,6 +32,7 @@ from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
+from storage.resharding import Resharder
 from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.upkeep import Upkeep
@@ -92,7 +93,8 @@ async def open_storage(
         contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
         moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
-        streams = Streams(logs, catalog, keeper, wakeups, clock, limits)
+        resharder = Resharder(logs, catalog, keeper, database)
+        streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
         yield Storage(
             queues,
             contents,

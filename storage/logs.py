@@ -7,19 +7,23 @@ An append script refuses rather than guesses. Each refusal has one remedy, and P
     AT_CEILING      reserve more offsets
     CALLER_BEHIND   this process missed the new epoch: read it again
 
-So an offset that may once have been handed out is never handed out again (S1), whatever the hot store
+A log that Postgres has closed is closed in the hot store whenever it is made or advanced, so that a store
+that forgot it takes no records for it either. So an offset that may once have been handed out is never handed out again (S1), whatever the hot store
 forgot. Reservations run ahead of the log by a minute of its rate; an append seldom waits for one.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.epochs import StoreIdentity, needs_new_epoch
+from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
+from storage.domain.lineage import pack_children
 from storage.domain.names import LogId
 from storage.postgres.reservations import (
     EpochBehind,
@@ -30,6 +34,8 @@ from storage.postgres.reservations import (
 from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.store import HotStore
+
+T = TypeVar("T")
 
 _MAKING_S = 0.2  # a process that has a fresh reservation makes its log within this
 
@@ -113,6 +119,18 @@ class LogKeeper:
         """Wait for remedies that are under way."""
         await asyncio.gather(*self._mending.values(), return_exceptions=True)
 
+    async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work on a log, seeing to it where its script asks for that. Raises LogGone or LogNotReady for a
+        log that its definition must confirm first."""
+        for _ in range(limits.MENDS_MAX):
+            try:
+                return await work()
+            except LogNotReady as problem:
+                if problem.refusal is Refusal.DELETED:
+                    raise
+                await self.mend(at, problem)
+        raise StorageUnavailable("The log is being made or moved; try again.")
+
     async def mend(self, at: LogAddress, problem: LogNotReady) -> None:
         """Do what the refusal asks for; the caller then tries again.
 
@@ -150,7 +168,12 @@ class LogKeeper:
         if problem.refusal is Refusal.LOG_BEHIND:
             place = await self._place(at, problem.fact, lost=False)
             await self._hot.advance(
-                at, place.next, place.ceiling, self.store_epoch, place.log_epoch
+                at,
+                place.next,
+                place.ceiling,
+                self.store_epoch,
+                place.log_epoch,
+                pack_children(place.children),
             )
             return
         place = await self._place(at, None, lost=False)
@@ -161,7 +184,12 @@ class LogKeeper:
                 return
             place = await self._place(at, None, lost=True)
         if not await self._hot.create(
-            at, place.next, place.ceiling, self.store_epoch, place.log_epoch
+            at,
+            place.next,
+            place.ceiling,
+            self.store_epoch,
+            place.log_epoch,
+            pack_children(place.children),
         ):
             raise LogGone
 

@@ -142,6 +142,10 @@ _DEAD = {
 _RECORD = {"offset": 0, "data": {"page": "/"}, "key": "user-1", "arrival_time": _AT}
 _SHARD = {
     "index": 0,
+    "open": True,
+    "parents": [],
+    "opened_at": _AT,
+    "closed_at": None,
     "first_hash_key": "0",
     "last_hash_key": "170141183460469231731687303715884105727",
     "start": 0,
@@ -296,6 +300,7 @@ EXAMPLES: dict[str, Example] = {
             "start": 0,
             "tip": 2,
             "behind_seconds": 0.5,
+            "ended": False,
         },
     ),
     "read_stream": Example(

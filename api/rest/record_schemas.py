@@ -33,7 +33,7 @@ from api.rest.message_schemas import (
 from storage.domain import limits
 from storage.domain.batches import CONTENT_TYPE, Headers, Record
 from storage.domain.errors import ValidationFailed
-from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Producer
+from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Producer, Shard
 
 Key = Annotated[
     str,
@@ -259,8 +259,26 @@ class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
     wait_seconds: WaitSeconds = 0
 
 
+class ChildOut(msgspec.Struct, frozen=True):
+    """A shard that goes on where its parents were closed: read it after all of them."""
+
+    shard: int
+    first_hash_key: str
+    last_hash_key: str
+    parents: list[int]
+
+    @classmethod
+    def from_domain(cls, shard: Shard) -> "ChildOut":
+        return cls(
+            shard.index, str(shard.first_hash_key), str(shard.last_hash_key), list(shard.parents)
+        )
+
+
 class ShardRecords(Lined, kw_only=True, omit_defaults=True):
-    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read."""
+    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read.
+
+    `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
+    """
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]
@@ -268,7 +286,9 @@ class ShardRecords(Lined, kw_only=True, omit_defaults=True):
     start: int
     tip: int
     behind_seconds: float
+    ended: bool
     gap: GapOut | UnsetType = UNSET
+    children: list[ChildOut] | UnsetType = UNSET
 
 
 class Start(StrEnum):

@@ -24,6 +24,7 @@ from api.rest.record_schemas import (
     AppendedRecords,
     AppendRecords,
     AppendToShard,
+    ChildOut,
     GapOut,
     PackedRecordOrBatch,
     PackedShardRecordOrBatch,
@@ -163,7 +164,7 @@ def _count_results(metrics: DoorMetrics, results: Sequence[Appended | Millstream
 async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     """Read a shard in order, from an offset, a time, or its last records.
 
-    `next_offset` is where to go on. What retention has taken, or what was never written, is told as
+    `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
     a `gap`. With `wait_seconds` the call waits at the tip for the next record.
     """
     asked = call.query
@@ -200,8 +201,16 @@ def _shard_records(found: ShardRead, binary: bool) -> ShardRecords:
         start=found.start,
         tip=found.tip,
         behind_seconds=to_seconds(found.behind_ms),
+        ended=found.ended,
         gap=msgspec.UNSET if found.gap is None else _gap_out(found.gap),
+        children=_children_out(found),
     )
+
+
+def _children_out(found: ShardRead) -> list[ChildOut] | msgspec.UnsetType:
+    if not found.ended:
+        return msgspec.UNSET
+    return [ChildOut.from_domain(child) for child in found.children]
 
 
 def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut:
@@ -218,7 +227,7 @@ def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut
     action=Action.STREAM_READ,
 )
 async def read_stream(call: Call[ReadStream]) -> StreamRecords:
-    """Read all shards of a stream, by arrival; within a shard in order.
+    """Read all shards of a stream, by arrival; within a shard in order, and after its parents.
 
     `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
     read starts at the oldest records, or with `from=latest` at what comes next.
@@ -226,16 +235,16 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     asked = call.query
     about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
     positions = await _positions(call, about)
-    found = await call.storage.streams.read(
+    read = await call.storage.streams.read(
         call.stream,
         positions,
         records_max=asked.limit,
         bytes_max=asked.bytes_max,
         wait_ms=to_ms(asked.wait_seconds),
     )
-    call.metrics.read(sum([len(read.records) for read in found]))
-    cursor = encode_cursor(about, {**positions, **{read.shard: read.next_offset for read in found}})
-    return _stream_records(found, cursor, binary=answer_type(call.headers) == MSGPACK)
+    call.metrics.read(sum([len(shard.records) for shard in read.shards]))
+    cursor = encode_cursor(about, read.positions)
+    return _stream_records(read.shards, cursor, binary=answer_type(call.headers) == MSGPACK)
 
 
 async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
@@ -245,7 +254,7 @@ async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[in
         return decode_cursor(asked.cursor, about, dict[int, int])
     if asked.start is Start.LATEST:
         shards = await call.storage.streams.shards(call.stream)
-        return {state.shard.index: state.next for state in shards}
+        return {state.shard.index: state.next for state in shards if state.shard.is_open}
     return {}
 
 

@@ -96,9 +96,13 @@ class StreamPage(BaseModel):
 
 
 class ShardOut(BaseModel):
-    """A shard: the hash keys it takes (decimal, inclusive) and the extent of its log."""
+    """A shard: the hash keys it takes (decimal, inclusive), its lineage, and the extent of its log."""
 
     index: int
+    open: Annotated[bool, Field(description="It takes records; a closed one can be read.")]
+    parents: Annotated[list[int], Field(description="The shards it was split or merged from.")]
+    opened_at: Time
+    closed_at: Time | None
     first_hash_key: str
     last_hash_key: str
     start: Annotated[int, Field(description="The oldest readable offset.")]
@@ -109,6 +113,10 @@ class ShardOut(BaseModel):
     def from_domain(cls, state: ShardState) -> Self:
         return cls(
             index=state.shard.index,
+            open=state.shard.is_open,
+            parents=list(state.shard.parents),
+            opened_at=rfc3339(state.shard.opened_at_ms),
+            closed_at=_moment(state.shard.closed_at_ms),
             first_hash_key=str(state.shard.first_hash_key),
             last_hash_key=str(state.shard.last_hash_key),
             start=state.start,
@@ -117,7 +125,11 @@ class ShardOut(BaseModel):
         )
 
 
+def _moment(at_ms: int | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)
+
+
 class Shards(BaseModel):
-    """A stream's shards."""
+    """A stream's shards, by index: parents come before their children."""
 
     items: list[ShardOut]

@@ -5,7 +5,7 @@
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
-    │                  PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
+    │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     PURGE_IN_PROGRESS = "purge_in_progress"
     MOVE_REFUSED = "move_refused"
     MOVE_NOT_FOUND = "move_not_found"
+    STREAM_BUSY = "stream_busy"
     OFFSET_EXPIRED = "offset_expired"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
     OFFSET_MISMATCH = "offset_mismatch"
@@ -226,6 +227,12 @@ class MoveNotFound(MillstreamError):
     """There is no such move."""
 
     code = ErrorCode.MOVE_NOT_FOUND
+
+
+class StreamBusy(MillstreamError):
+    """The shards of this stream are being changed: one change at a time."""
+
+    code = ErrorCode.STREAM_BUSY
 
 
 class OffsetExpired(MillstreamError):

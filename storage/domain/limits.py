@@ -81,6 +81,9 @@ ATTEMPT_ID_CHARACTERS_MAX = 128
 
 # Streams
 SHARDS_MAX = 1_024
+RESHARDS_AT_ONCE_MAX = 2  # by one process: each holds a connection to Postgres
+RESHARD_LOGS_AT_ONCE = 4  # logs that a reshard makes or closes at one time
+CLOSED_SHARD_MS_MIN = DAY_MS  # an empty closed shard stays so long, unless retention is shorter
 STREAM_RETENTION_MS_MIN = MINUTE_MS
 STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
 STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS

@@ -3,7 +3,7 @@
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -48,16 +48,41 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shard(msgspec.Struct, frozen=True, gc=False):
-    """One log of a stream and the hash keys it takes: `first_hash_key` to `last_hash_key`, inclusive."""
+    """One log of a stream and the hash keys it takes: `first_hash_key` to `last_hash_key`, inclusive.
+
+        open ──────────▶ closed ─────────────────────▶ expired
+        takes records    is read; its children take    retention took all of it, and so it is no
+                         its records                   part of the stream any more
+
+    A split closes one shard and opens two, a merge closes two and opens one. `parents` are the indexes
+    of the shards that it came from, also of expired ones; a shard opens in a later second than they did.
+    """
 
     index: int
     log_id: LogId
     first_hash_key: int
     last_hash_key: int
+    opened_at_ms: int
+    closed_at_ms: int | None = None
+    parents: tuple[int, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """It takes records."""
+        return self.closed_at_ms is None
+
+    def takes(self, place: int) -> bool:
+        """Whether the hash key is in its range."""
+        return self.first_hash_key <= place <= self.last_hash_key
 
 
-class Stream(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream's stored definition. `shards` are in the order of their hash keys."""
+class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A stream's stored definition.
+
+    `shards` are those that are open or closed, by index: parents come before their children. `opening`
+    are children whose parents are being closed, and `shards_target` the number of open shards that a
+    reshard under way is to reach.
+    """
 
     name: StreamName
     stream_id: LogId
@@ -66,20 +91,62 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     created_at_ms: int
     changed_at_ms: int
+    opening: tuple[Shard, ...] = ()
+    shards_target: int | None = None
+
+    @cached_property
+    def open_shards(self) -> tuple[Shard, ...]:
+        """Those that take records, in the order of their hash keys: together they cover the ring."""
+        return tuple(
+            sorted(
+                (shard for shard in self.shards if shard.is_open),
+                key=lambda shard: shard.first_hash_key,
+            )
+        )
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        return [shard.first_hash_key for shard in self.open_shards]
+
+    def children_of(self, index: int) -> tuple[Shard, ...]:
+        """The shards that go on where that one was closed; empty for an open one."""
+        return tuple(shard for shard in self.shards if index in shard.parents)
+
+    def parents_of(self, shard: Shard) -> tuple[Shard, ...]:
+        """The shards it came from that have not expired."""
+        return tuple(found for found in self.shards if found.index in shard.parents)
 
     def shard(self, index: int) -> Shard:
-        """The shard of that number. Raises ShardNotFound."""
-        for shard in self.shards:
+        """The shard of that number, also one that is opening. Raises ShardNotFound."""
+        for shard in (*self.shards, *self.opening):
             if shard.index == index:
                 return shard
         raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
 
     def open_shards_for(self, keys: Iterable[str]) -> list[Shard]:
         """The shard that takes records of each partition key, in the keys' order."""
-        if len(self.shards) == 1:
-            return [self.shards[0] for _ in keys]
-        starts = [shard.first_hash_key for shard in self.shards]
-        return [self.shards[bisect_right(starts, hash_key(key)) - 1] for key in keys]
+        shards, edges = self.open_shards, self._edges
+        if len(shards) == 1:
+            return [shards[0] for _ in keys]
+        return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
+
+    def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
+        """The eldest shards that were open then or later, in hash-key order: they cover the ring."""
+        since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
+        eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
+        return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))
+
+
+def by_shard(shards: Sequence[Shard], places: Iterable[int]) -> dict[Shard, list[int]]:
+    """The shards that take these hash keys, each with the numbers of those it takes, in order.
+
+    `shards` are in the order of their hash keys, and cover the ring.
+    """
+    edges = [shard.first_hash_key for shard in shards]
+    taken: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        taken.setdefault(bisect_right(edges, place) - 1, []).append(number)
+    return {shards[nth]: numbers for nth, numbers in taken.items()}
 
 
 @lru_cache(_KEYS_REMEMBERED_MAX)
@@ -145,7 +212,9 @@ class ShardRead(msgspec.Struct, frozen=True):
     """What a read of one shard found.
 
     `next_offset` is where to go on; `start` the oldest readable offset, `tip` the next one to be
-    written; `behind_ms` how old the next unread record is, or 0 at the tip.
+    written; `behind_ms` how old the next unread record is, or 0 at the tip. `ended`: the shard is closed
+    and nothing is left to read behind these records; then, and only then, `children` are the shards to go
+    on with, each one after all its parents have ended.
     """
 
     shard: int
@@ -155,6 +224,15 @@ class ShardRead(msgspec.Struct, frozen=True):
     tip: int
     behind_ms: int
     gap: Gap | None = None
+    ended: bool = False
+    children: tuple[Shard, ...] = ()
+
+
+class StreamRead(msgspec.Struct, frozen=True):
+    """What a read of a whole stream found, and the positions to go on from: see `storage.domain.lineage`."""
+
+    shards: Sequence[ShardRead]
+    positions: dict[int, int]
 
 
 class ShardState(msgspec.Struct, frozen=True):

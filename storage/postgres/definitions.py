@@ -4,7 +4,7 @@
 for. What changes is announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -92,11 +92,15 @@ _SHARDS = (
                 col(ShardRow.log_id),
                 col(ShardRow.first_hash_key),
                 col(ShardRow.last_hash_key),
+                col(ShardRow.opened_at_ms),
+                col(ShardRow.closed_at_ms),
+                col(ShardRow.parents),
             )
         )
     )
     .where(
-        col(ShardRow.stream_id) == col(StreamRow.stream_id), col(ShardRow.closed_at_ms).is_(None)
+        col(ShardRow.stream_id) == col(StreamRow.stream_id),
+        col(ShardRow.expired_at_ms).is_(None),
     )
     .correlate(StreamRow)
     .scalar_subquery()
@@ -115,12 +119,14 @@ class StreamRows:
 
     def definition(self, row: Row[Any]) -> Stream:
         found: StreamRow = row.StreamRow
-        shards = sorted((Shard(*shard) for shard in row.shards), key=lambda s: s.first_hash_key)
+        shards, opening = _apart(row.shards)
         return Stream(
             name=StreamName(found.name, found.namespace),
             stream_id=found.stream_id,
             spec=msgspec.convert(found.spec, StreamSpec),
-            shards=tuple(shards),
+            shards=shards,
+            opening=opening,
+            shards_target=found.shards_target,
             version=found.version,
             created_at_ms=found.created_at_ms,
             changed_at_ms=found.changed_at_ms,
@@ -130,13 +136,36 @@ class StreamRows:
         return col(StreamRow.stream_id) == definition.stream_id
 
     def logs(self, definition: Stream) -> list[LogId]:
-        return [shard.log_id for shard in definition.shards]
+        return [shard.log_id for shard in (*definition.shards, *definition.opening)]
 
     async def insert(self, session: AsyncSession, definition: Stream) -> None:
         await session.execute(
             insert(StreamRow).values(stream_id=definition.stream_id, **_values(definition))
         )
-        await session.execute(insert(ShardRow), _shard_values(definition))
+        await session.execute(insert(ShardRow), shard_values(definition, definition.shards))
+
+
+def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:
+    """The shards of the stream by index, and those whose parents are still being closed."""
+    shards = sorted((_shard(*row) for row in rows), key=lambda shard: shard.index)
+    still_open = {shard.index for shard in shards if shard.is_open}
+    opening = tuple(shard for shard in shards if not still_open.isdisjoint(shard.parents))
+    return tuple(shard for shard in shards if shard not in opening), opening
+
+
+def _shard(
+    index: int,
+    log_id: LogId,
+    first_hash_key: int,
+    last_hash_key: int,
+    opened_at_ms: int,
+    closed_at_ms: int | None,
+    parents: list[int],
+) -> Shard:
+    """As `_SHARDS` lists it."""
+    return Shard(
+        index, log_id, first_hash_key, last_hash_key, opened_at_ms, closed_at_ms, tuple(parents)
+    )
 
 
 def _values(definition: Queue | Stream) -> dict[str, Any]:
@@ -150,38 +179,41 @@ def _values(definition: Queue | Stream) -> dict[str, Any]:
     }
 
 
-def _shard_values(stream: Stream) -> list[dict[str, Any]]:
+def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]]:
+    """Rows of the table `shards`."""
     return [
         {
             **msgspec.structs.asdict(shard),
             "stream_id": stream.stream_id,
-            "opened_at_ms": stream.created_at_ms,
-            "parents": [],
+            "parents": list(shard.parents),
         }
-        for shard in stream.shards
+        for shard in shards
     ]
 
 
 class Held(Generic[D]):
-    """A name that nobody else can write to, and what it stands for now: `definition`, or None."""
+    """A name that nobody else can write to, and what it stands for now: `definition`, or None.
+
+    `session` is the transaction that holds it.
+    """
 
     def __init__(
         self, session: AsyncSession, rows: Rows[D], name: QueueName | StreamName, now: D | None
     ) -> None:
-        self._session = session
+        self.session = session
         self._rows = rows
         self._name = name
         self.definition = now
 
     async def insert(self, definition: D) -> None:
         """Give the name its first definition, and its logs their rows."""
-        await self._rows.insert(self._session, definition)
+        await self._rows.insert(self.session, definition)
         logs = [
             {"log_id": log_id, "namespace": self._name.namespace}
             for log_id in self._rows.logs(definition)
         ]
-        await self._session.execute(insert(LogRow), logs)
-        await self._announce()
+        await self.session.execute(insert(LogRow), logs)
+        await self.announce()
 
     async def update(self, definition: D) -> None:
         """Store a later version; its logs stay the same."""
@@ -195,17 +227,18 @@ class Held(Generic[D]):
     async def delete(self, definition: D, now_ms: int) -> None:
         """Free the name. The logs cannot be opened any more; the row stays for the sweep."""
         logs = self._rows.logs(definition)
-        await self._session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
+        await self.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
         await self._change(definition, deleted_at_ms=now_ms)
 
     async def _change(self, definition: D, **values: Any) -> None:
         row = self._rows.row_of(definition)
-        await self._session.execute(update(self._rows.table).where(row).values(**values))
-        await self._announce()
+        await self.session.execute(update(self._rows.table).where(row).values(**values))
+        await self.announce()
 
-    async def _announce(self) -> None:
+    async def announce(self) -> None:
+        """Tell every process that the definition changed, once this transaction is committed."""
         payload = f"{self._rows.kind}:{self._name}"
-        await self._session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
+        await self.session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
 class Definitions(Generic[N, D]):

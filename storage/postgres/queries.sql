@@ -18,7 +18,7 @@ select namespace, log_id
   from (select namespace, log_id, deleted_at_ms
           from queues
          union all
-        select s.namespace, h.log_id, s.deleted_at_ms
+        select s.namespace, h.log_id, least(h.expired_at_ms, s.deleted_at_ms)
           from streams s join shards h using (stream_id)) as logs_of
  where deleted_at_ms <= :deleted_before_ms and log_id > :after
  order by log_id
@@ -26,10 +26,11 @@ select namespace, log_id
 
 
 -- name: forget_deleted_shards
--- Only of deleted streams, whatever the caller says.
+-- Only of deleted streams and expired ones of living streams, whatever the caller says.
 delete from shards h
  using streams s
- where s.stream_id = h.stream_id and s.deleted_at_ms is not null and h.log_id = any(:log_ids);
+ where s.stream_id = h.stream_id and h.log_id = any(:log_ids)
+   and (s.deleted_at_ms is not null or h.expired_at_ms is not null);
 
 
 -- name: forget_empty_streams
@@ -45,6 +46,14 @@ select ceiling, store_epoch, log_epoch, epoch_start
   from logs
  where log_id = :log_id
    for update;
+
+
+-- name: children_of_log
+-- Nothing locks: the rows of a log's children exist before it is closed, and for as long as it does.
+select c.index, c.log_id, c.first_hash_key, c.last_hash_key, c.opened_at_ms, c.parents
+  from shards p join shards c on c.stream_id = p.stream_id and p.index = any(c.parents)
+ where p.log_id = :log_id
+ order by c.index;
 
 
 -- name: raise_ceiling

@@ -25,6 +25,7 @@ from storage.domain import limits
 from storage.domain.epochs import StoreIdentity
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
+from storage.domain.streams import Shard
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import DeploymentRow, LogHoleRow, LogRow
@@ -36,12 +37,14 @@ class Reservation(msgspec.Struct, frozen=True):
     """Where a log goes on: offsets from `next` to below `ceiling` are its own, in `log_epoch`.
 
     `fresh`: this call decided it. Otherwise another process did, and may be about to make the log.
+    `children`: of a shard that was closed, or is about to be; the log is to be closed to them.
     """
 
     next: int
     ceiling: int
     log_epoch: int
     fresh: bool
+    children: tuple[Shard, ...] = ()
 
 
 class EpochBehind(StorageUnavailable):
@@ -77,8 +80,9 @@ class Reservations:
             if row is None:
                 return None
             if _stands(row, store_epoch, hot_next, lost):
-                return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False)
-            opened = _next_reservation(row, wanted)
+                children = await _children(session, log_id)
+                return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
+            opened = _next_reservation(row, wanted, await _children(session, log_id))
             await _swallow(session, log_id, hot_next or 0, opened.next)
             await _store(session, log_id, store_epoch, opened)
             return opened
@@ -123,10 +127,18 @@ def _stands(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -
     return row.store_epoch == store_epoch and (hot_next is not None or not lost)
 
 
-def _next_reservation(row: Row[Any], wanted: int) -> Reservation:
+async def _children(session: AsyncSession, log_id: LogId) -> tuple[Shard, ...]:
+    rows = await session.execute(query("children_of_log"), {"log_id": log_id})
+    return tuple(
+        Shard(index, child_id, int(first), int(last), opened_at_ms, None, tuple(parents))
+        for index, child_id, first, last, opened_at_ms, parents in rows
+    )
+
+
+def _next_reservation(row: Row[Any], wanted: int, children: tuple[Shard, ...] = ()) -> Reservation:
     """Above everything that was ever reserved; a log that was never opened begins at 0."""
     log_epoch = 0 if row.store_epoch is None else row.log_epoch + 1
-    return Reservation(row.ceiling, row.ceiling + wanted, log_epoch, True)
+    return Reservation(row.ceiling, row.ceiling + wanted, log_epoch, True, children)
 
 
 async def _store(

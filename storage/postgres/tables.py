@@ -77,7 +77,10 @@ class QueueRow(SQLModel, table=True):
 
 
 class StreamRow(SQLModel, table=True):
-    """A stream's definition; `spec` is a `StreamSpec`."""
+    """A stream's definition; `spec` is a `StreamSpec`.
+
+    `shards_target` is set while a reshard is on its way to so many open shards.
+    """
 
     __tablename__ = "streams"
     __table_args__ = (
@@ -92,12 +95,14 @@ class StreamRow(SQLModel, table=True):
     created_at_ms: int = Field(sa_type=BigInteger)
     changed_at_ms: int = Field(sa_type=BigInteger)
     deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    shards_target: int | None = Field(default=None, sa_type=Integer)
 
 
 class ShardRow(SQLModel, table=True):
     """One shard of a stream: its log, and the hash keys it takes, both ends inclusive.
 
-    `parents` are the indexes of the shards it was split or merged from.
+    `parents` are the indexes of the shards it was split or merged from; while one of them is not closed,
+    the shard is being opened. An expired one keeps its row until its log is swept from the hot store.
     """
 
     __tablename__ = "shards"
@@ -109,6 +114,7 @@ class ShardRow(SQLModel, table=True):
     last_hash_key: int = Field(sa_type=HASH_KEY)
     opened_at_ms: int = Field(sa_type=BigInteger)
     closed_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    expired_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     parents: list[int] = Field(default_factory=list, sa_type=ARRAY(Integer))
 
 

@@ -12,15 +12,16 @@ from storage.domain.errors import (
     DuplicateForgotten,
     FenceMismatch,
     IdempotencyKeyReused,
-    MillstreamError,
     OffsetMismatch,
     ProducerFenced,
     SequenceOutOfOrder,
-    ShardClosed,
+    StreamBusy,
 )
 from storage.domain.limits import Limits
+from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
-from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord
+from storage.domain.producers import Inherited
+from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import every_key, key, log_keys
@@ -28,6 +29,10 @@ from storage.redis.pipeline import Command, Pipeline, command_of
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
+_state_decoder = msgspec.msgpack.Decoder(tuple[Any, ...])
+
+ProducerState = tuple[Any, ...]
+"""(epoch, last sequence, touched ms, (first sequence, records, offset)…), the newest batch last."""
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
@@ -38,13 +43,19 @@ class LogAddress(msgspec.Struct, frozen=True, gc=False):
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
-    """What one caller wants appended to a log."""
+    """What one caller wants appended to a log.
+
+    `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    they know.
+    """
 
     records: Sequence[Record]
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
     size_bytes: int = 0
+    inherited: Inherited | None = None
+    ask_parents: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -61,21 +72,26 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
 
 
 class HotRead(msgspec.Struct, frozen=True):
-    """What `read_log` found: records from `start_at` on, possibly after a hole."""
+    """What `read_log` found: records from `start_at` on, possibly after a hole. A closed log has children."""
 
     now_ms: int
     start: int
     next: int
     start_at: int
     records: Sequence[LogRecord]
+    children: tuple[Shard, ...]
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """A log's oldest readable offset, the next one to be written, and the bytes it holds."""
+    """A log's oldest readable offset, the next one to be written, and the bytes it holds.
+
+    `knows_producers`: it remembers batches of producers, perhaps idle ones.
+    """
 
     start: int
     next: int
     bytes: int
+    knows_producers: bool
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -117,10 +133,14 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         if refusal is not None:
             return [refusal] * len(parts)
         left, verdicts = reply[2], iter(reply[3:])
-        plain_at = next(verdicts)[1] if any(part.is_plain for part in parts) else 0
-        answers: list[PartAppended | MillstreamError] = []
+        plain = next(verdicts) if any(part.is_plain for part in parts) else (0, 0)
+        refused = _verdict(plain, left) if plain[0] else None
+        plain_at = plain[1]
+        answers: list[PartAppended | Exception] = []
         for part in parts:
-            if part.is_plain:
+            if part.is_plain and refused:
+                answers.append(refused)
+            elif part.is_plain:
                 answers.append(PartAppended(plain_at, False, left))
                 plain_at += len(part.records)
             else:
@@ -153,11 +173,22 @@ def _condition_of(part: AppendPart) -> bytes:
             "",
             part.idempotency_key,
             part.fingerprint,
+            *_inheritance_of(part),
         )
     )
 
 
-def _verdict(verdict: Reply, left: int) -> PartAppended | MillstreamError:
+def _inheritance_of(part: AppendPart) -> tuple[int, int]:
+    if part.inherited is not None:
+        return part.inherited.epoch, part.inherited.last
+    return (-2 if part.ask_parents else -1), -1
+
+
+class ParentsUnasked(Exception):
+    """The log does not know this producer; its closed parents may. Nothing happened."""
+
+
+def _verdict(verdict: Reply, left: int) -> PartAppended | Exception:
     """The numbers are those of append_records.lua."""
     match verdict:
         case [0, offset]:
@@ -168,14 +199,16 @@ def _verdict(verdict: Reply, left: int) -> PartAppended | MillstreamError:
             return PartAppended(offset, True, left)
         case [2, epoch]:
             return ProducerFenced(current_epoch=epoch)
-        case [3, _]:
-            return ShardClosed()
+        case [3, children]:
+            return ShardClosedTo(unpack_children(children))
         case [4, _]:
             return FenceMismatch()
         case [5, sequence]:
             return SequenceOutOfOrder(expected_sequence=sequence)
         case [6, offset]:
             return OffsetMismatch(next_offset=offset)
+        case [8, _]:
+            return ParentsUnasked()
         case _:
             return IdempotencyKeyReused()
 
@@ -187,21 +220,39 @@ class HotLogs:
         self._pipeline = pipeline
 
     async def create(
-        self, at: LogAddress, next_offset: int, ceiling: int, store_epoch: int, log_epoch: int
+        self,
+        at: LogAddress,
+        next_offset: int,
+        ceiling: int,
+        store_epoch: int,
+        log_epoch: int,
+        closed: bytes = b"",
     ) -> bool:
-        """Make the log unless it is there. False when it was deleted."""
+        """Make the log unless it is there, `closed` to these children. False when it was deleted."""
         made = await self._pipeline.write(
-            "create_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch
+            "create_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
         return bool(made >= 0)
 
     async def advance(
-        self, at: LogAddress, next_offset: int, ceiling: int, store_epoch: int, log_epoch: int
+        self,
+        at: LogAddress,
+        next_offset: int,
+        ceiling: int,
+        store_epoch: int,
+        log_epoch: int,
+        closed: bytes = b"",
     ) -> None:
         """Take the log into a new store epoch, unless another process did."""
         await self._pipeline.write(
-            "advance_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch
+            "advance_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
+
+    async def close(self, at: LogAddress, children: Sequence[Shard], store_epoch: int) -> int:
+        """Close the log to its children, unless it is; where it ends."""
+        closed = pack_children(children)
+        reply = checked(await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed))
+        return int(reply[1])
 
     async def raise_ceiling(self, at: LogAddress, ceiling: int, store_epoch: int) -> None:
         """Allow the offsets below `ceiling`, which Postgres has reserved."""
@@ -220,6 +271,14 @@ class HotLogs:
         appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
 
+    async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
+        """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
+        keys = log_keys(at.namespace, at.log_id)[1:4]
+        reply = checked(await self._pipeline.read("recall_producer", keys, producer_id))
+        if not reply[1]:
+            raise StreamBusy
+        return _state_decoder.decode(reply[2]) if reply[2] else None
+
     async def read(
         self,
         at: LogAddress,
@@ -236,14 +295,15 @@ class HotLogs:
         wake = "1" if ask_to_wake else "0"
         run = self._pipeline.write if ask_to_wake else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
-        records = _records_from(reply[4], reply[5:], records_max)
-        return HotRead(reply[1], reply[2], reply[3], reply[4], records)
+        records = _records_from(reply[4], reply[6:], records_max)
+        children = unpack_children(reply[5]) if reply[5] else ()
+        return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, at: LogAddress) -> Extent:
         """How far the log reaches."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = log_keys(at.namespace, at.log_id)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
-        return Extent(reply[1], reply[2], reply[3])
+        return Extent(reply[1], reply[2], reply[3], bool(reply[4]))
 
     async def trim(
         self,

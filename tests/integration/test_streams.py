@@ -34,7 +34,7 @@ async def test_records_of_a_key_share_a_shard_in_order(streams):
     for number in range(20):
         await streams.append(WIDE, [Record(b"%d" % number, "one"), Record(b"-", f"other {number}")])
 
-    reads = await streams.read(WIDE, {})
+    reads = (await streams.read(WIDE, {})).shards
 
     [of_one] = [read for read in reads if any(one.record.key == "one" for one in read.records)]
     assert [one.record.data for one in of_one.records if one.record.key == "one"] == [
@@ -93,7 +93,7 @@ async def test_a_cursor_over_what_expired_gets_a_gap_and_goes_on(streams, clock)
     await streams.append(CLICKS, [Record(b"new")])
     await streams.trim(CLICKS, 1_000)
 
-    [read] = await streams.read(CLICKS, {0: 1})
+    [read] = (await streams.read(CLICKS, {0: 1})).shards
 
     assert read.gap is not None
     assert (read.gap.first, read.gap.next, read.gap.reason) == (1, 3, "expired")
@@ -110,7 +110,7 @@ async def test_retention_by_bytes_keeps_the_newest(engines, streams):
 
     [state] = await streams.shards(small)
     assert (state.start, state.next) == (7, 10)
-    [read] = await streams.read(small, {})
+    [read] = (await streams.read(small, {})).shards
     assert [one.offset for one in read.records] == [7, 8, 9]
 
 
@@ -118,7 +118,7 @@ async def test_headers_and_event_times_come_back(streams):
     record = Record(b"x", "k", (("traceparent", "", b"00-1-2-01"),), 1_234)
     await streams.append(CLICKS, [record])
 
-    [read] = await streams.read(CLICKS, {})
+    [read] = (await streams.read(CLICKS, {})).shards
 
     assert [one.record for one in read.records] == [record]
 
@@ -144,6 +144,6 @@ async def test_a_deleted_stream_made_anew_starts_empty(engines, streams):
     await engines.catalog.delete_stream(CLICKS)
     await engines.catalog.put_stream(CLICKS, StreamSpec())
 
-    [read] = await streams.read(CLICKS, {})
+    [read] = (await streams.read(CLICKS, {})).shards
     assert read.records == []
     assert read.tip == 0

@@ -72,7 +72,7 @@ def test_ranges_cover_the_ring_without_gap_or_overlap(count):
 
 @given(st.text(max_size=20), st.integers(1, 16))
 def test_a_key_goes_to_the_shard_whose_range_holds_its_hash(key, count):
-    shards = tuple(Shard(index, LOG, *edges) for index, edges in enumerate(even_ranges(count)))
+    shards = tuple(Shard(index, LOG, *edges, 0) for index, edges in enumerate(even_ranges(count)))
     stream = Stream(
         name=StreamName("s"),
         stream_id=LOG,

@@ -126,6 +126,7 @@ def translate(error: MillstreamError) -> AwsError:
         case (
             ErrorCode.STREAM_NOT_FOUND
             | ErrorCode.SHARD_NOT_FOUND
+            | ErrorCode.STREAM_BUSY
             | ErrorCode.OFFSET_EXPIRED
             | ErrorCode.OFFSET_OUT_OF_RANGE
             | ErrorCode.OFFSET_MISMATCH

@@ -4,8 +4,9 @@
 -- ARGV     1 now_ms or empty  2 store epoch  3 producer idle ms  4 producers at most
 --          5 idempotency window ms  6 keys at most
 --          then three for each part: a batch v1, the number of its records, and its condition: empty, or
---          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint }
---          with '' or -1 for what is absent
+--          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint,
+--          inherited epoch, inherited last sequence } with '' or -1 for what is absent; inherited epoch: what
+--          closed parents know of the producer, -1 if nothing, -2 if they must be asked
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
 --          lib/answers.lua says
 -- Checks   store epoch, producer epoch and duplicate, closed, fence, sequence, expected offset
@@ -16,10 +17,11 @@
 -- @include answers
 -- @include writable
 -- @include memory
-local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED =
-  0, 1, 2, 3, 4, 5, 6, 7
+local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS =
+  0, 1, 2, 3, 4, 5, 6, 7, 8
 local PART_ARGS, FIRST_PART = 3, 7
 local BATCHES_KEPT = 5
+local ASK = -2
 
 local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
@@ -80,10 +82,15 @@ local function key_verdict(key, fingerprint, count)
 end
 
 local function verdict_of(count, condition)
-  local id, epoch, sequence, expected, fence, key, fingerprint = unpack(condition)
+  local id, epoch, sequence, expected, fence, key, fingerprint, inherited_epoch, inherited_last = unpack(condition)
   local state
   if id ~= '' then
     state = state_of(id)
+    if not state and inherited_epoch == ASK then
+      return { ASK_PARENTS, 0 }
+    elseif not state and inherited_epoch >= 0 then
+      state = { inherited_epoch, inherited_last, now }
+    end
     if state and epoch < state[1] then
       return { FENCED_PRODUCER, state[1] }
     end
@@ -120,7 +127,7 @@ local function verdict_of(count, condition)
   return { APPENDED, next_offset }
 end
 
-local UNCONDITIONAL = { '', 0, 0, -1, '', '', '' }
+local UNCONDITIONAL = { '', 0, 0, -1, '', '', '', -1, -1 }
 local answer = { OK, now, 0 }
 local entry, size = {}, 0
 for index = FIRST_PART, #ARGV, PART_ARGS do

@@ -1,7 +1,8 @@
 -- How far a log reaches, and what it holds.
--- KEYS     1 log  2 meta
+-- KEYS     1 log  2 meta  3 prod  4 prod_old
 -- ARGV     none
--- Returns  { OK, start, next, bytes of the entries it holds }, or what lib/answers.lua says
+-- Returns  { OK, start, next, bytes of the entries it holds, 1 if it remembers producers }, or what
+--          lib/answers.lua says
 -- @include answers
 -- @include entries
 local held = redis.call('HMGET', KEYS[2], 'next', 'start', 'bytes', 'deleted')
@@ -12,4 +13,5 @@ elseif not held[1] then
 end
 local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 local before = tonumber(first and field(first[2], 'c') or held[3])  -- a queue's entries have no c
-return { OK, tonumber(held[2]), tonumber(held[1]), tonumber(held[3]) - before }
+local writers = redis.call('EXISTS', KEYS[3], KEYS[4]) > 0 and 1 or 0
+return { OK, tonumber(held[2]), tonumber(held[1]), tonumber(held[3]) - before, writers }

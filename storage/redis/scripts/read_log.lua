@@ -4,14 +4,15 @@
 -- ARGV     1 now_ms or empty  2 'offset', 'time' or 'tail'  3 the offset, time in ms, or number
 --          4 records at most  5 bytes at most (one entry is always given)  6 '1': ask for a wake-up
 --          when nothing is there
--- Returns  { OK, now_ms, start, next, from, { id, fields }... }: the entries that hold the offsets from
---          `from`, the first possibly from its middle; or what lib/answers.lua says
+-- Returns  { OK, now_ms, start, next, from, children of a closed log or empty, { id, fields }... }: the
+--          entries that hold the offsets from `from`, the first possibly from its middle; or what
+--          lib/answers.lua says
 -- @include numbers
 -- @include time
 -- @include answers
 -- @include entries
 local log, meta = KEYS[1], KEYS[2]
-local held = redis.call('HMGET', meta, 'next', 'start', 'last_ms', 'deleted')
+local held = redis.call('HMGET', meta, 'next', 'start', 'last_ms', 'deleted', 'closed')
 if held[4] then
   return { DELETED }
 elseif not held[1] then
@@ -30,12 +31,12 @@ elseif ARGV[2] == 'tail' then
   from = math.max(start, next_offset - number)
 end
 
-local answer = { OK, now, start, next_offset, from }
+local answer = { OK, now, start, next_offset, from, held[5] or '' }
 if from < start or from > next_offset then
   return answer
 end
 if from == next_offset then
-  if ARGV[6] == '1' then
+  if ARGV[6] == '1' and not held[5] then
     redis.call('HSET', meta, 'waiting', '1')
   end
   return answer

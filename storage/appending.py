@@ -1,0 +1,315 @@
+"""Appending: each record finds the shard that takes it, also while shards are split and merged.
+
+A definition may be older than the shards are. A closed shard says which ones go on in its place, and the
+append goes there; only the next definition saves it the detour.
+"""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import cast
+
+import msgspec
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    BatchTooLarge,
+    MessageTooLarge,
+    MillstreamError,
+    StorageUnavailable,
+    ValidationFailed,
+)
+from storage.domain.limits import Limits
+from storage.domain.lineage import ShardClosedTo
+from storage.domain.messages import check_header_names
+from storage.domain.names import LogId, StreamName
+from storage.domain.producers import Known, Remembered, judge
+from storage.domain.streams import (
+    UNCONDITIONAL,
+    AppendCondition,
+    Appended,
+    Producer,
+    Shard,
+    Stream,
+    by_shard,
+    hash_key,
+)
+from storage.logs import LogKeeper
+from storage.on_stream import OnStream
+from storage.redis.logs import AppendPart, Appends, HotLogs, LogAddress, ParentsUnasked
+
+Outcome = list[Appended] | MillstreamError
+
+
+class _Call(msgspec.Struct):
+    """What one call wants appended. `keyless` stands for the key of records that have none."""
+
+    records: Sequence[Record]
+    sizes: Sequence[int]
+    idempotency_key: str
+    keyless: str
+
+    def place_of(self, number: int) -> int:
+        """The hash key of a record."""
+        return hash_key(self.records[number].key or self.keyless)
+
+    def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
+        """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
+        if len(shards) == 1:
+            return {shards[0]: range(len(self.records))}
+        keyless = self.keyless
+        places = (hash_key(one.key or keyless) for one in self.records)
+        return {**by_shard(shards, places)}
+
+    def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
+        """As by_shard, of some records among the children of the shard that took them."""
+        taken: dict[Shard, list[int]] = {}
+        for number in numbers:
+            place = self.place_of(number)
+            child = next(child for child in children if child.takes(place))
+            taken.setdefault(child, []).append(number)
+        return taken
+
+    def part(self, numbers: Sequence[int]) -> AppendPart:
+        """These records, as one part."""
+        if len(numbers) == len(self.records):
+            return _part(self.records, sum(self.sizes), UNCONDITIONAL, self.idempotency_key)
+        return _part(
+            [self.records[number] for number in numbers],
+            sum([self.sizes[number] for number in numbers]),
+            UNCONDITIONAL,
+            self.idempotency_key,
+        )
+
+
+class Appending:
+    """The verbs of `storage.streams.Streams` that append."""
+
+    def __init__(
+        self, hot: HotLogs, on_stream: OnStream, keeper: LogKeeper, clock: Clock, known: Limits
+    ) -> None:
+        self._hot = hot
+        self._on_stream = on_stream
+        self._keeper = keeper
+        self._clock = clock
+        self._limits = known
+        self._gatherers: dict[LogId, Appends] = {}
+
+    async def append(
+        self, name: StreamName, records: Sequence[Record], idempotency_key: str
+    ) -> list[Appended | MillstreamError]:
+        """As `Streams.append`."""
+        stream = await self._on_stream.stream(name)
+        sizes = _check_records(stream, records)
+        keyless = idempotency_key or str(random.random())  # noqa: S311  any shard will do
+        call = _Call(records, sizes, idempotency_key, keyless)
+        return await self._on_stream.do(stream, partial(self._append, call))
+
+    async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
+        groups = call.by_shard(
+            self._first_asked(stream) if call.idempotency_key else stream.open_shards
+        )
+        if len(groups) == 1:
+            [(shard, numbers)] = groups.items()
+            done = await self._try_some(stream, shard, call, numbers)
+            if not isinstance(done, ShardClosedTo):
+                return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
+            groups = {**call.among(done.children, numbers)}
+        return await self._append_to_all(call, stream, groups)
+
+    def _first_asked(self, stream: Stream) -> Sequence[Shard]:
+        """The shards that may know an idempotency key, the eldest of each line: those that were open at some
+        time in which it is remembered. Closed ones are frozen: they tell a duplicate, or the way."""
+        if len(stream.open_shards) == len(stream.shards):
+            return stream.open_shards
+        return stream.shards_open_since(self._clock.now_ms() - _KEYS_ASKED_MS)
+
+    async def _append_to_all(
+        self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]
+    ) -> list[Appended | MillstreamError]:
+        """Append to several shards at once, and then to the children of those that were closed."""
+        answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
+        ready = groups
+        while groups:
+            outcomes = await asyncio.gather(
+                *(self._try_some(stream, shard, call, groups[shard]) for shard in ready)
+            )
+            left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
+            for shard, outcome in zip(ready, outcomes, strict=True):
+                if isinstance(outcome, ShardClosedTo):
+                    _add(left, call.among(outcome.children, groups[shard]))
+                else:
+                    _note(answers, groups[shard], outcome)
+            groups, ready = left, _eldest(left)
+        return answers
+
+    async def _try_some(
+        self, stream: Stream, shard: Shard, call: _Call, numbers: Sequence[int]
+    ) -> Outcome:
+        """One shard's part of an append, or why it was refused: the other shards' parts stand."""
+        try:
+            return await self._append_part(stream, shard, call.part(numbers))
+        except MillstreamError as error:
+            return error
+
+    async def append_to_shard(
+        self,
+        name: StreamName,
+        shard: int,
+        records: Sequence[Record],
+        condition: AppendCondition,
+    ) -> list[Appended]:
+        """As `Streams.append_to_shard`."""
+        stream = await self._on_stream.stream(name)
+        part = _part(records, sum(_check_records(stream, records)), condition, "")
+        append = self._append_part if condition.producer is None else self._produce
+        return await self._on_stream.do(
+            stream, lambda current: append(current, current.shard(shard), part)
+        )
+
+    async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        """Append a producer's batch; a shard that does not know the producer takes its parents' word."""
+        if not stream.parents_of(shard):
+            return await self._append_part(stream, shard, part)
+        try:
+            return await self._append_part(stream, shard, replace(part, ask_parents=True))
+        except ParentsUnasked:
+            producer = cast(Producer, part.condition.producer)
+        remembered = await self._remembered(stream, shard, producer.producer_id)
+        verdict = judge(producer, len(part.records), remembered)
+        if isinstance(verdict, Known):
+            return _placed(verdict.shard, verdict.offset, len(part.records), True)
+        return await self._append_part(stream, shard, replace(part, inherited=verdict))
+
+    async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
+        """What the nearest ancestors that know the producer remember of it, a generation at a time."""
+        found: list[Remembered] = []
+        asked: set[int] = set()
+        line = stream.parents_of(shard)
+        while line:
+            asked |= {parent.index for parent in line}
+            states = await asyncio.gather(
+                *(self._recalled(stream, parent, producer_id) for parent in line)
+            )
+            found += [state for state in states if state is not None]
+            silent = [one for one, state in zip(line, states, strict=True) if state is None]
+            line = tuple(
+                {
+                    parent.index: parent
+                    for one in silent
+                    for parent in stream.parents_of(one)
+                    if parent.index not in asked
+                }.values()
+            )
+        return found
+
+    async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        recall = partial(self._hot.recall_producer, at, producer_id)
+        state = await self._on_stream.mended(at, recall)
+        if state is None:
+            return None
+        epoch, last, _, *batches = state
+        return Remembered(shard.index, epoch, last, tuple(map(tuple, batches)))
+
+    async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        done = await self._on_stream.mended(at, lambda: self._hot.append(self._gatherer(at), part))
+        count = len(part.records)
+        if done.left < self._limits.reservation_offsets_min // 2:
+            self._keeper.note(at, done.offset + count, done.left)
+        return _placed(shard.index, done.offset, count, done.duplicate)
+
+    def _gatherer(self, at: LogAddress) -> Appends:
+        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        known = self._gatherers.get(at.log_id)
+        if known is None or known.store_epoch != epoch or known.now != now:
+            known = self._gatherers[at.log_id] = Appends(at, epoch, now, self._limits)
+        return known
+
+
+_KEYS_ASKED_MS = limits.IDEMPOTENCY_WINDOW_MS + limits.MINUTE_MS  # the store's clock may differ
+_UNANSWERED = StorageUnavailable()
+_OWN_HEADERS = frozenset({CONTENT_TYPE})
+"""What a front door may say of a record in a reserved header."""
+
+
+def _placed(shard: int, offset: int, count: int, duplicate: bool) -> list[Appended]:
+    return [Appended(shard, offset + nth, duplicate) for nth in range(count)]
+
+
+def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:
+    for shard, numbers in more.items():
+        groups[shard] = sorted([*groups.get(shard, ()), *numbers])
+
+
+def _note(
+    answers: list[Appended | MillstreamError], numbers: Sequence[int], outcome: Outcome
+) -> None:
+    for nth, number in enumerate(numbers):
+        answers[number] = outcome if isinstance(outcome, MillstreamError) else outcome[nth]
+
+
+def _eldest(groups: dict[Shard, Sequence[int]]) -> dict[Shard, Sequence[int]]:
+    """The shards that no other one may still send records to: none with a lower number shares hash keys
+    with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
+    return {
+        shard: numbers
+        for shard, numbers in groups.items()
+        if not any(
+            other.index < shard.index
+            and other.first_hash_key <= shard.last_hash_key
+            and shard.first_hash_key <= other.last_hash_key
+            for other in groups
+        )
+    }
+
+
+def _part(
+    records: Sequence[Record], size_bytes: int, condition: AppendCondition, key: str
+) -> AppendPart:
+    return AppendPart(records, condition, key, _fingerprint(records) if key else "", size_bytes)
+
+
+def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
+    """The records' sizes in bytes. Raises for a batch that this stream does not take."""
+    if not records:
+        raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
+    if len(records) > limits.BATCH_RECORDS_MAX:
+        raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
+    sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
+    largest = stream.spec.record_bytes_max
+    if max(sizes) > largest:
+        place = next(nth for nth, size in enumerate(sizes) if size > largest)
+        raise MessageTooLarge(
+            f"Record {place} has {sizes[place]} bytes, key and headers included; the stream takes {largest}.",
+            record_bytes_max=largest,
+        )
+    for place, record in enumerate(records):
+        if len(record.key) > limits.KEY_CHARACTERS_MAX:
+            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
+        if record.headers:
+            check_header_names(record.headers, _OWN_HEADERS)
+    return sizes
+
+
+def _small_size(record: Record) -> int:
+    """`size_bytes` of a record without headers, without a call for most keys."""
+    key = record.key
+    return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
+
+
+def _fingerprint(records: Iterable[Record]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for record in records:
+        digest.update(record.key.encode())
+        digest.update(record.data)
+        for name, kind, value in record.headers:
+            digest.update(f"{name}\0{kind}\0".encode() + value)
+    return digest.hexdigest()

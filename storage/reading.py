@@ -1,0 +1,289 @@
+"""Reading: one shard from a position, or all shards of a stream with children after their parents."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import OffsetExpired, OffsetOutOfRange, ValidationFailed
+from storage.domain.lineage import ENDED, frontier, is_behind, lost, positions_after
+from storage.domain.names import StreamName
+from storage.domain.streams import (
+    Gap,
+    LogRecord,
+    ReadFrom,
+    Shard,
+    ShardRead,
+    ShardState,
+    Stream,
+    StreamRead,
+)
+from storage.on_stream import OnStream
+from storage.redis.logs import HotLogs, HotRead, LogAddress
+from storage.redis.wakeups import Wakeups
+from storage.resharding import Resharder
+
+
+class Reading:
+    """The verbs of `storage.streams.Streams` that read."""
+
+    def __init__(
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        resharder: Resharder,
+        wakeups: Wakeups,
+        clock: Clock,
+    ) -> None:
+        self._hot = hot
+        self._on_stream = on_stream
+        self._resharder = resharder
+        self._wakeups = wakeups
+        self._clock = clock
+
+    async def read_shard(
+        self,
+        name: StreamName,
+        shard: int,
+        where: ReadFrom,
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> ShardRead:
+        """As `Streams.read_shard`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        read = partial(self._read, shard, where, records_max, bytes_max)
+        if wait_ms == 0:
+            return await self._on_stream.do(stream, partial(read, False))
+        log_id = (await self._knowing(stream, shard)).shard(shard).log_id
+        with self._wakeups.waiting([log_id], alone=False) as waiter:
+            until = _seconds_from_now(wait_ms)
+            while True:
+                waiter.start_over()
+                found = await self._on_stream.do(stream, partial(read, True))
+                if _tells(found) or found.ended or _seconds_from_now(0) >= until:
+                    return found
+                read = partial(
+                    self._read, shard, ReadFrom(offset=found.next_offset), records_max, bytes_max
+                )
+                await waiter.wait(until - _seconds_from_now(0))
+
+    async def _knowing(self, stream: Stream, shard: int) -> Stream:
+        """The stream, read anew if the shard is younger than the definition."""
+        return await self._on_stream.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
+
+    async def _read(
+        self,
+        shard: int,
+        where: ReadFrom,
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> ShardRead:
+        stream = await self._knowing(stream, shard)
+        wanted = stream.shard(shard)
+        how, number = _spelled(where)
+        at = LogAddress(stream.name.namespace, wanted.log_id)
+
+        async def read() -> HotRead:
+            return await self._hot.read(
+                at,
+                how,
+                number,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                ask_to_wake=ask_to_wake,
+                now=self._clock.script_time(),
+            )
+
+        found = await self._on_stream.mended(at, read)
+        if not wanted.is_open and not found.children:
+            # A store that was restored from an older copy forgot that this log is closed.
+            await self._resharder.close_log(stream, wanted)
+            found = await self._on_stream.mended(at, read)
+        return _shard_read(stream, wanted, found)
+
+    async def read(
+        self,
+        name: StreamName,
+        positions: Mapping[int, int],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> StreamRead:
+        """As `Streams.read`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        if is_behind(stream, positions):
+            stream = await self._on_stream.fresh(name)
+        until = _seconds_from_now(wait_ms)
+        while True:
+            logs = [stream.shard(index).log_id for index in _to_read(stream, positions)]
+            with self._wakeups.waiting(logs, alone=False) as waiter:
+                waiter.start_over()
+                read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
+                found = await self._on_stream.do(stream, read)
+                if any(_tells(one) for one in found.shards):
+                    return found
+                if not any(one.ended for one in found.shards):
+                    left = until - _seconds_from_now(0)
+                    if left <= 0:
+                        return found
+                    await waiter.wait(left)
+            if any(one.ended for one in found.shards):
+                stream = await self._on_stream.fresh(name) if _is_news(stream, found) else stream
+                if frontier(stream, found.positions) == frontier(stream, positions):
+                    return found
+            positions = found.positions
+
+    async def _read_all(
+        self,
+        positions: Mapping[int, int],
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> StreamRead:
+        wanted = _to_read(stream, positions)
+        share = max(1, records_max // max(1, len(wanted)))
+        share_bytes = max(1, bytes_max // max(1, len(wanted)))
+        reads = await asyncio.gather(
+            *(
+                self._read_on(stream, index, offset, share, share_bytes, ask_to_wake)
+                for index, offset in wanted.items()
+            )
+        )
+        after = positions_after(frontier(stream, positions), reads)
+        gone = [_gone(index, offset) for index, offset in lost(stream, positions).items()]
+        return StreamRead([*gone, *reads], after)
+
+    async def _read_on(
+        self,
+        stream: Stream,
+        shard: int,
+        offset: int | None,
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+    ) -> ShardRead:
+        where = ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
+        try:
+            return await self._read(shard, where, records_max, bytes_max, ask_to_wake, stream)
+        except OffsetExpired as expired:
+            start = int(expired.facts["earliest_offset"])
+            read = await self._read(
+                shard, ReadFrom(offset=start), records_max, bytes_max, ask_to_wake, stream
+            )
+            return _with_expired(read, offset or 0, start)
+
+    async def shards(self, name: StreamName) -> list[ShardState]:
+        """As `Streams.shards`."""
+        stream = await self._on_stream.stream(name)
+        return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
+
+    async def _state(self, stream: Stream, shard: Shard) -> ShardState:
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        extent = await self._on_stream.do(
+            stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
+        )
+        return ShardState(shard, extent.start, extent.next, extent.bytes)
+
+
+def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
+    ahead = frontier(stream, positions)
+    return {index: offset for index, offset in ahead.items() if offset != ENDED}
+
+
+def _is_news(stream: Stream, found: StreamRead) -> bool:
+    """Whether a shard ended whose children this definition does not know."""
+    return any(
+        is_behind(stream, {child.index: 0}) for read in found.shards for child in read.children
+    )
+
+
+def _tells(read: ShardRead) -> bool:
+    return bool(read.records) or read.gap is not None
+
+
+def _gone(shard: int, offset: int) -> ShardRead:
+    """What is told of a position in a shard that expired: how much was left there is not known any more."""
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+
+
+def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
+    if not 1 <= records_max <= limits.READ_RECORDS_MAX:
+        raise ValidationFailed.at(
+            "/limit", f"must be 1 to {limits.READ_RECORDS_MAX}", "out_of_range"
+        )
+    if not 1 <= bytes_max <= limits.READ_BYTES_MAX:
+        raise ValidationFailed.at(
+            "/bytes_max", f"must be 1 to {limits.READ_BYTES_MAX}", "out_of_range"
+        )
+    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
+        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+
+
+def _spelled(where: ReadFrom) -> tuple[str, int]:
+    match where:
+        case ReadFrom(offset=int(offset), time_ms=None, tail=None):
+            return "offset", offset
+        case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
+            return "time", time_ms
+        case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
+            return "tail", tail
+        case _:
+            raise ValidationFailed.at(
+                "/offset", "Exactly one of offset, time and tail", "exclusive"
+            )
+
+
+def _shard_read(stream: Stream, shard: Shard, found: HotRead) -> ShardRead:
+    """A hole ends a read that has records, and is told by the next one, which begins with it."""
+    if found.start_at < found.start:
+        raise OffsetExpired(
+            f"The shard's oldest offset is {found.start}.",
+            earliest_offset=found.start,
+            next_offset=found.next,
+        )
+    if found.start_at > found.next:
+        raise OffsetOutOfRange(f"The shard's next offset is {found.next}.", next_offset=found.next)
+    records = _unbroken(found.records)
+    first = records[0].offset if records else found.next
+    gap = Gap(found.start_at, first, "hole") if first > found.start_at else None
+    next_offset = records[-1].offset + 1 if records else found.next
+    behind_ms = found.now_ms - records[-1].arrival_ms if records and next_offset < found.next else 0
+    ended = bool(found.children) and next_offset == found.next
+    return ShardRead(
+        shard.index,
+        records,
+        next_offset,
+        found.start,
+        found.next,
+        behind_ms,
+        gap,
+        ended,
+        (stream.children_of(shard.index) or found.children) if ended else (),
+    )
+
+
+def _unbroken(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
+    """The records up to the first hole between two of them."""
+    if not records or records[-1].offset - records[0].offset == len(records) - 1:
+        return records
+    count = next(
+        nth for nth, record in enumerate(records) if record.offset != records[0].offset + nth
+    )
+    return records[:count]
+
+
+def _with_expired(read: ShardRead, first: int, start: int) -> ShardRead:
+    return replace(read, gap=Gap(first, read.gap.next if read.gap else start, "expired"))
+
+
+def _seconds_from_now(wait_ms: int) -> float:
+    return asyncio.get_running_loop().time() + wait_ms / limits.SECOND_MS

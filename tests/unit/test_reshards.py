@@ -1,0 +1,233 @@
+"""The ring under splits and merges, without a store."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.errors import ShardNotFound, ValidationFailed
+from storage.domain.lineage import (
+    ENDED,
+    frontier,
+    lost,
+    pack_children,
+    positions_after,
+    unpack_children,
+)
+from storage.domain.names import StreamName
+from storage.domain.reshards import Change, children_of, merge_of, round_towards, split_of
+from storage.domain.streams import RING_SIZE, Shard, ShardRead, Stream, StreamSpec, even_ranges
+
+COUNTS = st.integers(1, 40)
+
+
+def stream_of(*shards: Shard, opening: tuple[Shard, ...] = ()) -> Stream:
+    return Stream(
+        name=StreamName("s"),
+        stream_id="0" * 16,
+        spec=StreamSpec(),
+        shards=shards,
+        opening=opening,
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
+    )
+
+
+def even(count: int, opened_at_ms: int = 0) -> Stream:
+    return stream_of(
+        *(
+            Shard(nth, f"{nth}", *edges, opened_at_ms)
+            for nth, edges in enumerate(even_ranges(count))
+        )
+    )
+
+
+def after(stream: Stream, changes: list[Change], now_ms: int = 0) -> Stream:
+    children = children_of(stream, changes, now_ms, lambda: "log")
+    closed = {parent.index for change in changes for parent in change.parents}
+    old = [
+        Shard(*_values(shard)[:5], now_ms, shard.parents) if shard.index in closed else shard
+        for shard in stream.shards
+    ]
+    return stream_of(*old, *children)
+
+
+def _values(shard: Shard) -> tuple[int, str, int, int, int]:
+    return (
+        shard.index,
+        shard.log_id,
+        shard.first_hash_key,
+        shard.last_hash_key,
+        shard.opened_at_ms,
+    )
+
+
+def reach(stream: Stream, count: int) -> tuple[Stream, int]:
+    rounds = 0
+    while changes := round_towards(stream.open_shards, count):
+        stream = after(stream, changes)
+        rounds += 1
+    return stream, rounds
+
+
+def covers_the_ring(shards: tuple[Shard, ...]) -> bool:
+    return (
+        shards[0].first_hash_key == 0
+        and shards[-1].last_hash_key == RING_SIZE - 1
+        and all(a.last_hash_key + 1 == b.first_hash_key for a, b in itertools.pairwise(shards))
+    )
+
+
+def read(shard: int, next_offset: int, ended: bool = False) -> ShardRead:
+    return ShardRead(shard, [], next_offset, 0, next_offset, 0, None, ended)
+
+
+@given(COUNTS, COUNTS)
+def test_any_number_of_equal_shards_is_reached_in_few_rounds(before, count):
+    stream, rounds = reach(even(before), count)
+
+    ranges = [(shard.first_hash_key, shard.last_hash_key) for shard in stream.open_shards]
+    assert covers_the_ring(stream.open_shards)
+    assert len(ranges) == count
+    for found, wanted in zip(ranges, even_ranges(count), strict=True):
+        assert abs(found[0] - wanted[0]) <= 1
+        assert abs(found[1] - wanted[1]) <= 1
+    assert rounds <= 14
+
+
+@given(st.data(), COUNTS)
+def test_any_ring_becomes_even(data, count):
+    stream = even(1)
+    for _ in range(data.draw(st.integers(0, 6))):
+        shard = data.draw(st.sampled_from(stream.open_shards))
+        near = data.draw(
+            st.sampled_from([2, shard.last_hash_key - shard.first_hash_key - 1])
+            | st.integers(2, max(2, shard.last_hash_key - shard.first_hash_key - 1))
+        )
+        at = shard.first_hash_key + near
+        if shard.first_hash_key + 1 < at < shard.last_hash_key:
+            stream = after(stream, [split_of(stream, shard.index, at)])
+
+    stream, _ = reach(stream, count)
+
+    assert covers_the_ring(stream.open_shards)
+    assert len(stream.open_shards) == count
+
+
+def test_a_reshard_may_end_at_the_largest_number():
+    stream, rounds = reach(even(1), 1_024)
+
+    assert len(stream.open_shards) == 1_024
+    assert rounds == 10
+    assert reach(stream, 1)[0].open_shards[0].last_hash_key == RING_SIZE - 1
+
+
+def test_a_child_opens_in_a_later_second_than_its_parents():
+    stream = even(2, opened_at_ms=1_999)
+
+    [child] = children_of(stream, [merge_of(stream, 0, 1)], 1_000, lambda: "log")
+    [later, _] = children_of(stream, [split_of(stream, 0, 9)], 7_777, lambda: "log")
+
+    assert child.opened_at_ms == 2_000
+    assert (child.index, child.parents) == (2, (0, 1))
+    assert later.opened_at_ms == 7_777
+
+
+@pytest.mark.parametrize("at", [0, 1, RING_SIZE - 1, RING_SIZE, -5])
+def test_a_shard_is_not_split_at_its_edge(at):
+    with pytest.raises(ValidationFailed) as refused:
+        split_of(even(1), 0, at)
+
+    assert refused.value.faults[0].pointer == "/at_hash_key"
+
+
+def test_only_open_neighbours_are_merged():
+    stream = after(even(4), [split_of(even(4), 0, 100)])
+
+    with pytest.raises(ValidationFailed, match="not neighbours"):
+        merge_of(stream, 1, 3)
+    with pytest.raises(ValidationFailed, match="closed"):
+        merge_of(stream, 0, 1)
+    with pytest.raises(ValidationFailed, match="not neighbours"):
+        merge_of(stream, 1, 1)
+    with pytest.raises(ShardNotFound):
+        merge_of(stream, 1, 9)
+    assert merge_of(stream, 3, 2).parents[0].index == 3
+
+
+def test_children_read_back_from_what_a_closed_log_keeps():
+    children = children_of(even(1), [split_of(even(1), 0, 2**127)], 5, lambda: "log")
+
+    assert unpack_children(pack_children(children)) == children
+    assert pack_children(()) == b""
+
+
+def test_a_reader_starts_at_the_eldest_and_goes_on_with_children():
+    stream = after(even(2), [split_of(even(2), 0, 100)])
+
+    start = frontier(stream, {})
+    then = positions_after(start, [read(0, 7, ended=True), read(1, 3)])
+
+    assert start == {0: None, 1: None}
+    assert then == {0: ENDED, 1: 3}
+    assert frontier(stream, then) == {1: 3, 2: 0, 3: 0}
+
+
+def test_a_merged_shard_is_read_after_both_its_parents():
+    stream = after(even(2), [merge_of(even(2), 0, 1)])
+
+    assert frontier(stream, {0: ENDED, 1: 4}) == {0: ENDED, 1: 4}
+    assert frontier(stream, {0: ENDED, 1: ENDED}) == {2: 0}
+    assert frontier(stream, {2: 5}) == {2: 5}
+
+
+def test_the_end_of_a_shard_whose_children_are_not_known_yet_is_remembered():
+    assert frontier(even(1), {0: ENDED}) == {0: ENDED}
+
+
+def test_the_children_of_expired_shards_are_read_from_their_start():
+    whole = after(even(1), [split_of(even(1), 0, 100)])
+    stream = stream_of(*whole.open_shards)
+
+    assert frontier(stream, {}) == {1: None, 2: None}
+    assert frontier(stream, {0: 5}) == {1: 0, 2: 0}
+    assert lost(stream, {0: 5, 1: 3}) == {0: 5}
+    assert lost(stream, {0: ENDED}) == {}
+
+
+@given(st.data())
+def test_a_reader_meets_every_shard_once_and_after_its_parents(data):
+    stream = even(data.draw(st.integers(1, 3)))
+    for _ in range(data.draw(st.integers(0, 8))):
+        stream = after(stream, [_any_change(data, stream)])
+    positions: dict[int, int] = {}
+    ended: list[int] = []
+
+    while ahead := frontier(stream, positions):
+        reading = [index for index, position in ahead.items() if position != ENDED]
+        closed = [index for index in reading if not stream.shard(index).is_open]
+        ranges = sorted(
+            (stream.shard(i).first_hash_key, stream.shard(i).last_hash_key) for i in ahead
+        )
+        assert ranges[0][0] == 0
+        assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(ranges))
+        if not closed:
+            break
+        index = data.draw(st.sampled_from(closed))
+        assert index not in ended
+        assert set(stream.shard(index).parents) <= set(ended)
+        ended.append(index)
+        positions = positions_after(ahead, [read(index, 1, ended=True)])
+
+    assert sorted(ended) == [shard.index for shard in stream.shards if not shard.is_open]
+
+
+def _any_change(data, stream: Stream) -> Change:
+    neighbours = list(itertools.pairwise(stream.open_shards))
+    if neighbours and data.draw(st.booleans()):
+        low, high = data.draw(st.sampled_from(neighbours))
+        return merge_of(stream, low.index, high.index)
+    shard = data.draw(st.sampled_from(stream.open_shards))
+    return split_of(stream, shard.index, (shard.first_hash_key + shard.last_hash_key) // 2)
