@@ -104,7 +104,7 @@ class Appending:
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
     ) -> list[Appended | MillstreamError]:
         """As `Streams.append`."""
-        stream = await self._on_stream.stream(name)
+        stream = await self._on_stream.writable(name)
         sizes = _check_records(stream, records)
         keyless = idempotency_key or str(random.random())  # noqa: S311  any shard will do
         call = _Call(records, sizes, idempotency_key, keyless)
@@ -165,7 +165,7 @@ class Appending:
         condition: AppendCondition,
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
-        stream = await self._on_stream.stream(name)
+        stream = await self._on_stream.writable(name)
         part = _part(records, sum(_check_records(stream, records)), condition, "")
         append = self._append_part if condition.producer is None else self._produce
         return await self._on_stream.do(

@@ -87,7 +87,7 @@ async def open_storage(
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         queues = Queues(
-            hot_queues, states, on_queue, carrier, catalog, keeper, wakeups, clock, limits
+            hot_queues, states, logs, on_queue, carrier, catalog, keeper, wakeups, clock, limits
         )
         stack.push_async_callback(queues.close)
         contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)

@@ -38,16 +38,17 @@ from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
+from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.messages import (
     HotQueues,
     HotReceive,
     PartSent,
     SendPart,
     Sends,
-    caps_of,
     encode_message,
+    rules_of,
 )
-from storage.redis.queues import HotQueueStates
+from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.wakeups import Wakeups
 
 
@@ -62,6 +63,7 @@ class Queues:
         self,
         hot: HotQueues,
         states: HotQueueStates,
+        logs: HotLogs,
         on_queue: OnQueue,
         carrier: Carrier,
         catalog: Catalog,
@@ -72,6 +74,7 @@ class Queues:
     ) -> None:
         self._hot = hot
         self._states = states
+        self._logs = logs
         self._on = on_queue
         self._carrier = carrier
         self._catalog = catalog
@@ -112,10 +115,10 @@ class Queues:
     def _gatherer(self, queue: Queue) -> Sends:
         """The one object by which sends of a flush to this queue find one another."""
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
-        known, caps = self._gatherers.get(queue.log_id), caps_of(queue)
-        if known is None or (known.store_epoch, known.now, known.caps) != (epoch, now, caps):
+        known, rules = self._gatherers.get(queue.log_id), rules_of(queue)
+        if known is None or (known.store_epoch, known.now, known.rules) != (epoch, now, rules):
             fifo = queue.spec.type is QueueType.FIFO
-            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits, caps)
+            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits, rules)
             self._gatherers[queue.log_id] = known
         return known
 
@@ -284,12 +287,24 @@ class Queues:
 
     async def tidy(self, name: QueueName) -> int:
         """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
-        done, moving = await self._on(
-            name, lambda queue: self._states.tidy(queue, self._clock.script_time())
-        )
-        if moving:
+        tidied = await self._on(name, self._tidy)
+        if tidied.moving:
             await self._carrier.carry(name)
-        return done + moving
+        return tidied.work + tidied.moving
+
+    async def _tidy(self, queue: Queue) -> Tidied:
+        tidied = await self._states.tidy(queue, self._clock.script_time())
+        if tidied.has_view != queue.spec.stream_view:
+            await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
+        elif tidied.has_view:
+            freed = await self._trim_view(queue)
+            return msgspec.structs.replace(tidied, work=tidied.work + freed)
+        return tidied
+
+    async def _trim_view(self, queue: Queue) -> int:
+        view = LogAddress(queue.name.namespace, queue.log_id, is_view=True)
+        entries_max, now = self._limits.expired_per_call, self._clock.script_time()
+        return await self._logs.trim(view, queue.spec.retention_ms, None, entries_max, now)
 
 
 _NOTHING = HotReceive([], 0, -1, 0)

@@ -52,6 +52,7 @@ class ReferenceQueue:
     last_due_ms: int = 0
     departed: list[Message] = field(default_factory=list)
     parked: dict[str, int | None] = field(default_factory=dict)
+    sent: list[bytes] = field(default_factory=list)
 
     @property
     def fifo(self) -> bool:
@@ -94,6 +95,7 @@ class ReferenceQueue:
         message.was_out = state == DELAYED or priority > 0
         message.expires_ms = due_ms + ttl_ms if ttl_ms else 0
         self.messages[message.offset] = message
+        self.sent.append(body)
         self.next_offset += 1
         return message.offset, False
 

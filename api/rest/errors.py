@@ -38,6 +38,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.FORBIDDEN: Row(403, "Forbidden"),
     ErrorCode.QUEUE_NOT_FOUND: Row(404, "Queue not found"),
     ErrorCode.STREAM_NOT_FOUND: Row(404, "Stream not found"),
+    ErrorCode.STREAM_READ_ONLY: Row(409, "Stream read only"),
     ErrorCode.SHARD_NOT_FOUND: Row(404, "Shard not found"),
     ErrorCode.MESSAGE_NOT_FOUND: Row(404, "Message not found"),
     ErrorCode.PRECONDITION_FAILED: Row(412, "Precondition failed"),

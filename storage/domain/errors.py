@@ -31,6 +31,7 @@ class ErrorCode(StrEnum):
     FORBIDDEN = "forbidden"
     QUEUE_NOT_FOUND = "queue_not_found"
     STREAM_NOT_FOUND = "stream_not_found"
+    STREAM_READ_ONLY = "stream_read_only"
     SHARD_NOT_FOUND = "shard_not_found"
     MESSAGE_NOT_FOUND = "message_not_found"
     PRECONDITION_FAILED = "precondition_failed"
@@ -155,6 +156,12 @@ class StreamNotFound(MillstreamError):
     """There is no such stream."""
 
     code = ErrorCode.STREAM_NOT_FOUND
+
+
+class StreamReadOnly(MillstreamError):
+    """This stream shows a queue: it can be read, and what its queue is sent is written to it."""
+
+    code = ErrorCode.STREAM_READ_ONLY
 
 
 class ShardNotFound(MillstreamError):

@@ -11,7 +11,7 @@ from storage.domain import limits
 from storage.domain.batches import Record
 from storage.domain.errors import FieldFault, ShardNotFound, ValidationFailed
 from storage.domain.names import LogId, StreamName
-from storage.domain.queues import check_range, tag_faults
+from storage.domain.queues import Queue, check_range, tag_faults
 
 RING_SIZE = 2**128
 _KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
@@ -81,7 +81,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `shards` are those that are open or closed, by index: parents come before their children. `opening`
     are children whose parents are being closed, and `shards_target` the number of open shards that a
-    reshard under way is to reach.
+    reshard under way is to reach. A view shows a queue, and can only be read.
     """
 
     name: StreamName
@@ -93,6 +93,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     changed_at_ms: int
     opening: tuple[Shard, ...] = ()
     shards_target: int | None = None
+    is_view: bool = False
 
     @cached_property
     def open_shards(self) -> tuple[Shard, ...]:
@@ -135,6 +136,21 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
         eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
         return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))
+
+
+def view_of(queue: Queue) -> Stream:
+    """A queue as a stream of one shard."""
+    shard = Shard(0, queue.log_id, 0, RING_SIZE - 1, queue.created_at_ms)
+    return Stream(
+        name=StreamName(queue.name.name, queue.name.namespace),
+        stream_id=queue.log_id,
+        spec=StreamSpec(retention_ms=queue.spec.retention_ms, tags=queue.spec.tags),
+        shards=(shard,),
+        version=queue.version,
+        created_at_ms=queue.created_at_ms,
+        changed_at_ms=queue.changed_at_ms,
+        is_view=True,
+    )
 
 
 def by_shard(shards: Sequence[Shard], places: Iterable[int]) -> dict[Shard, list[int]]:

@@ -23,6 +23,7 @@ _QUEUE_PARTS = (
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
     *("parked", "parked_why", "view", "view_meta"),
 )
+_VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process
 
@@ -42,6 +43,12 @@ def log_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """The keys that a queue's scripts work on, in the scripts' order."""
     return _spell(namespace, log_id, _QUEUE_PARTS)
+
+
+@lru_cache(_REMEMBERED_MAX)
+def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """The keys of a queue's stream view, in the order in which a stream's scripts take those of a log."""
+    return _spell(namespace, log_id, _VIEW_PARTS)
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

@@ -24,7 +24,8 @@ from storage.domain.producers import Inherited
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
-from storage.redis.keys import every_key, key, log_keys
+from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
+from storage.redis.messages import as_stream_record
 from storage.redis.pipeline import Command, Pipeline, command_of
 from storage.redis.scripts import script
 
@@ -36,10 +37,16 @@ ProducerState = tuple[Any, ...]
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
-    """Where a log is kept."""
+    """Where a log is kept; a queue's stream view lies beside its log."""
 
     namespace: str
     log_id: LogId
+    is_view: bool = False
+
+    @property
+    def channel(self) -> str:
+        """What a wake-up of its readers is called."""
+        return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
@@ -271,6 +278,11 @@ class HotLogs:
         appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
 
+    async def switch_view(self, at: LogAddress, *, on: bool) -> None:
+        """Begin or end to show a queue as a stream; nothing when it is so already."""
+        keys = queue_keys(at.namespace, at.log_id)
+        checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
+
     async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
         """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
         keys = log_keys(at.namespace, at.log_id)[1:4]
@@ -291,17 +303,19 @@ class HotLogs:
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         wake = "1" if ask_to_wake else "0"
         run = self._pipeline.write if ask_to_wake else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
         records = _records_from(reply[4], reply[6:], records_max)
+        if at.is_view:
+            records = [as_stream_record(at.log_id, record) for record in records]
         children = unpack_children(reply[5]) if reply[5] else ()
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, at: LogAddress) -> Extent:
         """How far the log reaches."""
-        keys = log_keys(at.namespace, at.log_id)[:4]
+        keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]))
 
@@ -314,12 +328,17 @@ class HotLogs:
         now: ScriptTime,
     ) -> int:
         """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         size: int | str = "" if retention_bytes is None else retention_bytes
         reply = checked(
             await self._pipeline.write("trim_log", keys, now, retention_ms, size, entries_max)
         )
         return int(reply[2])
+
+
+def _readable(at: LogAddress) -> tuple[bytes, ...]:
+    keys = view_keys if at.is_view else log_keys
+    return keys(at.namespace, at.log_id)
 
 
 def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:

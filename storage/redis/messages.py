@@ -43,6 +43,7 @@ from storage.domain.messages import (
 from storage.domain.names import LogId
 from storage.domain.queue_rules import GroupWeight, PoisonPolicy
 from storage.domain.queues import DedupScope, Queue, QueueType
+from storage.domain.streams import LogRecord
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
@@ -93,7 +94,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     store_epoch: int
     now: ScriptTime
     limits: Limits
-    caps: tuple[int, int, str]
+    rules: tuple[int, int, str, str]
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
@@ -114,7 +115,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
-            *self.caps,
+            *self.rules,
             *arguments,
         )
 
@@ -149,10 +150,16 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return SentMessage(message_id(self.log_id, offset), offset)
 
 
-def caps_of(queue: Queue) -> tuple[int, int, str]:
-    """How many messages and bytes a queue may hold, 0 for no limit, and what happens beyond them."""
+def rules_of(queue: Queue) -> tuple[int, int, str, str]:
+    """What a send is told: how many messages and bytes the queue may hold, 0 for no limit, what happens beyond them,
+    and whether it is shown as a stream."""
     spec = queue.spec
-    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow
+    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow, view_word(queue)
+
+
+def view_word(queue: Queue) -> str:
+    """What scripts are told of a queue's stream view."""
+    return "1" if queue.spec.stream_view else "0"
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
@@ -386,6 +393,17 @@ def words_of(record: Record) -> Words:
         known.get(DEAD_LETTER_SOURCE, ""),
         tuple(header for header in reserved if header[0] not in _OURS),
     )
+
+
+def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
+    """A message as its queue's stream view shows it: its key is its group, or else its id."""
+    words = words_of(at.record)
+    headers = words.headers
+    if words.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
+    known_as = words.message_id or message_id(log_id, at.offset)
+    record = Record(at.record.data, words.group or known_as, headers)
+    return LogRecord(at.offset, at.arrival_ms, record)
 
 
 _OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))

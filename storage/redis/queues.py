@@ -1,5 +1,7 @@
 """A queue as its owner sees it: counts, upkeep and purges. The typed side of those scripts."""
 
+import msgspec
+
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
@@ -9,6 +11,15 @@ from storage.redis.messages import attempts_of, fifo_word, queue_keys_of
 from storage.redis.pipeline import Argument, Pipeline
 
 
+class Tidied(msgspec.Struct, frozen=True):
+    """What a round of upkeep did: pieces of work, 0 when there is none left; the messages that are on their way to
+    another queue; and whether the queue is shown as a stream."""
+
+    work: int
+    moving: int
+    has_view: bool
+
+
 class HotQueueStates:
     """The operations of an owner on a queue. Raises LogNotReady where the log must be seen to first."""
 
@@ -16,15 +27,14 @@ class HotQueueStates:
         self._pipeline = pipeline
         self._limits = known
 
-    async def tidy(self, queue: Queue, now: ScriptTime) -> tuple[int, int]:
-        """One bounded round of upkeep; the pieces of work done, 0 when there is none left, and the messages
-        that are on their way to another queue."""
+    async def tidy(self, queue: Queue, now: ScriptTime) -> Tidied:
+        """One bounded round of upkeep."""
         reply = checked(
             await self._pipeline.write(
                 "tidy_queue", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
             )
         )
-        return reply[1], reply[2]
+        return Tidied(reply[1], reply[2], bool(reply[3]))
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
         """Counts by state as of now."""
@@ -50,11 +60,6 @@ class HotQueueStates:
             **dict(zip(rest, reply[13:], strict=True)),
             oldest_ready_at_ms=oldest,
         )
-
-    async def switch_view(self, queue: Queue) -> None:
-        """Begin or end to show the queue as a stream, as its owner asked; nothing when it is so already."""
-        wanted = "1" if queue.spec.stream_view else "0"
-        checked(await self._pipeline.write("switch_view", queue_keys_of(queue), wanted))
 
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
         """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""

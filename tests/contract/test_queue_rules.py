@@ -400,3 +400,21 @@ def test_a_rule_that_makes_no_sense_is_refused_where_it_is(client, name, config,
 
     assert answer.status_code == 422
     assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+
+
+def test_a_queue_with_a_stream_view_is_read_as_a_stream(client, name):
+    queue, stream = f"/v1/queues/{name}", f"/v1/streams/{name}"
+    client.put(queue, json={"stream_view": True})
+    client.post(f"{queue}/messages", json={"messages": [{"body": {"n": 1}, "group": "a"}]})
+    [message] = receive(client, queue)
+    verdict = {"receipt_handle": message["receipt_handle"], "action": "ack"}
+    client.post(f"{queue}/settle", json={"settlements": [verdict]})
+
+    whole = client.get(f"{stream}/records").json()["records"]
+    shard = client.get(f"{stream}/shards/0/records").json()["records"]
+    refused = client.post(f"{stream}/records", json={"data": "x"})
+
+    for [record] in (whole, shard):
+        assert (record["data"], record["key"], record["offset"]) == ({"n": 1}, "a", 0)
+    assert client.get(stream).status_code == 200
+    assert (refused.status_code, refused.json()["code"]) == (409, "stream_read_only")

@@ -18,9 +18,10 @@ from hypothesis.stateful import (
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
 from storage.domain.messages import NewMessage, SettleAction, Settlement
-from storage.domain.names import QueueName
+from storage.domain.names import QueueName, StreamName
 from storage.domain.queue_rules import PoisonPolicy
 from storage.domain.queues import DeadLetterTarget, DedupScope, QueueSpec, QueueType
+from storage.domain.streams import ReadFrom
 from tests.reference import ReferenceQueue
 from tests.stateful.conftest import Bench
 
@@ -188,6 +189,17 @@ class QueueMachine(RuleBasedStateMachine):
         assert shown == known
         assert [one.offset for one in found] == sorted(shown)
 
+    @invariant()
+    def its_view_shows_everything_that_was_sent(self) -> None:
+        if not self.model.spec.stream_view:
+            return
+        view = StreamName(self.name.name)
+        reading = self.bench.storage.streams.read_shard(view, 0, ReadFrom(time_ms=0))
+        read = self.bench.run(reading)
+        shown = [(at.offset, at.record.data) for at in read.records]
+        assert shown == [*enumerate(self.model.sent)][read.start :]
+        assert read.tip == self.model.next_offset
+
     def teardown(self) -> None:
         """Whatever happened, everything that is left can be received and acknowledged (Q5)."""
         if not hasattr(self, "model"):
@@ -277,9 +289,9 @@ class StandardQueueMachine(QueueMachine):
 class GroupedQueueMachine(QueueMachine):
     """A standard queue whose messages have groups, or none: fair, and never locked."""
 
-    @initialize(attempts_max=st.sampled_from([None, 3]))
-    def create(self, attempts_max: int | None) -> None:
-        self.make(attempts_max=attempts_max)
+    @initialize(attempts_max=st.sampled_from([None, 3]), stream_view=st.booleans())
+    def create(self, attempts_max: int | None, stream_view: bool) -> None:
+        self.make(attempts_max=attempts_max, stream_view=stream_view)
 
     @rule(
         messages=st.lists(
@@ -321,6 +333,7 @@ class FifoQueueMachine(QueueMachine):
         dedup_scope=st.sampled_from(DedupScope),
         deduplicate_by_content=st.booleans(),
         on_poison=st.sampled_from(PoisonPolicy),
+        stream_view=st.booleans(),
     )
     def create(self, **spec: Any) -> None:
         self.make(**spec)

@@ -125,6 +125,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(INTERNAL_FAILURE, error.detail)
         case (
             ErrorCode.STREAM_NOT_FOUND
+            | ErrorCode.STREAM_READ_ONLY
             | ErrorCode.SHARD_NOT_FOUND
             | ErrorCode.STREAM_BUSY
             | ErrorCode.OFFSET_EXPIRED

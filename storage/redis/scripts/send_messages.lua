@@ -3,7 +3,7 @@
 -- ARGV     1 now_ms or empty  2 store epoch  3 '1' for a fifo queue
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
---          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'
+--          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
 --          and two for each message: a batch v1 and its options: empty, or
 --          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
@@ -24,7 +24,7 @@
 -- @include room
 -- @include view
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
-local FIRST_PART = 10
+local FIRST_PART = 11
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
@@ -42,6 +42,11 @@ end
 local now = now_at(ARGV[1], held[5])
 local at = '-' .. word(now)
 local next_offset = tonumber(held[1])
+local has_view = held[7]
+if ARGV[10] == '1' and not has_view then
+  begin_view(held[1])
+  has_view = true
+end
 local bytes, duplicates = 0, 0
 local last_due = tonumber(held[6] or '0')
 
@@ -118,7 +123,7 @@ local function send(batch, packed)
   end
   local offset = word(next_offset)
   place(offset, batch, options)
-  if held[7] then
+  if has_view then
     add_to_view(offset .. at, batch)
   end
   next_offset = next_offset + 1

@@ -1,6 +1,7 @@
 -- Take in messages that come from another queue; each once, however often it is brought.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 store epoch  3 '1' for fifo  4 how long an arrival is remembered, ms
+--          5 '1': shown as a stream
 --          then three for each message: "<log id> <offset>" it comes from, a batch v1, and
 --          MessagePack { arrival ms, renewed ms or 0 for now or -1 for never, group, receives, first received ms,
 --          priority }
@@ -14,7 +15,7 @@
 -- @include memory
 -- @include queue
 -- @include view
-local FIRST_MESSAGE, MESSAGE_ARGS = 5, 3
+local FIRST_MESSAGE, MESSAGE_ARGS = 6, 3
 
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view')
@@ -25,6 +26,11 @@ if refused then
 end
 local now = now_at(ARGV[1], held[5])
 local next_offset, bytes = tonumber(held[1]), 0
+local has_view = held[6]
+if ARGV[5] == '1' and not has_view then
+  begin_view(held[1])
+  has_view = true
+end
 
 local function add(batch, packed)
   local arrival, renewed, group, receives, first, priority = unpack(cmsgpack.unpack(packed))
@@ -33,7 +39,7 @@ local function add(batch, packed)
   record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')
   save(offset, record)
-  if held[6] then
+  if has_view then
     add_to_view(offset .. '-' .. word(now), batch)
   end
   if group == '' then

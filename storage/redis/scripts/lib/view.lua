@@ -2,6 +2,12 @@
 -- becomes of the messages. `view` has the form of a shard's log, and `view_meta` of its meta.
 local view_bytes, view_added
 
+-- From the next message on, which a log that lost its view begins with too.
+local function begin_view(next_offset)
+  redis.call('HSET', K.meta, 'view', '1')
+  redis.call('HSET', K.view_meta, 'next', next_offset, 'start', next_offset, 'bytes', '0')
+end
+
 local function add_to_view(id, batch)
   view_bytes = view_bytes or tonumber(redis.call('HGET', K.view_meta, 'bytes'))
   redis.call('XADD', K.view, id, 'c', word(view_bytes), 'd', batch)
