@@ -40,7 +40,7 @@ from api.payloads import RequestHeaders
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
-from api.rest import contents, messages, moves, queues, records, streams
+from api.rest import contents, messages, moves, queues, records, shards, streams
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
 from api.rest.handlers import install_handlers
@@ -97,6 +97,7 @@ def _control_plane(
         contents.router,
         moves.router,
         streams.router,
+        shards.router,
         health.router,
         operator,
     )

@@ -13,6 +13,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, QueueNotFound, StreamBusy, StreamNotFound
 from storage.domain.names import StreamName
+from storage.domain.streams import StreamMode
 from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,22 @@ async def finish_reshards(storage: Storage) -> int:
     return done
 
 
+async def scale_streams(storage: Storage) -> int:
+    """Visit every on-demand stream: it gets the shards that its load calls for."""
+    done = 0
+    async for stream in storage.catalog.every_stream():
+        if stream.spec.mode is StreamMode.ON_DEMAND:
+            done += await _scale(storage, stream.name)
+    return done
+
+
+async def _scale(storage: Storage, name: StreamName) -> int:
+    try:
+        return await storage.streams.scale(name)
+    except (StreamNotFound, StreamBusy):
+        return 0
+
+
 async def _finish_reshard(storage: Storage, name: StreamName) -> bool:
     try:
         return await storage.streams.finish_reshard(name)
@@ -96,6 +113,7 @@ DUTIES = (
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
     Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
+    Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
     Duty("deleted", limits.MINUTE_MS, _bury_deleted),
 )

@@ -7,7 +7,7 @@ append goes there; only the next definition saves it the detour.
 import asyncio
 import hashlib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
 
@@ -30,12 +30,15 @@ from storage.domain.messages import check_header_names
 from storage.domain.names import LogId, StreamName
 from storage.domain.producers import Known, Remembered, judge
 from storage.domain.streams import (
+    RING_SIZE,
     UNCONDITIONAL,
     AppendCondition,
     Appended,
+    EventTimes,
     Producer,
     Shard,
     Stream,
+    StreamSpec,
     by_shard,
     hash_key,
 )
@@ -56,14 +59,14 @@ class _Call(msgspec.Struct):
 
     def place_of(self, number: int) -> int:
         """The hash key of a record."""
-        return hash_key(self.records[number].key or self.keyless)
+        return _place_of(self.records[number], self.keyless)
 
     def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
         """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
         if len(shards) == 1:
             return {shards[0]: range(len(self.records))}
         keyless = self.keyless
-        places = (hash_key(one.key or keyless) for one in self.records)
+        places = [_place_of(record, keyless) for record in self.records]
         return {**by_shard(shards, places)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
@@ -106,6 +109,7 @@ class Appending:
         """As `Streams.append`."""
         stream = await self._on_stream.writable(name)
         sizes = _check_records(stream, records)
+        records = _timed(stream.spec, records, self._clock.now_ms)
         keyless = idempotency_key or str(random.random())  # noqa: S311  any shard will do
         call = _Call(records, sizes, idempotency_key, keyless)
         return await self._on_stream.do(stream, partial(self._append, call))
@@ -166,7 +170,10 @@ class Appending:
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
         stream = await self._on_stream.writable(name)
-        part = _part(records, sum(_check_records(stream, records)), condition, "")
+        _check_unrouted(records)
+        sizes = _check_records(stream, records)
+        records = _timed(stream.spec, records, self._clock.now_ms)
+        part = _part(records, sum(sizes), condition, "")
         append = self._append_part if condition.producer is None else self._produce
         return await self._on_stream.do(
             stream, lambda current: append(current, current.shard(shard), part)
@@ -239,6 +246,12 @@ _OWN_HEADERS = frozenset({CONTENT_TYPE})
 """What a front door may say of a record in a reserved header."""
 
 
+def _place_of(record: Record, keyless: str) -> int:
+    if record.hash_key is not None:
+        return record.hash_key
+    return hash_key(record.key or keyless)
+
+
 def _placed(shard: int, offset: int, count: int, duplicate: bool) -> list[Appended]:
     return [Appended(shard, offset + nth, duplicate) for nth in range(count)]
 
@@ -296,7 +309,49 @@ def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
             raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
         if record.headers:
             check_header_names(record.headers, _OWN_HEADERS)
+        if record.hash_key is not None and not 0 <= record.hash_key < RING_SIZE:
+            detail = "A hash key is 0 to 340282366920938463463374607431768211455"
+            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "out_of_range")
     return sizes
+
+
+def _check_unrouted(records: Sequence[Record]) -> None:
+    for place, record in enumerate(records):
+        if record.hash_key is not None:
+            detail = "A record on a shard's address is not routed"
+            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "not_allowed")
+
+
+def _timed(
+    spec: StreamSpec, records: Sequence[Record], now_ms: Callable[[], int]
+) -> Sequence[Record]:
+    """The records with the event times that the stream keeps. Raises ValidationFailed for one that it does
+    not take."""
+    if spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None:
+        return records
+    if spec.event_times is EventTimes.ARRIVAL:
+        return [
+            record if record.event_time_ms is None else replace(record, event_time_ms=None)
+            for record in records
+        ]
+    now = now_ms()
+    for place, record in enumerate(records):
+        fault = _event_time_fault(spec, record.event_time_ms, now)
+        if fault:
+            raise ValidationFailed.at(f"/records/{place}/event_time", *fault)
+    return records
+
+
+def _event_time_fault(
+    spec: StreamSpec, event_time_ms: int | None, now_ms: int
+) -> tuple[str, str] | None:
+    if event_time_ms is None:
+        required = spec.event_times is EventTimes.CLIENT_REQUIRE
+        return ("The stream takes records with an event time only", "missing") if required else None
+    skew_ms = spec.event_time_skew_ms_max
+    if skew_ms is not None and abs(event_time_ms - now_ms) > skew_ms:
+        return (f"must be within {skew_ms / limits.SECOND_MS:g} seconds of now", "out_of_range")
+    return None
 
 
 def _small_size(record: Record) -> int:
@@ -310,6 +365,8 @@ def _fingerprint(records: Iterable[Record]) -> str:
     for record in records:
         digest.update(record.key.encode())
         digest.update(record.data)
+        if record.hash_key is not None:
+            digest.update(b"\0%d\0" % record.hash_key)
         for name, kind, value in record.headers:
             digest.update(f"{name}\0{kind}\0".encode() + value)
     return digest.hexdigest()

@@ -304,7 +304,7 @@ class Queues:
     async def _trim_view(self, queue: Queue) -> int:
         view = LogAddress(queue.name.namespace, queue.log_id, is_view=True)
         entries_max, now = self._limits.expired_per_call, self._clock.script_time()
-        return await self._logs.trim(view, queue.spec.retention_ms, None, entries_max, now)
+        return await self._logs.trim(view, queue.spec.retention_ms, None, None, entries_max, now)
 
 
 _NOTHING = HotReceive([], 0, -1, 0)

@@ -192,7 +192,7 @@ class Reading:
         extent = await self._on_stream.do(
             stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
         )
-        return ShardState(shard, extent.start, extent.next, extent.bytes)
+        return ShardState(shard, extent.start, extent.next, extent.bytes, extent.fenced)
 
 
 def _address(stream: Stream, shard: Shard) -> LogAddress:

@@ -13,12 +13,16 @@ what it left is taken up by the next reshard of the stream, or by the sweep.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import TypeVar
 
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import (
+    FenceMismatch,
     OutcomeUnknown,
+    ShardClosed,
     StorageBusy,
     StorageFull,
     StorageUnavailable,
@@ -34,6 +38,8 @@ from storage.postgres.database import Database
 from storage.postgres.duties import alone
 from storage.redis.answers import LogNotReady
 from storage.redis.logs import HotLogs, LogAddress
+
+T = TypeVar("T")
 
 Plan = Callable[[Stream], Sequence[Change]]
 
@@ -84,6 +90,14 @@ class Resharder:
             with _begun():
                 return await self._reach(name, count)
 
+    async def apply(self, name: StreamName, changes: Sequence[Change]) -> Stream:
+        """Make those of the changes whose shards are still open."""
+
+        def still_wanted(stream: Stream) -> list[Change]:
+            return [one for one in changes if set(one.parents) <= set(stream.open_shards)]
+
+        return await self._change(name, still_wanted)
+
     async def finish(self, name: StreamName) -> bool:
         """Do what a crash left undone; whether there was anything. Raises StreamBusy while it is being done."""
         async with self._only_one(name):
@@ -125,32 +139,44 @@ class Resharder:
         await self._each(stream, stream.opening, self._hot.extent)
 
     async def _close_logs(self, stream: Stream) -> None:
-        parents = {index for child in stream.opening for index in child.parents}
-        await asyncio.gather(*(self.close_log(stream, stream.shard(index)) for index in parents))
+        families = {child.parents for child in stream.opening}
+        await asyncio.gather(*(self._close_family(stream, parents) for parents in families))
+
+    async def _close_family(self, stream: Stream, parents: tuple[int, ...]) -> None:
+        for index in parents:
+            await self.close_log(stream, stream.shard(index))
 
     async def close_log(self, stream: Stream, shard: Shard) -> None:
         """Close a shard's log to its children, also when its store forgot that it was closed."""
         children = [
             child for child in (*stream.shards, *stream.opening) if shard.index in child.parents
         ]
-        await self._each(
-            stream,
-            [shard],
-            lambda at: self._hot.close(at, children, self._keeper.store_epoch),
-        )
+        fence: str | None = ""
+        while fence is not None:
+            if fence:
+                await self._each(stream, children, partial(self._give_fence, fence))
+            [fence] = await self._each(stream, [shard], partial(self._close, children, fence))
+
+    async def _close(self, children: Sequence[Shard], fence: str, at: LogAddress) -> str | None:
+        return await self._hot.close(at, children, fence, self._keeper.store_epoch)
+
+    async def _give_fence(self, fence: str, at: LogAddress) -> None:
+        """A child takes the fence of its first parent that has one."""
+        with suppress(FenceMismatch, ShardClosed):
+            await self._hot.set_fence(at, fence, "", self._keeper.store_epoch)
 
     async def _each(
         self,
         stream: Stream,
         shards: Sequence[Shard],
-        work: Callable[[LogAddress], Awaitable[object]],
-    ) -> None:
-        async def do(shard: Shard) -> None:
+        work: Callable[[LogAddress], Awaitable[T]],
+    ) -> list[T]:
+        async def do(shard: Shard) -> T:
             at = LogAddress(stream.name.namespace, shard.log_id)
             async with self._hands:
-                await self._keeper.mended(at, lambda: work(at))
+                return await self._keeper.mended(at, lambda: work(at))
 
-        await asyncio.gather(*(do(shard) for shard in shards))
+        return await asyncio.gather(*(do(shard) for shard in shards))
 
 
 def _nothing(_: Stream) -> Sequence[Change]:

@@ -1,16 +1,19 @@
 """Streams: append by key or to a shard, read a shard or all of them, split and merge shards."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from storage.appending import Appending
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.batches import Record
 from storage.domain.clock import Clock
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.names import StreamName
+from storage.domain.scaling import Load, changes_for
 from storage.domain.streams import (
     UNCONDITIONAL,
     AppendCondition,
@@ -20,6 +23,7 @@ from storage.domain.streams import (
     ShardRead,
     ShardState,
     Stream,
+    StreamMode,
     StreamRead,
 )
 from storage.logs import LogKeeper
@@ -28,6 +32,8 @@ from storage.reading import Reading
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
+
+T = TypeVar("T")
 
 
 class Streams:
@@ -61,7 +67,8 @@ class Streams:
 
         Records of one shard are appended together or not at all; shards succeed or fail on their own.
         Records without a key go to one shard, chosen for the call. A repeat with the same idempotency key
-        within ten minutes adds nothing. A shard that is split or merged meanwhile is no error: the records
+        within ten minutes adds nothing. A record's `hash_key` is its place on the ring instead of its key's.
+        A shard that is split or merged meanwhile is no error: the records
         go to its children.
         """
         return await self._appending.append(name, records, idempotency_key)
@@ -79,6 +86,25 @@ class Streams:
         DuplicateForgotten, OffsetMismatch, FenceMismatch; ShardClosed, whose facts name the children.
         """
         return await self._appending.append_to_shard(name, shard, records, condition)
+
+    async def set_fence(
+        self, name: StreamName, shard: int, token: str, expected: str | None = None
+    ) -> None:
+        """Give a shard to one writer: from now on appends must carry `token`, whatever their address; an
+        empty one gives it back to all. With `expected`, only if that is the token now, empty for none.
+
+        The children of a shard take its fence; one of two parents, that of the first that has one. Raises
+        ShardNotFound, ShardClosed, FenceMismatch when another token stands.
+        """
+        for pointer, given in (("/token", token), ("/expected", expected or "")):
+            if len(given) > limits.FENCE_CHARACTERS_MAX:
+                detail = f"A token has at most {limits.FENCE_CHARACTERS_MAX} characters"
+                raise ValidationFailed.at(pointer, detail, "too_long")
+        await self._on_shard(
+            name,
+            shard,
+            lambda at: self._hot.set_fence(at, token, expected, self._keeper.store_epoch),
+        )
 
     # Read
 
@@ -147,6 +173,28 @@ class Streams:
         """
         return await self._resharder.set_count(name, count)
 
+    async def scale(self, name: StreamName) -> int:
+        """For the sweep: measure an on-demand stream, and split and merge as its load calls for.
+
+        Gives the number of changes; 0 for a provisioned stream. Raises StreamBusy while a process reshards it.
+        """
+        stream = await self._catalog.fresh_stream(name)
+        if stream.spec.mode is not StreamMode.ON_DEMAND:
+            return 0
+        loads = await asyncio.gather(*(self._load(stream, shard) for shard in stream.open_shards))
+        indexes = [shard.index for shard in stream.open_shards]
+        known = {index: load for index, load in zip(indexes, loads, strict=True) if load}
+        changes = changes_for(stream, known)
+        if changes:
+            await self._resharder.apply(name, changes)
+        return len(changes)
+
+    async def _load(self, stream: Stream, shard: Shard) -> Load | None:
+        now = self._clock.script_time()
+        return await self._on_shard(
+            stream.name, shard.index, lambda at: self._hot.sample_load(at, now)
+        )
+
     async def finish_reshard(self, name: StreamName) -> bool:
         """For the sweep: do what a crash left of a reshard; whether there was anything.
 
@@ -168,6 +216,7 @@ class Streams:
                 at,
                 stream.spec.retention_ms,
                 stream.spec.retention_bytes,
+                stream.spec.retention_records,
                 entries_max,
                 now,
             )
@@ -176,6 +225,28 @@ class Streams:
                 lambda _, at=at, trim=trim: self._on_stream.mended(at, trim),  # type: ignore[misc]
             )
         return freed
+
+    async def truncate(self, name: StreamName, shard: int, before: int) -> int:
+        """Forget a shard's records before an offset, for good; gives the shard's oldest readable offset.
+
+        Raises ShardNotFound, OffsetOutOfRange when the offset lies beyond the shard's end.
+        """
+        if before < 0:
+            raise ValidationFailed.at("/before", "must be at least 0", "out_of_range")
+        return await self._on_shard(
+            name,
+            shard,
+            lambda at: self._hot.truncate(at, before, limits.TRUNCATE_ENTRIES_PER_CALL),
+        )
+
+    async def _on_shard(
+        self, name: StreamName, shard: int, work: Callable[[LogAddress], Awaitable[T]]
+    ) -> T:
+        async def on(stream: Stream) -> T:
+            at = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
+            return await self._on_stream.mended(at, lambda: work(at))
+
+        return await self._on_stream.do(await self._on_stream.writable(name), on)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Let go of closed shards that hold nothing any more, parents before children, for the sweep.
@@ -195,7 +266,7 @@ class Streams:
 
     async def _is_over(self, stream: Stream, shard: Shard) -> bool:
         closed_for_ms = self._clock.now_ms() - (shard.closed_at_ms or 0)
-        readers_ms = min(stream.spec.retention_ms, limits.CLOSED_SHARD_MS_MIN)
+        readers_ms = min(stream.spec.retention_ms or limits.DAY_MS, limits.CLOSED_SHARD_MS_MIN)
         if shard.is_open or closed_for_ms < max(readers_ms, limits.IDEMPOTENCY_WINDOW_MS):
             return False
         at = LogAddress(stream.name.namespace, shard.log_id)

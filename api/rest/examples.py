@@ -85,9 +85,14 @@ _BROWSED = {
 _STREAM = {
     "name": "clicks",
     "shards": 2,
+    "open_shards": 2,
+    "mode": "provisioned",
     "retention_seconds": 604800,
     "retention_bytes": None,
+    "retention_records": None,
     "record_bytes_max": 1048576,
+    "event_times": "client_prefer",
+    "event_time_skew_seconds_max": None,
     "tags": {},
     "version": 1,
     "created_at": _AT,
@@ -151,6 +156,15 @@ _SHARD = {
     "start": 0,
     "next": 2,
     "bytes": 64,
+    "fenced": False,
+}
+_CHILD = {
+    **_SHARD,
+    "index": 2,
+    "parents": [0],
+    "last_hash_key": "85070591730234615865843651857942052863",
+    "next": 0,
+    "bytes": 0,
 }
 
 EXAMPLES: dict[str, Example] = {
@@ -311,6 +325,19 @@ EXAMPLES: dict[str, Example] = {
             "behind_seconds": 0,
             "gaps": [],
         },
+    ),
+    "truncate_shard": Example(
+        "/v1/streams/clicks/shards/0/truncate", {"before": 1}, answer={"shard": 0, "start": 1}
+    ),
+    "put_fence": Example(
+        "/v1/streams/clicks/shards/1/fence",
+        {"token": "writer-7"},
+        answer={"shard": 1, "fenced": True},
+    ),
+    "reshard_stream": Example(
+        "/v1/streams/clicks/reshard",
+        {"split": {"shard": 0}},
+        answer={"items": [{**_SHARD, "open": False, "closed_at": _LATER}, _CHILD]},
     ),
     "delete_stream": Example("/v1/streams/clicks", status=204),
     "check_live": Example("/livez", answer={"status": "ok"}),

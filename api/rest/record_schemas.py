@@ -42,6 +42,13 @@ Key = Annotated[
         description="Partition key: records of one key are in one shard, in order.",
     ),
 ]
+HashKey = Annotated[
+    str,
+    Meta(
+        pattern=r"^(0|[1-9][0-9]{0,38})$",
+        description="Its place on the ring, in the place of its key's; not on a shard's own address.",
+    ),
+]
 Moment = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, le=limits.OFFSET_MAX)]
 RecordsMax = Annotated[int, Meta(ge=1, le=limits.READ_RECORDS_MAX)]
@@ -58,6 +65,7 @@ class _RecordFields(msgspec.Struct, kw_only=True, gc=False):
     headers: HeaderMap = {}
     content_type: ContentType = ""
     event_time: Moment | None = None
+    hash_key: HashKey | None = None
 
     def _with(self, data: bytes, own_content_type: str) -> Record:
         content_type = self.content_type or own_content_type
@@ -67,6 +75,7 @@ class _RecordFields(msgspec.Struct, kw_only=True, gc=False):
             self.key,
             with_content_type(headers, content_type) if content_type else headers,
             None if self.event_time is None else moment_ms(self.event_time),
+            None if self.hash_key is None else int(self.hash_key),
         )
 
 
@@ -94,7 +103,11 @@ class PackedRecord(_RecordFields, kw_only=True, gc=False):
     def to_domain(self) -> Record:
         """The record. Raises ValidationFailed when its data cannot be told."""
         if type(self.data) is bytes and not (
-            self.headers or self.content_type or self.event_time or self.data_base64
+            self.headers
+            or self.content_type
+            or self.event_time
+            or self.data_base64
+            or self.hash_key
         ):
             return Record(self.data, self.key)
         return self._with(*body_from_msgpack(self.data, self.data_base64, "data"))
@@ -120,11 +133,21 @@ class ProducerIn(msgspec.Struct, frozen=True):
     sequence: Count
 
 
+Fence = Annotated[
+    str,
+    Meta(
+        max_length=limits.FENCE_CHARACTERS_MAX,
+        description="The shard's token, when it is fenced.",
+    ),
+]
+
+
 class ShardRecordOrBatch(RecordOrBatch, kw_only=True, gc=False):
     """A record, or a batch of them, for one shard, and what must hold for it to be accepted."""
 
     producer: ProducerIn | None = None
     expected_offset: Count | None = None
+    fence: Fence = ""
 
 
 class PackedShardRecordOrBatch(PackedRecordOrBatch, kw_only=True, gc=False):
@@ -132,6 +155,7 @@ class PackedShardRecordOrBatch(PackedRecordOrBatch, kw_only=True, gc=False):
 
     producer: ProducerIn | None = None
     expected_offset: Count | None = None
+    fence: Fence = ""
 
 
 class AppendToShard(msgspec.Struct, kw_only=True):
@@ -142,6 +166,7 @@ class AppendToShard(msgspec.Struct, kw_only=True):
     expected_offset: (
         Annotated[Count, Meta(description="Append only if this is the shard's next offset.")] | None
     ) = None
+    fence: Fence = ""
 
 
 def condition_of(around: ShardRecordOrBatch | PackedShardRecordOrBatch | None) -> AppendCondition:
@@ -150,7 +175,9 @@ def condition_of(around: ShardRecordOrBatch | PackedShardRecordOrBatch | None) -
         return UNCONDITIONAL
     told = around.producer
     producer = None if told is None else Producer(told.id, told.epoch, told.sequence)
-    return AppendCondition(producer, around.expected_offset)
+    if producer is None and around.expected_offset is None and not around.fence:
+        return UNCONDITIONAL
+    return AppendCondition(producer, around.expected_offset, around.fence)
 
 
 def with_content_type(headers: Headers, content_type: str) -> Headers:

@@ -98,7 +98,7 @@ async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords 
     """Append records to one shard, all of them or none.
 
     With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
-    if the shard's next offset is that one.
+    if the shard's next offset is that one; with `fence` only if that is the shard's token.
     """
     records = _incoming(call)
     condition = condition_of(call.body.around)

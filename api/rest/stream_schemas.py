@@ -1,35 +1,57 @@
-"""Streams on the wire: configuration and shards."""
+"""Streams on the wire: their configuration."""
 
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.fields import rfc3339, to_ms
+from api.rest.fields import optional_ms, rfc3339
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
-from storage.domain.streams import ShardState, Stream, StreamSpec
+from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec
 
 
 class StreamConfig(Config):
     """The whole desired state of a stream; what is not said takes its default."""
 
     shards: Annotated[
-        int, Field(ge=1, le=limits.SHARDS_MAX, description="Cannot be changed later.")
+        int, Field(ge=1, le=limits.SHARDS_MAX, description="At creation; a reshard changes them.")
     ] = 1
-    retention_seconds: Seconds = in_seconds(limits.STREAM_RETENTION_MS_DEFAULT)
+    mode: Annotated[
+        StreamMode,
+        Field(strict=False, description="on_demand: shards are split and merged by their load."),
+    ] = StreamMode.PROVISIONED
+    retention_seconds: Annotated[
+        Seconds | None, Field(description="null, also in a patch: for ever.")
+    ] = in_seconds(limits.STREAM_RETENTION_MS_DEFAULT)
     retention_bytes: Annotated[
         Bytes | None, Field(description="Of each shard; null: no limit.")
     ] = None
+    retention_records: Annotated[
+        Bytes | None, Field(description="Of each shard; null: no limit.")
+    ] = None
     record_bytes_max: Bytes = limits.RECORD_BYTES_MAX
+    event_times: Annotated[
+        EventTimes,
+        Field(
+            strict=False, description="What becomes of the times that producers give their records."
+        ),
+    ] = EventTimes.CLIENT_PREFER
+    event_time_skew_seconds_max: Annotated[
+        Seconds | None, Field(description="How far from now they may be; null: any time.")
+    ] = None
     tags: Tags = {}
 
     def to_domain(self) -> StreamSpec:
         """The specification, which the catalog checks."""
         return StreamSpec(
             shards=self.shards,
-            retention_ms=to_ms(self.retention_seconds),
+            mode=self.mode,
+            retention_ms=optional_ms(self.retention_seconds),
             retention_bytes=self.retention_bytes,
+            retention_records=self.retention_records,
             record_bytes_max=self.record_bytes_max,
+            event_times=self.event_times,
+            event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
             tags=self.tags,
         )
 
@@ -42,25 +64,41 @@ class StreamConfig(Config):
 def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
     return {
         "shards": spec.shards,
-        "retention_seconds": in_seconds(spec.retention_ms),
+        "mode": spec.mode,
+        "retention_seconds": _optional_seconds(spec.retention_ms),
         "retention_bytes": spec.retention_bytes,
+        "retention_records": spec.retention_records,
         "record_bytes_max": spec.record_bytes_max,
+        "event_times": spec.event_times,
+        "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
         "tags": spec.tags,
     }
 
 
-class StreamPatch(Config):
-    """What to change of a stream (a JSON Merge Patch): null takes a field back to its default."""
+def _optional_seconds(ms: int | None) -> float | None:
+    return None if ms is None else in_seconds(ms)
 
+
+class StreamPatch(Config):
+    """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
+    `retention_seconds` to none."""
+
+    mode: Annotated[StreamMode | None, Field(strict=False)] = None
     retention_seconds: Seconds | None = None
     retention_bytes: Bytes | None = None
+    retention_records: Bytes | None = None
     record_bytes_max: Bytes | None = None
+    event_times: Annotated[EventTimes | None, Field(strict=False)] = None
+    event_time_skew_seconds_max: Seconds | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: StreamSpec) -> StreamSpec:
         """The specification after the change."""
         before = StreamConfig.from_domain(spec).model_dump()
-        after = merged(before, self.model_dump(exclude_unset=True))
+        patch = self.model_dump(exclude_unset=True)
+        after = merged(before, patch)
+        if "retention_seconds" in patch:
+            after["retention_seconds"] = patch["retention_seconds"]
         return StreamConfig(**after).to_domain()
 
 
@@ -68,10 +106,15 @@ class StreamOut(BaseModel):
     """A stream: its configuration, and its version, which is its ETag."""
 
     name: str
-    shards: int
-    retention_seconds: Seconds
+    shards: Annotated[int, Field(description="At creation.")]
+    open_shards: Annotated[int, Field(description="Now.")]
+    mode: StreamMode
+    retention_seconds: Seconds | None
     retention_bytes: int | None
+    retention_records: int | None
     record_bytes_max: int
+    event_times: EventTimes
+    event_time_skew_seconds_max: Seconds | None
     tags: dict[str, str]
     version: int
     created_at: Time
@@ -81,6 +124,7 @@ class StreamOut(BaseModel):
     def from_domain(cls, stream: Stream) -> Self:
         return cls(
             name=stream.name.name,
+            open_shards=len(stream.open_shards),
             version=stream.version,
             created_at=rfc3339(stream.created_at_ms),
             changed_at=rfc3339(stream.changed_at_ms),
@@ -93,43 +137,3 @@ class StreamPage(BaseModel):
 
     items: list[StreamOut]
     next_cursor: str | None
-
-
-class ShardOut(BaseModel):
-    """A shard: the hash keys it takes (decimal, inclusive), its lineage, and the extent of its log."""
-
-    index: int
-    open: Annotated[bool, Field(description="It takes records; a closed one can be read.")]
-    parents: Annotated[list[int], Field(description="The shards it was split or merged from.")]
-    opened_at: Time
-    closed_at: Time | None
-    first_hash_key: str
-    last_hash_key: str
-    start: Annotated[int, Field(description="The oldest readable offset.")]
-    next: Annotated[int, Field(description="The next offset to be written.")]
-    bytes: int
-
-    @classmethod
-    def from_domain(cls, state: ShardState) -> Self:
-        return cls(
-            index=state.shard.index,
-            open=state.shard.is_open,
-            parents=list(state.shard.parents),
-            opened_at=rfc3339(state.shard.opened_at_ms),
-            closed_at=_moment(state.shard.closed_at_ms),
-            first_hash_key=str(state.shard.first_hash_key),
-            last_hash_key=str(state.shard.last_hash_key),
-            start=state.start,
-            next=state.next,
-            bytes=state.bytes,
-        )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)
-
-
-class Shards(BaseModel):
-    """A stream's shards, by index: parents come before their children."""
-
-    items: list[ShardOut]

@@ -1,4 +1,4 @@
-"""Streams: their configuration and shards."""
+"""Streams: their configuration."""
 
 from typing import Annotated
 
@@ -24,8 +24,6 @@ from api.rest.dependencies import (
 )
 from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.stream_schemas import (
-    ShardOut,
-    Shards,
     StreamConfig,
     StreamOut,
     StreamPage,
@@ -136,10 +134,3 @@ async def list_streams(
     return StreamPage(
         items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
     )
-
-
-@router.get("/{stream}/shards", dependencies=[READ])
-async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
-    """List a stream's shards and how far their logs reach."""
-    states = await storage.streams.shards(stream)
-    return Shards(items=[ShardOut.from_domain(state) for state in states])

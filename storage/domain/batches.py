@@ -40,12 +40,16 @@ Headers = tuple[Header, ...]
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One record: its body, partition key, headers and the producer's own time, if given."""
+    """One record: its body, partition key, headers and the producer's own time, if given.
+
+    `hash_key` is where it is to go on the ring, in the place of its key's. It is not stored with the record.
+    """
 
     data: bytes
     key: str = ""
     headers: Headers = ()
     event_time_ms: int | None = None
+    hash_key: int | None = None
 
     @property
     def size_bytes(self) -> int:

@@ -81,6 +81,19 @@ ATTEMPT_ID_CHARACTERS_MAX = 128
 
 # Streams
 SHARDS_MAX = 1_024
+ON_DEMAND_SHARD_RECORDS = (
+    1_000  # a second, as Kinesis; what a shard of an on-demand stream is meant to carry
+)
+ON_DEMAND_SHARD_BYTES = 1 * MIB  # a second
+ON_DEMAND_HOT = 0.8  # of it: a shard is split before it is full
+ON_DEMAND_QUIET = 0.2  # of it: a shard that carried less for so long may be merged
+ON_DEMAND_COLD_MS = HOUR_MS
+ON_DEMAND_WINDOW_MS = MINUTE_MS  # a shorter burst splits nothing
+ON_DEMAND_SHARDS_MAX = 256  # what load alone may open; an owner's reshard goes further
+ON_DEMAND_RANGE_MIN = (
+    2**128 // 4_096
+)  # a narrower shard is not split: one hot key would split for ever
+TRUNCATE_ENTRIES_PER_CALL = 10_000  # freed at once; a sweep frees the rest
 RESHARDS_AT_ONCE_MAX = 2  # by one process: each holds a connection to Postgres
 RESHARD_LOGS_AT_ONCE = 4  # logs that a reshard makes or closes at one time
 CLOSED_SHARD_MS_MIN = DAY_MS  # an empty closed shard stays so long, unless retention is shorter

@@ -3,6 +3,7 @@
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -17,13 +18,45 @@ RING_SIZE = 2**128
 _KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
 
 
+class StreamMode(StrEnum):
+    """Who sees to the number of shards."""
+
+    PROVISIONED = "provisioned"
+    """Its owner."""
+
+    ON_DEMAND = "on_demand"
+    """Its load, never below the number that it was made with: `storage.domain.scaling`."""
+
+
+class EventTimes(StrEnum):
+    """What a stream makes of the times that its producers give."""
+
+    ARRIVAL = "arrival"
+    """They are dropped: a record's time is its arrival."""
+
+    CLIENT_PREFER = "client_prefer"
+    """They are kept where they are given."""
+
+    CLIENT_REQUIRE = "client_require"
+    """A record without one is refused."""
+
+
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What its owner asked of a stream. `shards` is the number at creation."""
+    """What its owner asked of a stream. `shards` is the number at creation.
+
+    A record is kept until one of the retentions no longer covers it: its age, and the bytes and records
+    that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
+    time may be from now, either way.
+    """
 
     shards: int = 1
-    retention_ms: int = limits.STREAM_RETENTION_MS_DEFAULT
+    mode: StreamMode = StreamMode.PROVISIONED
+    retention_ms: int | None = limits.STREAM_RETENTION_MS_DEFAULT
     retention_bytes: int | None = None
+    retention_records: int | None = None
     record_bytes_max: int = limits.RECORD_BYTES_MAX
+    event_times: EventTimes = EventTimes.CLIENT_PREFER
+    event_time_skew_ms_max: int | None = None
     tags: dict[str, str] = {}
 
     def check(self) -> None:
@@ -34,15 +67,23 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
             *tag_faults(self.tags),
         ]
         if (
-            not limits.STREAM_RETENTION_MS_MIN
+            self.retention_ms is not None
+            and not limits.STREAM_RETENTION_MS_MIN
             <= self.retention_ms
             <= limits.STREAM_RETENTION_MS_MAX
         ):
             faults.append(
-                FieldFault("/retention_seconds", "must be 60 to 315360000", "out_of_range")
+                FieldFault("/retention_seconds", "must be 60 to 315360000, or null", "out_of_range")
             )
-        if self.retention_bytes is not None and self.retention_bytes < 1:
-            faults.append(FieldFault("/retention_bytes", "must be at least 1", "out_of_range"))
+        faults += [
+            FieldFault(pointer, "must be at least 1, or null", "out_of_range")
+            for pointer, value in (
+                ("/retention_bytes", self.retention_bytes),
+                ("/retention_records", self.retention_records),
+                ("/event_time_skew_seconds_max", self.event_time_skew_ms_max),
+            )
+            if value is not None and value < 1
+        ]
         if faults:
             raise ValidationFailed("The stream's configuration is not valid.", *faults)
 
@@ -191,10 +232,11 @@ class Producer(msgspec.Struct, frozen=True, gc=False):
 
 
 class AppendCondition(msgspec.Struct, frozen=True, gc=False):
-    """What must hold for an append to a shard to be accepted."""
+    """What must hold for an append to a shard to be accepted. `fence`: the shard's token; empty for none."""
 
     producer: Producer | None = None
     expected_offset: int | None = None
+    fence: str = ""
 
 
 UNCONDITIONAL = AppendCondition()
@@ -252,12 +294,13 @@ class StreamRead(msgspec.Struct, frozen=True):
 
 
 class ShardState(msgspec.Struct, frozen=True):
-    """A shard and the extent of its log."""
+    """A shard and the extent of its log. `fenced`: only a writer with its token may append."""
 
     shard: Shard
     start: int
     next: int
     bytes: int
+    fenced: bool = False
 
 
 class ReadFrom(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from storage.domain.errors import (
     FenceMismatch,
     IdempotencyKeyReused,
     OffsetMismatch,
+    OffsetOutOfRange,
     ProducerFenced,
     SequenceOutOfOrder,
     StreamBusy,
@@ -21,6 +22,7 @@ from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
 from storage.domain.producers import Inherited
+from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
@@ -92,13 +94,14 @@ class HotRead(msgspec.Struct, frozen=True):
 class Extent(msgspec.Struct, frozen=True):
     """A log's oldest readable offset, the next one to be written, and the bytes it holds.
 
-    `knows_producers`: it remembers batches of producers, perhaps idle ones.
+    `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: it is one writer's.
     """
 
     start: int
     next: int
     bytes: int
     knows_producers: bool
+    fenced: bool
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -177,7 +180,7 @@ def _condition_of(part: AppendPart) -> bytes:
             producer.epoch if producer else 0,
             producer.sequence if producer else 0,
             -1 if expected is None else expected,
-            "",
+            part.condition.fence,
             part.idempotency_key,
             part.fingerprint,
             *_inheritance_of(part),
@@ -255,11 +258,32 @@ class HotLogs:
             "advance_log", [_meta(at)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
 
-    async def close(self, at: LogAddress, children: Sequence[Shard], store_epoch: int) -> int:
-        """Close the log to its children, unless it is; where it ends."""
+    async def close(
+        self, at: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
+    ) -> str | None:
+        """Close the log to its children, which were given this fence; None when it is closed, or the fence
+        that they must be given first."""
         closed = pack_children(children)
-        reply = checked(await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed))
-        return int(reply[1])
+        reply = checked(
+            await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed, fence)
+        )
+        return None if reply[1] else str(reply[2].decode())
+
+    async def set_fence(
+        self, at: LogAddress, token: str, expected: str | None, store_epoch: int
+    ) -> None:
+        """Set the token that appends must carry; empty for none. Raises FenceMismatch, ShardClosed."""
+        unless = ("0", "") if expected is None else ("1", expected)
+        reply = checked(
+            await self._pipeline.write("set_fence", [_meta(at)], store_epoch, token, *unless)
+        )
+        match reply[1:]:
+            case [3, children]:
+                raise ShardClosedTo(unpack_children(children))
+            case [4]:
+                raise FenceMismatch
+            case _:
+                return
 
     async def raise_ceiling(self, at: LogAddress, ceiling: int, store_epoch: int) -> None:
         """Allow the offsets below `ceiling`, which Postgres has reserved."""
@@ -317,23 +341,46 @@ class HotLogs:
         """How far the log reaches."""
         keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
-        return Extent(reply[1], reply[2], reply[3], bool(reply[4]))
+        return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]))
 
     async def trim(
         self,
         at: LogAddress,
-        retention_ms: int,
+        retention_ms: int | None,
         retention_bytes: int | None,
+        retention_records: int | None,
         entries_max: int,
         now: ScriptTime,
     ) -> int:
         """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
         keys = _readable(at)[:2]
-        size: int | str = "" if retention_bytes is None else retention_bytes
-        reply = checked(
-            await self._pipeline.write("trim_log", keys, now, retention_ms, size, entries_max)
-        )
+        kept = (retention_ms, retention_bytes, retention_records)
+        bounds = ["" if bound is None else bound for bound in kept]
+        reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
+
+    async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:
+        """What the log took over the last whole window; None before there was one."""
+        quiet_records = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS)
+        quiet_bytes = int(limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_BYTES)
+        window_ms = limits.ON_DEMAND_WINDOW_MS
+        reply = checked(
+            await self._pipeline.write(
+                "sample_load", [_meta(at)], now, window_ms, quiet_records, quiet_bytes
+            )
+        )
+        return Load(*reply[2:]) if reply[1] else None
+
+    async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:
+        """Forget the records before an offset; gives the oldest readable one. Raises OffsetOutOfRange."""
+        keys = log_keys(at.namespace, at.log_id)[:2]
+        reply = checked(await self._pipeline.write("truncate_log", keys, before, entries_max))
+        _, start, next_offset = reply
+        if before > next_offset:
+            raise OffsetOutOfRange(
+                f"The shard's next offset is {next_offset}.", next_offset=next_offset
+            )
+        return int(start)
 
 
 def _readable(at: LogAddress) -> tuple[bytes, ...]:

@@ -44,9 +44,14 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
     assert shown == {
         "name": name,
         "shards": 1,
+        "open_shards": 1,
+        "mode": "provisioned",
         "retention_seconds": 604800,
         "retention_bytes": None,
+        "retention_records": None,
         "record_bytes_max": 1048576,
+        "event_times": "client_prefer",
+        "event_time_skew_seconds_max": None,
         "tags": {},
         "version": 1,
     }
@@ -335,3 +340,205 @@ def test_a_record_too_large_for_its_stream_is_refused(client, name):
 
     assert answer.status_code == 413
     assert answer.json()["code"] == "message_too_large"
+
+
+# ── Reshard, fence, truncate ──
+
+
+def reshard(client: httpx.Client, stream: str, **change: Any) -> httpx.Response:
+    return client.post(f"{stream}/reshard", json=change)
+
+
+def shards_of(answer: httpx.Response) -> dict[int, dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    return {shard["index"]: shard for shard in answer.json()["items"]}
+
+
+def test_a_shard_is_split_in_its_middle(client, stream):
+    found = shards_of(reshard(client, stream, split={"shard": 0}))
+
+    assert (found[0]["open"], found[1]["open"]) == (False, True)
+    assert found[0]["closed_at"] is not None
+    assert [found[index]["parents"] for index in (2, 3)] == [[0], [0]]
+    assert int(found[2]["last_hash_key"]) + 1 == int(found[3]["first_hash_key"]) == 2**126
+    shown = client.get(stream).json()
+    assert (shown["shards"], shown["open_shards"], shown["version"]) == (2, 3, 2)
+
+
+def test_a_shard_is_split_at_a_key_and_merged_again(client, stream):
+    reshard(client, stream, split={"shard": 0, "at_hash_key": "1000"}).raise_for_status()
+
+    found = shards_of(reshard(client, stream, merge=[3, 2]))
+
+    assert found[2]["last_hash_key"] == "999"
+    assert found[4]["parents"] == [3, 2]
+    assert (found[4]["first_hash_key"], found[4]["last_hash_key"]) == (
+        found[0]["first_hash_key"],
+        found[0]["last_hash_key"],
+    )
+
+
+def test_a_stream_takes_any_number_of_shards(client, stream):
+    found = shards_of(reshard(client, stream, shards=5))
+
+    assert sum(shard["open"] for shard in found.values()) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({}, "/shards"),
+        ({"shards": 2, "merge": [0, 1]}, "/shards"),
+        ({"shards": 0}, "/shards"),
+        ({"shards": 1025}, "/shards"),
+        ({"split": {"shard": 0, "at_hash_key": "1"}}, "/at_hash_key"),
+        ({"split": {"shard": 0, "at_hash_key": "01"}}, "/split/at_hash_key"),
+        ({"split": {"shard": 0, "at_hash_key": 5}}, "/split/at_hash_key"),
+        ({"merge": [0, 0]}, "/second"),
+        ({"merge": [0]}, "/merge/1"),
+        ({"double": True}, "/double"),
+    ],
+)
+def test_a_reshard_that_makes_no_sense_is_refused(client, stream, change, pointer):
+    answer = reshard(client, stream, **change)
+
+    assert answer.status_code == 422, answer.text
+    assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
+
+
+def test_what_is_not_there_cannot_be_resharded(client, stream, name):
+    missing = [
+        reshard(client, stream, split={"shard": 9}),
+        reshard(client, stream, merge=[0, 9]),
+        client.put(f"{stream}/shards/9/fence", json={"token": "x"}),
+        client.post(f"{stream}/shards/9/truncate", json={"before": 0}),
+    ]
+
+    assert [answer.json()["code"] for answer in missing] == ["shard_not_found"] * 4
+    answer = reshard(client, f"/v1/streams/no-{name}", shards=2)
+    assert answer.json()["code"] == "stream_not_found"
+
+
+def test_a_closed_shard_tells_its_end_and_the_way(client, stream):
+    append_to_shard(client, stream, 0, {"data": "a"}, {"data": "b"})
+    reshard(client, stream, split={"shard": 0}).raise_for_status()
+
+    first = read_shard(client, stream, 0, limit=1)
+    last = read_shard(client, stream, 0, offset=1, wait_seconds=20)
+    refused = append_to_shard(client, stream, 0, {"data": "c"})
+
+    assert (first["ended"], "children" in first) == (False, False)
+    assert last["ended"]
+    assert [(child["shard"], child["parents"]) for child in last["children"]] == [
+        (2, [0]),
+        (3, [0]),
+    ]
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "shard_closed"
+    assert [child["shard"] for child in refused.json()["children"]] == [2, 3]
+
+
+def test_a_cursor_leads_through_splits_and_merges_in_order(client, stream):
+    keys = [f"key {number}" for number in range(8)]
+    changes: list[dict[str, Any]] = [{"split": {"shard": 0}}, {"shards": 1}, {"shards": 4}]
+    for round_, change in enumerate(changes):
+        append(client, stream, *[{"data": f"{round_}", "key": key} for key in keys])
+        reshard(client, stream, **change).raise_for_status()
+    append(client, stream, *[{"data": "3", "key": key} for key in keys])
+
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    cursor = ""
+    while True:
+        page = client.get(f"{stream}/records", params={"cursor": cursor, "limit": 5}).json()
+        for record in page["records"]:
+            found[record["key"]].append(record["data"])
+        if page["next_cursor"] == cursor:
+            break
+        cursor = page["next_cursor"]
+
+    assert all(order == ["0", "1", "2", "3"] for order in found.values())
+
+
+def test_latest_starts_in_the_open_shards(client, stream):
+    append(client, stream, {"data": "old"})
+    reshard(client, stream, shards=3).raise_for_status()
+
+    start = client.get(f"{stream}/records", params={"from": "latest"}).json()
+    append(client, stream, {"data": "new"})
+    then = client.get(f"{stream}/records", params={"cursor": start["next_cursor"]}).json()
+
+    assert start["records"] == []
+    assert [record["data"] for record in then["records"]] == ["new"]
+
+
+def test_a_retry_after_a_split_adds_nothing(client, stream):
+    headers = {"idempotency-key": "k1"}
+    body = {"records": [{"data": str(n), "key": f"key {n}"} for n in range(6)]}
+    first = client.post(f"{stream}/records", json=body, headers=headers).json()["records"]
+    reshard(client, stream, shards=3).raise_for_status()
+
+    again = client.post(f"{stream}/records", json=body, headers=headers).json()["records"]
+
+    assert again == [{**one, "duplicate": True} for one in first]
+
+
+def test_a_fence_gives_a_shard_to_one_writer(client, stream):
+    fence = f"{stream}/shards/0/fence"
+    set_ = client.put(fence, json={"token": "mine", "expected": ""})
+    taken = client.put(fence, json={"token": "other", "expected": ""})
+    mine = append_to_shard(client, stream, 0, {"data": "a"}, fence="mine")
+    other = append_to_shard(client, stream, 0, {"data": "a"}, fence="other")
+    nobodys = append_to_shard(client, stream, 0, {"data": "a"})
+
+    assert set_.json() == {"shard": 0, "fenced": True}
+    assert mine.status_code == 200
+    assert [answer.status_code for answer in (taken, other, nobodys)] == [412] * 3
+    assert other.json()["code"] == "fence_mismatch"
+    assert client.put(fence, json={"token": ""}).json() == {"shard": 0, "fenced": False}
+
+
+def test_a_record_may_name_its_hash_key(client, stream):
+    low, high = append(
+        client, stream, {"data": "a", "hash_key": "0"}, {"data": "b", "hash_key": str(2**128 - 1)}
+    )
+    off = client.post(f"{stream}/records", json={"data": "a", "hash_key": str(2**128)})
+    odd = client.post(f"{stream}/records", json={"data": "a", "hash_key": "x"})
+    on_shard = append_to_shard(client, stream, 0, {"data": "a", "hash_key": "0"})
+
+    assert (low["shard"], high["shard"]) == (0, 1)
+    assert [answer.status_code for answer in (off, odd, on_shard)] == [422] * 3
+
+
+def test_a_shard_is_truncated(client, stream):
+    append_to_shard(client, stream, 0, *[{"data": str(n)} for n in range(5)])
+
+    answer = client.post(f"{stream}/shards/0/truncate", json={"before": 3})
+    beyond = client.post(f"{stream}/shards/0/truncate", json={"before": 6})
+
+    assert answer.json() == {"shard": 0, "start": 3}
+    assert beyond.status_code == 416
+    assert [record["offset"] for record in read_shard(client, stream, 0)["records"]] == [3, 4]
+    assert client.get(f"{stream}/shards/0/records", params={"offset": 2}).status_code == 410
+
+
+def test_retention_may_be_for_ever(client, stream):
+    for_ever = client.patch(stream, json={"retention_seconds": None, "retention_records": 10})
+    other = client.patch(stream, json={"retention_records": None, "event_times": "arrival"})
+
+    assert (for_ever.json()["retention_seconds"], for_ever.json()["retention_records"]) == (
+        None,
+        10,
+    )
+    assert (other.json()["retention_seconds"], other.json()["retention_records"]) == (None, None)
+    assert other.json()["event_times"] == "arrival"
+
+
+def test_an_event_time_that_is_too_far_off_is_refused(client, stream):
+    client.patch(stream, json={"event_time_skew_seconds_max": 60}).raise_for_status()
+
+    answer = client.post(
+        f"{stream}/records", json={"data": "a", "event_time": "2020-01-01T00:00:00Z"}
+    )
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/records/0/event_time"

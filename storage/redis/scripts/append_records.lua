@@ -112,8 +112,8 @@ local function verdict_of(count, condition)
   if held[6] then
     return { CLOSED, held[6] }
   end
-  if held[7] and held[7] ~= fence then
-    return { FENCED, held[7] }
+  if (held[7] or '') ~= fence then
+    return { FENCED, 0 }
   end
   if id ~= '' then
     local follows = (state and state[1] == epoch) and state[2] + 1 or 0

@@ -1,0 +1,87 @@
+"""The shards of a stream: how they are split and merged, fenced and truncated."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+
+from api.rest.dependencies import StorageDep, StreamPath, may, require_json
+from api.rest.shard_schemas import (
+    FenceConfig,
+    FenceOut,
+    Reshard,
+    ShardOut,
+    Shards,
+    Truncate,
+    TruncatedOut,
+)
+from storage.domain.access import Action
+from storage.domain.errors import ValidationFailed
+from storage.domain.names import StreamName
+from storage.lifespan import Storage
+
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+
+MANAGE = Depends(may(Action.STREAM_MANAGE))
+READ = Depends(may(Action.STREAM_READ))
+JSON_ONLY = Depends(require_json)
+ShardPath = Annotated[int, Path(description="The shard's index.")]
+
+
+@router.get("/shards", dependencies=[READ])
+async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
+    """List a stream's shards, open and closed, and how far their logs reach."""
+    return await _shards(storage, stream)
+
+
+@router.post("/reshard", dependencies=[MANAGE, JSON_ONLY])
+async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshard) -> Shards:
+    """Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+
+    Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
+    stream's shards afterwards. One reshard of a stream at a time.
+    """
+    streams = storage.streams
+    match change:
+        case Reshard(shards=int(count), split=None, merge=None):
+            await streams.set_shard_count(stream, count)
+        case Reshard(shards=None, split=None, merge=(first, second)):
+            await streams.merge(stream, first, second)
+        case Reshard(shards=None, split=split, merge=None) if split is not None:
+            at = split.at() if split.at_hash_key else await _middle(storage, stream, split.shard)
+            await streams.split(stream, split.shard, at)
+        case _:
+            raise ValidationFailed.at(
+                "/shards", "Exactly one of shards, split and merge", "exclusive"
+            )
+    return await _shards(storage, stream)
+
+
+async def _shards(storage: Storage, stream: StreamName) -> Shards:
+    states = await storage.streams.shards(stream)
+    return Shards(items=[ShardOut.from_domain(state) for state in states])
+
+
+async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
+    found = (await storage.catalog.fresh_stream(stream)).shard(shard)
+    return (found.first_hash_key + found.last_hash_key + 1) // 2
+
+
+@router.put("/shards/{shard}/fence", dependencies=[MANAGE, JSON_ONLY])
+async def put_fence(
+    stream: StreamPath, shard: ShardPath, storage: StorageDep, fence: FenceConfig
+) -> FenceOut:
+    """Give a shard to one writer: from now on an append must carry this token.
+
+    With `expected`, only if that is the token now. An empty token gives the shard back to all.
+    """
+    await storage.streams.set_fence(stream, shard, fence.token, fence.expected)
+    return FenceOut(shard=shard, fenced=fence.token != "")
+
+
+@router.post("/shards/{shard}/truncate", dependencies=[MANAGE, JSON_ONLY])
+async def truncate_shard(
+    stream: StreamPath, shard: ShardPath, storage: StorageDep, cut: Truncate
+) -> TruncatedOut:
+    """Forget a shard's records before an offset, for good."""
+    start = await storage.streams.truncate(stream, shard, cut.before)
+    return TruncatedOut(shard=shard, start=start)

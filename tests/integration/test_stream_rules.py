@@ -1,0 +1,323 @@
+"""What an owner may ask of a stream beside its shards: fences, places on the ring, retention, event times."""
+
+import asyncio
+
+import pytest
+import redis
+
+from consumers.sweeper import scale_streams
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    FenceMismatch,
+    OffsetExpired,
+    OffsetOutOfRange,
+    ShardClosed,
+    ShardNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import StreamName
+from storage.domain.scaling import Load
+from storage.domain.streams import (
+    RING_SIZE,
+    AppendCondition,
+    Appended,
+    EventTimes,
+    ReadFrom,
+    StreamMode,
+    StreamSpec,
+)
+from storage.redis.keys import STORE_KEY
+
+CLICKS = StreamName("clicks")
+WIDE = StreamName("wide")
+HALF = RING_SIZE // 2
+MINE = AppendCondition(fence="mine")
+
+
+@pytest.fixture
+async def streams(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.catalog.put_stream(WIDE, StreamSpec(shards=4))
+    return engines.streams
+
+
+async def entry(streams, count: int, name=CLICKS) -> None:
+    """Records that share one entry of the log."""
+    await streams.append(name, [Record(b"%d" % number, "k") for number in range(count)])
+
+
+# Fences
+
+
+async def test_a_fenced_shard_takes_only_its_writers_records(streams):
+    await streams.set_fence(CLICKS, 0, "mine")
+
+    appended = await streams.append_to_shard(CLICKS, 0, [Record(b"x")], MINE)
+    with pytest.raises(FenceMismatch):
+        await streams.append_to_shard(CLICKS, 0, [Record(b"x")], AppendCondition(fence="other"))
+    with pytest.raises(FenceMismatch):
+        await streams.append_to_shard(CLICKS, 0, [Record(b"x")])
+    [refused] = await streams.append(CLICKS, [Record(b"x")])
+
+    assert appended == [Appended(0, 0)]
+    assert isinstance(refused, FenceMismatch)
+    [state] = await streams.shards(CLICKS)
+    assert (state.next, state.fenced) == (1, True)
+
+
+async def test_a_writer_whose_fence_was_taken_away_is_refused(streams):
+    await streams.set_fence(CLICKS, 0, "mine")
+    await streams.set_fence(CLICKS, 0, "")
+
+    with pytest.raises(FenceMismatch):
+        await streams.append_to_shard(CLICKS, 0, [Record(b"x")], MINE)
+    assert await streams.append(CLICKS, [Record(b"x")]) == [Appended(0, 0)]
+
+
+async def test_of_two_who_set_a_fence_at_once_one_does(streams):
+    outcomes = await asyncio.gather(
+        *(streams.set_fence(CLICKS, 0, token, "") for token in ("a", "b")), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes].count(FenceMismatch) == 1
+    with pytest.raises(FenceMismatch):
+        await streams.set_fence(CLICKS, 0, "c", "nobody's")
+    with pytest.raises(ValidationFailed):
+        await streams.set_fence(CLICKS, 0, "x" * 37)
+    with pytest.raises(ShardNotFound):
+        await streams.set_fence(CLICKS, 1, "c")
+
+
+async def test_children_keep_the_fence_of_their_parents(streams):
+    await streams.set_fence(WIDE, 1, "mine")
+
+    await streams.split(WIDE, 1, HALF // 4 * 3)
+    await streams.merge(WIDE, 2, 5)
+    await streams.merge(WIDE, 4, 0)
+
+    fenced = {state.shard.index: state.fenced for state in await streams.shards(WIDE)}
+    assert fenced == {0: False, 1: True, 2: False, 3: False, 4: True, 5: True, 6: True, 7: True}
+    await streams.append_to_shard(WIDE, 7, [Record(b"x")], MINE)
+    with pytest.raises(FenceMismatch):
+        await streams.append_to_shard(WIDE, 7, [Record(b"x")])
+    with pytest.raises(ShardClosed):
+        await streams.set_fence(WIDE, 1, "other")
+
+
+# Places on the ring
+
+
+@pytest.mark.parametrize(("place", "shard"), [(0, 0), (HALF - 1, 1), (HALF, 2), (RING_SIZE - 1, 3)])
+async def test_a_record_may_name_its_place_on_the_ring(streams, place, shard):
+    [appended] = await streams.append(WIDE, [Record(b"x", "any key", hash_key=place)])
+
+    read = await streams.read_shard(WIDE, shard, ReadFrom(offset=0))
+    assert appended == Appended(shard, 0)
+    assert [one.record for one in read.records] == [Record(b"x", "any key")]
+
+
+async def test_a_named_place_leads_to_the_child_that_takes_it(streams, engines, monkeypatch):
+    old = await engines.catalog.stream(CLICKS)
+    await streams.split(CLICKS, 0, HALF)
+    monkeypatch.setattr(engines.catalog._streams.cache, "peek", lambda _: old)
+
+    records = [Record(b"x", "k", hash_key=place) for place in (HALF, 0, HALF - 1)]
+    appended = await streams.append(CLICKS, records)
+
+    assert appended == [Appended(2, 0), Appended(1, 0), Appended(1, 1)]
+
+
+@pytest.mark.parametrize("place", [-1, RING_SIZE])
+async def test_a_place_off_the_ring_is_refused(streams, place):
+    with pytest.raises(ValidationFailed) as refused:
+        await streams.append(WIDE, [Record(b"x"), Record(b"x", hash_key=place)])
+
+    assert refused.value.faults[0].pointer == "/records/1/hash_key"
+
+
+async def test_a_shards_own_address_takes_no_place(streams):
+    with pytest.raises(ValidationFailed):
+        await streams.append_to_shard(WIDE, 0, [Record(b"x", hash_key=0)])
+
+
+# Retention
+
+
+async def test_retention_by_number_keeps_the_newest_and_cuts_inside_an_entry(engines, streams):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_records=7))
+    for _ in range(3):
+        await entry(streams, 5)
+
+    await streams.trim(CLICKS, 1_000)
+
+    [state] = await streams.shards(CLICKS)
+    assert (state.start, state.next) == (8, 15)
+    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=8))
+    assert [one.offset for one in read.records] == list(range(8, 15))
+    assert read.records[0].record.data == b"3"
+    with pytest.raises(OffsetExpired):
+        await streams.read_shard(CLICKS, 0, ReadFrom(offset=7))
+
+
+async def test_the_shortest_retention_counts(engines, streams, clock):
+    spec = StreamSpec(retention_ms=60_000, retention_records=100, retention_bytes=10_000_000)
+    await engines.catalog.put_stream(CLICKS, spec)
+    await entry(streams, 5)
+    clock.advance(ms=60_000)
+    await entry(streams, 5)
+
+    await streams.trim(CLICKS, 1_000)
+
+    [state] = await streams.shards(CLICKS)
+    assert (state.start, state.next) == (5, 10)
+
+
+async def test_without_a_retention_nothing_goes(engines, streams, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=None))
+    await entry(streams, 5)
+    clock.advance(ms=100 * 365 * 86_400_000)
+
+    await streams.trim(CLICKS, 1_000)
+
+    [state] = await streams.shards(CLICKS)
+    assert (state.start, state.next) == (0, 5)
+
+
+@pytest.mark.parametrize("before", range(11))
+async def test_a_shard_is_truncated_at_any_offset(streams, before):
+    await entry(streams, 5)
+    await entry(streams, 5)
+
+    start = await streams.truncate(CLICKS, 0, before)
+
+    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=before))
+    assert start == before
+    assert [one.offset for one in read.records] == list(range(before, 10))
+    assert await streams.truncate(CLICKS, 0, 0) == before
+    [appended] = await streams.append(CLICKS, [Record(b"x")])
+    assert appended == Appended(0, 10)
+
+
+async def test_a_truncation_beyond_the_end_is_refused(streams):
+    await entry(streams, 5)
+
+    with pytest.raises(OffsetOutOfRange):
+        await streams.truncate(CLICKS, 0, 6)
+    with pytest.raises(ValidationFailed):
+        await streams.truncate(CLICKS, 0, -1)
+    assert len((await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 5
+
+
+async def test_a_closed_shard_can_be_truncated_and_expires(streams, clock):
+    await entry(streams, 5)
+    await streams.split(CLICKS, 0, HALF)
+    await streams.truncate(CLICKS, 0, 5)
+    clock.advance(ms=86_400_000)
+
+    assert await streams.expire_shards(CLICKS) == 1
+
+
+# Event times
+
+
+async def event_times(streams) -> list[int | None]:
+    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    return [one.record.event_time_ms for one in read.records]
+
+
+async def test_a_producers_times_are_kept_where_they_are_given(streams):
+    await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
+
+    assert await event_times(streams) == [7, None]
+
+
+async def test_a_stream_of_arrival_times_drops_them(engines, streams):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.ARRIVAL))
+
+    await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
+
+    assert await event_times(streams) == [None, None]
+
+
+async def test_a_stream_that_requires_times_refuses_a_record_without(engines, streams):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.CLIENT_REQUIRE))
+
+    with pytest.raises(ValidationFailed) as refused:
+        await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
+
+    assert refused.value.faults[0].pointer == "/records/1/event_time"
+    await streams.append_to_shard(CLICKS, 0, [Record(b"x", event_time_ms=7)])
+    assert await event_times(streams) == [7]
+
+
+@pytest.mark.parametrize(("off_ms", "taken"), [(0, True), (60_000, True), (60_001, False)])
+async def test_a_time_may_be_so_far_off(engines, streams, clock, off_ms, taken):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(event_time_skew_ms_max=60_000))
+    for sign in (1, -1):
+        record = Record(b"x", event_time_ms=clock.now_ms() + sign * off_ms)
+        if taken:
+            await streams.append(CLICKS, [record])
+        else:
+            with pytest.raises(ValidationFailed):
+                await streams.append(CLICKS, [record])
+
+    assert len(await event_times(streams)) == (2 if taken else 0)
+
+
+# On demand
+
+
+async def push(streams, name: StreamName, count: int) -> None:
+    for start in range(0, count, 1_000):
+        records = [Record(b"x", f"key {start + number}") for number in range(1_000)]
+        await streams.append(name, records)
+
+
+async def test_an_on_demand_stream_gets_the_shards_that_its_load_calls_for(engines, streams, clock):
+    name = StreamName("elastic")
+    await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
+    await scale_streams(engines)
+
+    await push(streams, name, 49_000)
+    early = await scale_streams(engines)
+    clock.advance(ms=60_000)
+    split = await scale_streams(engines)
+    measured_anew = await scale_streams(engines)
+    for _ in range(62):
+        clock.advance(ms=60_000)
+        await scale_streams(engines)
+
+    stream = await engines.catalog.fresh_stream(name)
+    assert (early, split, measured_anew) == (0, 1, 0)
+    assert [shard.parents for shard in stream.shards] == [(), (0,), (0,), (1, 2)]
+    assert [shard.index for shard in stream.open_shards] == [3]
+
+
+async def test_a_provisioned_stream_keeps_its_shards(engines, streams, clock):
+    await scale_streams(engines)
+    await push(streams, CLICKS, 60_000)
+    clock.advance(ms=60_000)
+
+    assert await scale_streams(engines) == 0
+    assert await streams.scale(CLICKS) == 0
+
+
+async def test_the_jump_to_a_new_epoch_is_no_load(engines, streams, clock, redis_url):
+    name = StreamName("elastic")
+    stream, _ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
+    await push(streams, name, 1_000)
+    await scale_streams(engines)
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(STORE_KEY)
+    streams._keeper._epoch._run_id = ""
+    await streams._keeper._epoch.check()
+    await streams.append(name, [Record(b"x")])
+    [state] = await streams.shards(name)
+
+    loads = []
+    for _ in range(3):
+        clock.advance(ms=60_000)
+        loads.append(await streams._load(stream, stream.shards[0]))
+
+    assert state.next >= 10_000
+    assert loads == [None, Load(0, 0, 60_000), Load(0, 0, 120_000)]

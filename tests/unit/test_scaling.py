@@ -1,0 +1,160 @@
+"""Shards by load: single decisions, and days of them."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.names import StreamName
+from storage.domain.reshards import Change, children_of
+from storage.domain.scaling import Load, changes_for
+from storage.domain.streams import RING_SIZE, Shard, Stream, StreamMode, StreamSpec, even_ranges
+
+COLD = limits.ON_DEMAND_COLD_MS
+WINDOW = limits.ON_DEMAND_WINDOW_MS
+QUIET = Load(0, 0, COLD)
+
+
+def stream_of(count: int, made_with: int = 1) -> Stream:
+    shards = [Shard(nth, f"{nth}", *edges, 0) for nth, edges in enumerate(even_ranges(count))]
+    return Stream(
+        name=StreamName("s"),
+        stream_id="0" * 16,
+        spec=StreamSpec(shards=made_with, mode=StreamMode.ON_DEMAND),
+        shards=tuple(shards),
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
+    )
+
+
+def parents(changes: list[Change]) -> list[tuple[int, ...]]:
+    return [tuple(parent.index for parent in change.parents) for change in changes]
+
+
+def test_a_hot_shard_is_split_in_its_middle():
+    by_records = changes_for(stream_of(2), {0: Load(801, 0), 1: Load(800, 0)})
+    by_bytes = changes_for(stream_of(2), {0: Load(1, 0), 1: Load(1, limits.MIB)})
+
+    assert parents(by_records) == [(0,)]
+    assert by_records[0].ranges == ((0, RING_SIZE // 4 - 1), (RING_SIZE // 4, RING_SIZE // 2 - 1))
+    assert parents(by_bytes) == [(1,)]
+
+
+def test_a_shard_that_was_not_measured_is_left_alone():
+    assert changes_for(stream_of(2), {0: QUIET}) == []
+    assert changes_for(stream_of(2), {}) == []
+
+
+def test_quiet_neighbours_are_merged_pair_by_pair():
+    changes = changes_for(stream_of(5), dict.fromkeys(range(5), QUIET))
+
+    assert parents(changes) == [(0, 1), (2, 3)]
+
+
+def test_shards_that_were_busy_lately_or_are_together_too_busy_are_not_merged():
+    lately = {0: QUIET, 1: Load(0, 0, COLD - 1)}
+    together = {0: Load(200, 0, COLD), 1: Load(200, 0, COLD)}
+
+    assert changes_for(stream_of(2), lately) == []
+    assert changes_for(stream_of(2), together) == []
+
+
+def test_a_stream_keeps_the_shards_it_was_made_with():
+    changes = changes_for(stream_of(5, made_with=4), dict.fromkeys(range(5), QUIET))
+
+    assert parents(changes) == [(0, 1)]
+
+
+def test_load_alone_opens_only_so_many_shards_and_the_hottest_come_first():
+    count = limits.ON_DEMAND_SHARDS_MAX - 2
+    loads = {index: Load(1_000 + index, 0) for index in range(count)}
+
+    changes = changes_for(stream_of(count), loads)
+
+    assert parents(changes) == [(count - 1,), (count - 2,)]
+
+
+class Simulation:
+    """Minutes of a stream whose keys carry a given load; `weights` are (place on the ring, records a second)."""
+
+    def __init__(self) -> None:
+        self.stream = stream_of(1)
+        self.now_ms = 0
+        self.quiet_since: dict[int, int] = {0: 0}
+
+    def minute(self, weights: list[tuple[int, float]]) -> int:
+        self.now_ms += WINDOW
+        loads = {}
+        for shard in self.stream.open_shards:
+            records = int(sum(load for place, load in weights if shard.takes(place)))
+            if records >= limits.ON_DEMAND_QUIET * limits.ON_DEMAND_SHARD_RECORDS:
+                self.quiet_since[shard.index] = self.now_ms
+            if self.now_ms - shard.opened_at_ms >= WINDOW:
+                since = self.quiet_since.setdefault(shard.index, shard.opened_at_ms)
+                loads[shard.index] = Load(records, records * 100, self.now_ms - since)
+        changes = changes_for(self.stream, loads)
+        self.apply(changes)
+        return len(changes)
+
+    def apply(self, changes: list[Change]) -> None:
+        children = children_of(self.stream, changes, self.now_ms, lambda: "log")
+        closed = {parent.index for change in changes for parent in change.parents}
+        old = [
+            replace(one, closed_at_ms=self.now_ms) if one.index in closed else one
+            for one in self.stream.shards
+        ]
+        self.stream = replace(self.stream, shards=(*old, *children))
+
+    def hottest(self, weights: list[tuple[int, float]]) -> float:
+        return max(
+            sum(load for place, load in weights if shard.takes(place))
+            for shard in self.stream.open_shards
+        )
+
+
+def spread(total: float, keys: int = 2_000) -> list[tuple[int, float]]:
+    chance = random.Random(3)
+    return [(chance.randrange(RING_SIZE), total / keys) for _ in range(keys)]
+
+
+def test_a_day_of_load_comes_and_goes():
+    stream = Simulation()
+    busy, slight = spread(9_000), spread(90)
+
+    rising = [stream.minute(busy) for _ in range(30)]
+    at_peak = len(stream.stream.open_shards)
+    steady = [stream.minute(busy) for _ in range(300)]
+    falling = [stream.minute(slight) for _ in range(24 * 60)]
+
+    assert sum(rising) > 0
+    assert stream.hottest(busy) >= 9_000 * 0.99  # one shard is left
+    assert 12 <= at_peak <= 32
+    assert sum(steady) == 0
+    assert sum(falling) == at_peak - 1
+
+
+def test_one_hot_key_does_not_split_for_ever():
+    stream = Simulation()
+
+    for _ in range(60):
+        stream.minute([(RING_SIZE // 3, 50_000)])
+
+    assert len(stream.stream.open_shards) <= 14
+
+
+@given(st.lists(st.integers(0, 3_000), min_size=1, max_size=6), st.integers(0, 10**6))
+def test_any_steady_load_comes_to_rest(levels, seed):
+    chance = random.Random(seed)
+    stream = Simulation()
+    weights: list[tuple[int, float]] = []
+    for level in levels:
+        weights = [(chance.randrange(RING_SIZE), level / 50) for _ in range(50)]
+        for _ in range(30):
+            stream.minute(weights)
+    for _ in range(600):
+        stream.minute(weights)
+
+    assert sum(stream.minute(weights) for _ in range(120)) == 0
