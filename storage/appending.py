@@ -44,7 +44,14 @@ from storage.domain.streams import (
 )
 from storage.logs import LogKeeper
 from storage.on_stream import OnStream
-from storage.redis.logs import AppendPart, Appends, HotLogs, LogAddress, ParentsUnasked
+from storage.redis.logs import (
+    AppendPart,
+    Appends,
+    HotLogs,
+    LogAddress,
+    ParentsUnasked,
+    PartAppended,
+)
 
 Outcome = list[Appended] | MillstreamError
 
@@ -225,12 +232,17 @@ class Appending:
         return Remembered(shard.index, epoch, last, tuple(map(tuple, batches)))
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        done = await self.put(stream, shard, part)
+        return _placed(shard.index, done.offset, len(part.records), done.duplicate)
+
+    async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
+        """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
+        condition may meet."""
         at = LogAddress(stream.name.namespace, shard.log_id)
         done = await self._on_stream.mended(at, lambda: self._hot.append(self._gatherer(at), part))
-        count = len(part.records)
         if done.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(at, done.offset + count, done.left)
-        return _placed(shard.index, done.offset, count, done.duplicate)
+            self._keeper.note(at, done.offset + len(part.records), done.left)
+        return done
 
     def _gatherer(self, at: LogAddress) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()

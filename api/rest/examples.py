@@ -296,6 +296,11 @@ EXAMPLES: dict[str, Example] = {
         200,
         {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
     ),
+    "append_columns": Example(
+        "/v1/streams/clicks/columns",
+        {"data": ["b25l", "dHdv"], "keys": ["user-7", "user-7"]},
+        answer={"ranges": [{"shard": 0, "offset": 3}], "failed": 0},
+    ),
     "append_records_to_shard": Example(
         "/v1/streams/clicks/shards/0/records",
         {

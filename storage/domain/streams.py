@@ -10,7 +10,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.batches import Record
-from storage.domain.errors import FieldFault, ShardNotFound, ValidationFailed
+from storage.domain.errors import FieldFault, MillstreamError, ShardNotFound, ValidationFailed
 from storage.domain.names import LogId, StreamName
 from storage.domain.queues import Queue, check_range, tag_faults
 
@@ -172,6 +172,26 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return [shards[0] for _ in keys]
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
 
+    @cached_property
+    def _known_places(self) -> dict[str, int]:
+        return {}
+
+    def places_of(self, keys: Sequence[str]) -> list[int]:
+        """For each partition key the place among `open_shards` of the shard that takes it. Keys that come back are
+        looked up."""
+        known = self._known_places
+        try:
+            return [known[key] for key in keys]
+        except KeyError:
+            pass
+        if len(known) > _KEYS_REMEMBERED_MAX:
+            known.clear()
+        edges = self._edges
+        for key in keys:
+            if key not in known:
+                known[key] = bisect_right(edges, hash_key(key)) - 1
+        return [known[key] for key in keys]
+
     def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
         """The eldest shards that were open then or later, in hash-key order: they cover the ring."""
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
@@ -248,6 +268,17 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     shard: int
     offset: int
     duplicate: bool = False
+
+
+class AppendedRange(msgspec.Struct, frozen=True, gc=False):
+    """Records of a call, by their numbers, that follow one another in a shard from `offset` on; or why they were
+    refused. `duplicate`: they had been appended before, and nothing was added."""
+
+    numbers: Sequence[int]
+    shard: int = -1
+    offset: int = -1
+    duplicate: bool = False
+    error: MillstreamError | None = None
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):

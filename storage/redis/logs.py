@@ -8,6 +8,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.clock import SERVER_TIME, ScriptTime
+from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
     DuplicateForgotten,
     FenceMismatch,
@@ -54,11 +55,11 @@ class LogAddress(msgspec.Struct, frozen=True, gc=False):
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """What one caller wants appended to a log.
 
-    `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
     they know.
     """
 
-    records: Sequence[Record]
+    records: Sequence[Record] | Columns
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
@@ -120,10 +121,10 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return [(self._command(some), len(some)) for some in _entries_of(parts)]
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
-        plain = [record for part in parts if part.is_plain for record in part.records]
-        arguments: list[bytes | int] = [encode_batch(plain), len(plain), b""] if plain else []
+        plain = [part.records for part in parts if part.is_plain]
+        arguments: list[bytes | int] = [*_encode_plain(plain), b""] if plain else []
         for part in parts:
-            if not part.is_plain:
+            if not part.is_plain and not isinstance(part.records, Columns):
                 arguments += [encode_batch(part.records), len(part.records), _condition_of(part)]
         return command_of(
             script("append_records"),
@@ -156,6 +157,17 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             else:
                 answers.append(_verdict(next(verdicts), left))
         return answers
+
+
+def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, int]:
+    """All records as one batch, and their number; columns stay columns unless records are among them."""
+    columns = [part for part in parts if isinstance(part, Columns)]
+    if len(columns) == len(parts):
+        return encode_columns(columns), sum(map(len, columns))
+    records: list[Record] = []
+    for part in parts:
+        records += part.records() if isinstance(part, Columns) else part
+    return encode_batch(records), len(records)
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
