@@ -412,19 +412,49 @@ _NO_WORDS = Words(())
 
 _RECEIVE_HEAD = 4
 _FULL = -2
+_FIRST_DELIVERY = 2  # items of its row
 
 
 def _received_all(log_id: LogId, reply: Reply, visibility_timeout_ms: int) -> list[ReceivedMessage]:
     now_ms = reply[1]
     visible_at_ms = now_ms + visibility_timeout_ms
-    return [_received(log_id, now_ms, visible_at_ms, row) for row in reply[_RECEIVE_HEAD:]]
+    return [
+        _first_received(log_id, now_ms, visible_at_ms, *row)
+        if len(row) == _FIRST_DELIVERY
+        else _received(log_id, visible_at_ms, row)
+        for row in reply[_RECEIVE_HEAD:]
+    ]
 
 
-def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> ReceivedMessage:
-    if len(row) == 2:
-        entry_id, batch = row
-        offset, _, arrival_ms = entry_id.partition(b"-")
-        row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1, now_ms)
+def _first_received(
+    log_id: LogId, now_ms: int, visible_at_ms: int, entry_id: bytes, batch: bytes
+) -> ReceivedMessage:
+    """A message's first delivery, which most are: its counts are known, and mostly it has no headers."""
+    place, _, arrival = entry_id.partition(b"-")
+    offset, arrival_ms = int(place), int(arrival)
+    record = decode_one(batch)
+    if record.headers:
+        row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
+        return _received(log_id, visible_at_ms, row)
+    return ReceivedMessage(
+        message_id(log_id, offset),
+        offset,
+        record.data,
+        (),
+        "",
+        "",
+        "",
+        ReceiptHandle(log_id, offset, arrival_ms, 1, now_ms).encode(),
+        arrival_ms,
+        now_ms,
+        visible_at_ms,
+        1,
+        0,
+        0,
+    )
+
+
+def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     record = decode_one(batch)
     words = words_of(record)
