@@ -18,6 +18,9 @@ from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 
+_AT_ONCE = (
+    2  # duties: each holds a connection to Postgres for its lock, and needs others for its work
+)
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
 
@@ -45,6 +48,8 @@ async def trim_streams(storage: Storage) -> int:
         done += await _until_idle(
             lambda name=stream.name: storage.streams.trim(name, _ENTRIES_PER_TRIM)  # type: ignore[misc]
         )
+        if stream.spec.key_index:
+            done += await _until_idle(lambda name=stream.name: storage.streams.tidy_keys(name))  # type: ignore[misc]
         if len(stream.open_shards) < len(stream.shards):
             done += await _until_idle(lambda name=stream.name: storage.streams.expire_shards(name))  # type: ignore[misc]
     return done
@@ -121,15 +126,17 @@ DUTIES = (
 
 async def sweep(storage: Storage) -> None:
     """Do all duties until cancelled."""
+    turns = asyncio.Semaphore(_AT_ONCE)
     async with asyncio.TaskGroup() as group:
         for duty in DUTIES:
-            group.create_task(_repeat(duty, storage))
+            group.create_task(_repeat(duty, storage, turns))
 
 
-async def _repeat(duty: Duty, storage: Storage) -> None:
+async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> None:
     async for _ in _every(duty.every_ms):
         try:
-            await _do(duty, storage)
+            async with turns:
+                await _do(duty, storage)
         except MillstreamError as error:
             logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
 

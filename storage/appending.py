@@ -57,30 +57,30 @@ Outcome = list[Appended] | MillstreamError
 
 
 class _Call(msgspec.Struct):
-    """What one call wants appended. `keyless` stands for the key of records that have none."""
+    """What one call wants appended. `keyless` stands for the key of records that have none, once one is
+    asked for."""
 
     records: Sequence[Record]
     sizes: Sequence[int]
     idempotency_key: str
-    keyless: str
+    keyless: str = ""
 
-    def place_of(self, number: int) -> int:
-        """The hash key of a record."""
-        return _place_of(self.records[number], self.keyless)
+    def _keyless(self) -> str:
+        self.keyless = self.keyless or self.idempotency_key or str(random.random())  # noqa: S311  any shard will do
+        return self.keyless
 
     def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
         """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
-        if len(shards) == 1:
-            return {shards[0]: range(len(self.records))}
-        keyless = self.keyless
+        keyless = self._keyless()
         places = [_place_of(record, keyless) for record in self.records]
         return {**by_shard(shards, places)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
         """As by_shard, of some records among the children of the shard that took them."""
         taken: dict[Shard, list[int]] = {}
+        keyless = self._keyless()
         for number in numbers:
-            place = self.place_of(number)
+            place = _place_of(self.records[number], keyless)
             child = next(child for child in children if child.takes(place))
             taken.setdefault(child, []).append(number)
         return taken
@@ -117,21 +117,18 @@ class Appending:
         stream = await self._on_stream.writable(name)
         sizes = _check_records(stream, records)
         records = _timed(stream.spec, records, self._clock.now_ms)
-        keyless = idempotency_key or str(random.random())  # noqa: S311  any shard will do
-        call = _Call(records, sizes, idempotency_key, keyless)
+        call = _Call(records, sizes, idempotency_key)
         return await self._on_stream.do(stream, partial(self._append, call))
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
-        groups = call.by_shard(
-            self._first_asked(stream) if call.idempotency_key else stream.open_shards
-        )
-        if len(groups) == 1:
-            [(shard, numbers)] = groups.items()
-            done = await self._try_some(stream, shard, call, numbers)
-            if not isinstance(done, ShardClosedTo):
-                return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
-            groups = {**call.among(done.children, numbers)}
-        return await self._append_to_all(call, stream, groups)
+        shards = self._first_asked(stream) if call.idempotency_key else stream.open_shards
+        if len(shards) > 1:
+            return await self._append_to_all(call, stream, call.by_shard(shards))
+        numbers = range(len(call.records))
+        done = await self._try_some(stream, shards[0], call, numbers)
+        if isinstance(done, ShardClosedTo):
+            return await self._append_to_all(call, stream, {**call.among(done.children, numbers)})
+        return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
 
     def _first_asked(self, stream: Stream) -> Sequence[Shard]:
         """The shards that may know an idempotency key, the eldest of each line: those that were open at some
@@ -147,9 +144,8 @@ class Appending:
         answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
         ready = groups
         while groups:
-            outcomes = await asyncio.gather(
-                *(self._try_some(stream, shard, call, groups[shard]) for shard in ready)
-            )
+            work = [self._try_some(stream, shard, call, groups[shard]) for shard in ready]
+            outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
             for shard, outcome in zip(ready, outcomes, strict=True):
                 if isinstance(outcome, ShardClosedTo):
@@ -176,7 +172,7 @@ class Appending:
         condition: AppendCondition,
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
-        stream = await self._on_stream.writable(name)
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         _check_unrouted(records)
         sizes = _check_records(stream, records)
         records = _timed(stream.spec, records, self._clock.now_ms)
@@ -239,16 +235,25 @@ class Appending:
         """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
         condition may meet."""
         at = LogAddress(stream.name.namespace, shard.log_id)
-        done = await self._on_stream.mended(at, lambda: self._hot.append(self._gatherer(at), part))
+        indexed = stream.spec.key_index
+        done = await self._keeper.mended(
+            at, lambda: self._hot.append(self._gatherer(at, indexed), part)
+        )
         if done.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(at, done.offset + len(part.records), done.left)
         return done
 
-    def _gatherer(self, at: LogAddress) -> Appends:
+    def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
         known = self._gatherers.get(at.log_id)
-        if known is None or known.store_epoch != epoch or known.now != now:
-            known = self._gatherers[at.log_id] = Appends(at, epoch, now, self._limits)
+        if (
+            known is None
+            or known.store_epoch != epoch
+            or known.now != now
+            or known.indexed is not indexed
+        ):
+            known = Appends(at, epoch, now, self._limits, indexed)
+            self._gatherers[at.log_id] = known
         return known
 
 

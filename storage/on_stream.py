@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from storage.catalog import Catalog
 from storage.domain.errors import StreamNotFound, StreamReadOnly
+from storage.domain.lineage import is_behind
 from storage.domain.names import StreamName
 from storage.domain.streams import Stream
 from storage.logs import LogGone, LogKeeper
@@ -35,6 +36,10 @@ class OnStream:
     async def fresh(self, name: StreamName) -> Stream:
         """The stream as it is now. Raises StreamNotFound."""
         return await self._catalog.fresh_stream(name)
+
+    async def knowing(self, stream: Stream, shard: int) -> Stream:
+        """The stream, read anew if the shard is younger than the definition."""
+        return await self.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
 
     async def do(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
         """Run a verb on the stream; once more with its current definition when the held one was stale.

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import OffsetExpired, OffsetOutOfRange, ValidationFailed
+from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
 from storage.domain.lineage import ENDED, frontier, is_behind, lost, positions_after
 from storage.domain.names import StreamName
 from storage.domain.streams import (
@@ -20,6 +20,7 @@ from storage.domain.streams import (
     ShardState,
     Stream,
     StreamRead,
+    hash_key,
 )
 from storage.on_stream import OnStream
 from storage.redis.logs import HotLogs, HotRead, LogAddress
@@ -59,7 +60,8 @@ class Reading:
         read = partial(self._read, shard, where, records_max, bytes_max)
         if wait_ms == 0:
             return await self._on_stream.do(stream, partial(read, False))
-        channel = _address(stream, (await self._knowing(stream, shard)).shard(shard)).channel
+        stream = await self._on_stream.knowing(stream, shard)
+        channel = _address(stream, stream.shard(shard)).channel
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
@@ -72,10 +74,6 @@ class Reading:
                 )
                 await waiter.wait(until - _seconds_from_now(0))
 
-    async def _knowing(self, stream: Stream, shard: int) -> Stream:
-        """The stream, read anew if the shard is younger than the definition."""
-        return await self._on_stream.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
-
     async def _read(
         self,
         shard: int,
@@ -85,7 +83,7 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> ShardRead:
-        stream = await self._knowing(stream, shard)
+        stream = await self._on_stream.knowing(stream, shard)
         wanted = stream.shard(shard)
         how, number = _spelled(where)
         at = _address(stream, wanted)
@@ -181,6 +179,34 @@ class Reading:
                 shard, ReadFrom(offset=start), records_max, bytes_max, ask_to_wake, stream
             )
             return _with_expired(read, offset or 0, start)
+
+    async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
+        """As `Streams.latest_of_key`."""
+        if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
+            detail = f"A key has 1 to {limits.KEY_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at("/key", detail, "out_of_range")
+        stream = await self._on_stream.stream(name)
+        if not stream.spec.key_index:
+            stream = await self._on_stream.fresh(name)
+        if not stream.spec.key_index:
+            raise ValidationFailed.at("/key_index", "The stream has no key index", "not_allowed")
+        return await self._on_stream.do(stream, partial(self._latest, key))
+
+    async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
+        """Asks the shard that takes the key's records, then the ones that took them before it."""
+        [shard] = stream.open_shards_for([key])
+        asked: Shard | None = shard
+        while asked is not None:
+            at = LogAddress(stream.name.namespace, asked.log_id)
+            latest = partial(self._hot.latest_of_key, at, key)
+            found = await self._on_stream.mended(at, latest)
+            if isinstance(found, LogRecord):
+                return asked.index, found
+            if found:
+                break  # what an older shard has may not be the newest
+            place = hash_key(key)
+            asked = next((one for one in stream.parents_of(asked) if one.takes(place)), None)
+        raise RecordNotFound
 
     async def shards(self, name: StreamName) -> list[ShardState]:
         """As `Streams.shards`."""

@@ -21,6 +21,7 @@ from storage.domain.streams import (
     AppendCondition,
     Appended,
     AppendedRange,
+    LogRecord,
     ReadFrom,
     Shard,
     ShardRead,
@@ -154,6 +155,15 @@ class Streams:
         """
         return await self._reading.read(name, positions, records_max, bytes_max, wait_ms)
 
+    async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
+        """The newest record of a partition key, and the shard it is in.
+
+        Finds records that were routed by their key since the stream has a key index, not those with a
+        `hash_key` or on a shard's address that lie elsewhere. Raises RecordNotFound, and ValidationFailed
+        when the stream has no index.
+        """
+        return await self._reading.latest_of_key(name, key)
+
     async def shards(self, name: StreamName) -> list[ShardState]:
         """The shards of a stream, open and closed, by index, each with the extent of its log."""
         return await self._reading.shards(name)
@@ -239,6 +249,18 @@ class Streams:
             )
         return freed
 
+    async def tidy_keys(self, name: StreamName) -> int:
+        """One round over the key indexes of a stream, for the sweep: expired keys go; gives their number."""
+        stream = await self._catalog.stream(name)
+        if not stream.spec.key_index:
+            return 0
+        tidied = 0
+        for shard in stream.shards:
+            tidied += await self._on_shard(
+                name, shard.index, lambda at: self._hot.tidy_keys(at, limits.TIDY_KEYS_PER_CALL)
+            )
+        return tidied
+
     async def truncate(self, name: StreamName, shard: int, before: int) -> int:
         """Forget a shard's records before an offset, for good; gives the shard's oldest readable offset.
 
@@ -259,7 +281,8 @@ class Streams:
             at = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
             return await self._on_stream.mended(at, lambda: work(at))
 
-        return await self._on_stream.do(await self._on_stream.writable(name), on)
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
+        return await self._on_stream.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Let go of closed shards that hold nothing any more, parents before children, for the sweep.

@@ -52,6 +52,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.MOVE_REFUSED: Row(409, "Move refused"),
     ErrorCode.MOVE_NOT_FOUND: Row(404, "Move not found"),
     ErrorCode.STREAM_BUSY: Row(409, "Stream busy"),
+    ErrorCode.RECORD_NOT_FOUND: Row(404, "Record not found"),
     ErrorCode.OFFSET_EXPIRED: Row(410, "Offset expired"),
     ErrorCode.OFFSET_OUT_OF_RANGE: Row(416, "Offset out of range"),
     ErrorCode.OFFSET_MISMATCH: Row(412, "Offset mismatch"),

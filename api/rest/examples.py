@@ -93,6 +93,7 @@ _STREAM = {
     "record_bytes_max": 1048576,
     "event_times": "client_prefer",
     "event_time_skew_seconds_max": None,
+    "key_index": False,
     "tags": {},
     "version": 1,
     "created_at": _AT,
@@ -330,6 +331,18 @@ EXAMPLES: dict[str, Example] = {
             "behind_seconds": 0,
             "gaps": [],
         },
+    ),
+    "get_latest_record": Example(
+        "/v1/streams/clicks/keys/user-1",
+        answer={"shard": 0, **_RECORD, "content_type": "application/json"},
+        before=(
+            ("PATCH", "/v1/streams/clicks", {"key_index": True}),
+            (
+                "POST",
+                "/v1/streams/clicks/records",
+                {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
+            ),
+        ),
     ),
     "truncate_shard": Example(
         "/v1/streams/clicks/shards/0/truncate", {"before": 1}, answer={"shard": 0, "start": 1}

@@ -1,10 +1,13 @@
-"""The shards of a stream: how they are split and merged, fenced and truncated."""
+"""The shards of a stream: how they are split and merged, fenced and truncated; and the key index."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+import msgspec
+from fastapi import APIRouter, Depends, Path, Response
 
+from api.payloads import JSON
 from api.rest.dependencies import StorageDep, StreamPath, may, require_json
+from api.rest.record_schemas import RecordOut
 from api.rest.shard_schemas import (
     FenceConfig,
     FenceOut,
@@ -24,6 +27,8 @@ router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
 MANAGE = Depends(may(Action.STREAM_MANAGE))
 READ = Depends(may(Action.STREAM_READ))
 JSON_ONLY = Depends(require_json)
+KeyPath = Annotated[str, Path(description="The partition key.")]
+_RECORD = f"#/components/schemas/{RecordOut.__name__}"
 ShardPath = Annotated[int, Path(description="The shard's index.")]
 
 
@@ -64,6 +69,22 @@ async def _shards(storage: Storage, stream: StreamName) -> Shards:
 async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
     found = (await storage.catalog.fresh_stream(stream)).shard(shard)
     return (found.first_hash_key + found.last_hash_key + 1) // 2
+
+
+@router.get(
+    "/keys/{key:path}",
+    dependencies=[READ],
+    response_class=Response,
+    responses={200: {"content": {JSON: {"schema": {"$ref": _RECORD}}}}},
+)
+async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDep) -> Response:
+    """Show the newest record of a key, if the stream has a `key_index`.
+
+    It knows the records that were routed by their key since the index was switched on.
+    """
+    shard, record = await storage.streams.latest_of_key(stream, key)
+    found = RecordOut.from_domain(record, False, shard)
+    return Response(msgspec.json.encode(found), media_type=JSON)
 
 
 @router.put("/shards/{shard}/fence", dependencies=[MANAGE, JSON_ONLY])

@@ -39,6 +39,9 @@ class StreamConfig(Config):
     event_time_skew_seconds_max: Annotated[
         Seconds | None, Field(description="How far from now they may be; null: any time.")
     ] = None
+    key_index: Annotated[
+        bool, Field(description="Find the newest record of a key; about 100 bytes for each key.")
+    ] = False
     tags: Tags = {}
 
     def to_domain(self) -> StreamSpec:
@@ -52,6 +55,7 @@ class StreamConfig(Config):
             record_bytes_max=self.record_bytes_max,
             event_times=self.event_times,
             event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
+            key_index=self.key_index,
             tags=self.tags,
         )
 
@@ -71,6 +75,7 @@ def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
         "record_bytes_max": spec.record_bytes_max,
         "event_times": spec.event_times,
         "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
+        "key_index": spec.key_index,
         "tags": spec.tags,
     }
 
@@ -90,6 +95,7 @@ class StreamPatch(Config):
     record_bytes_max: Bytes | None = None
     event_times: Annotated[EventTimes | None, Field(strict=False)] = None
     event_time_skew_seconds_max: Seconds | None = None
+    key_index: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: StreamSpec) -> StreamSpec:
@@ -115,6 +121,7 @@ class StreamOut(BaseModel):
     record_bytes_max: int
     event_times: EventTimes
     event_time_skew_seconds_max: Seconds | None
+    key_index: bool
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -1,7 +1,7 @@
 """What can go wrong, as facts.
 
     MillstreamError
-    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, MessageNotFound, MoveNotFound
+    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
@@ -45,6 +45,7 @@ class ErrorCode(StrEnum):
     MOVE_REFUSED = "move_refused"
     MOVE_NOT_FOUND = "move_not_found"
     STREAM_BUSY = "stream_busy"
+    RECORD_NOT_FOUND = "record_not_found"
     OFFSET_EXPIRED = "offset_expired"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
     OFFSET_MISMATCH = "offset_mismatch"
@@ -234,6 +235,12 @@ class MoveNotFound(MillstreamError):
     """There is no such move."""
 
     code = ErrorCode.MOVE_NOT_FOUND
+
+
+class RecordNotFound(MillstreamError):
+    """The stream has no record of this key, or none any more."""
+
+    code = ErrorCode.RECORD_NOT_FOUND
 
 
 class StreamBusy(MillstreamError):

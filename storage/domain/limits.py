@@ -93,6 +93,7 @@ ON_DEMAND_SHARDS_MAX = 256  # what load alone may open; an owner's reshard goes 
 ON_DEMAND_RANGE_MIN = (
     2**128 // 4_096
 )  # a narrower shard is not split: one hot key would split for ever
+TIDY_KEYS_PER_CALL = 1_000  # of a key index that one call looks at
 TRUNCATE_ENTRIES_PER_CALL = 10_000  # freed at once; a sweep frees the rest
 RESHARDS_AT_ONCE_MAX = 2  # by one process: each holds a connection to Postgres
 RESHARD_LOGS_AT_ONCE = 4  # logs that a reshard makes or closes at one time

@@ -46,7 +46,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     A record is kept until one of the retentions no longer covers it: its age, and the bytes and records
     that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
-    time may be from now, either way.
+    time may be from now, either way. With a `key_index` the newest record of a key is found at once; it
+    begins with the records that are appended from then on.
     """
 
     shards: int = 1
@@ -57,6 +58,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     record_bytes_max: int = limits.RECORD_BYTES_MAX
     event_times: EventTimes = EventTimes.CLIENT_PREFER
     event_time_skew_ms_max: int | None = None
+    key_index: bool = False
     tags: dict[str, str] = {}
 
     def check(self) -> None:

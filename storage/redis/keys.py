@@ -16,7 +16,7 @@ VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 WAKE_CHANNEL = "ms:wake"
 
-_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old")
+_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old", "keys")
 _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),

@@ -1,6 +1,7 @@
 """A stream's shard, and what every log has: the typed side of the log scripts."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -108,13 +109,14 @@ class Extent(msgspec.Struct, frozen=True):
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
 
-    Compared by identity: one object, one gathering.
+    `indexed`: the stream has a key index. Compared by identity: one object, one gathering.
     """
 
     address: LogAddress
     store_epoch: int
     now: ScriptTime
     limits: Limits
+    indexed: bool = False
 
     def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
         """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
@@ -122,10 +124,20 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
         plain = [part.records for part in parts if part.is_plain]
-        arguments: list[bytes | int] = [*_encode_plain(plain), b""] if plain else []
+        arguments: list[bytes | int] = []
+        if plain and self.indexed:
+            records = [*chain.from_iterable(map(_as_records, plain))]
+            arguments = [
+                encode_batch(records),
+                len(records),
+                self._condition_of(AppendPart(records)),
+            ]
+        elif plain:
+            arguments = [*_encode_plain(plain), b""]
         for part in parts:
-            if not part.is_plain and not isinstance(part.records, Columns):
-                arguments += [encode_batch(part.records), len(part.records), _condition_of(part)]
+            if not part.is_plain:
+                batch = _as_records(part.records)
+                arguments += [encode_batch(batch), len(batch), self._condition_of(part)]
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -136,6 +148,24 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             *arguments,
+        )
+
+    def _condition_of(self, part: AppendPart) -> bytes:
+        """What append_records.lua looks at for a part."""
+        condition = part.condition
+        producer, expected = condition.producer, condition.expected_offset
+        return _condition_encoder.encode(
+            (
+                producer.producer_id if producer else "",
+                producer.epoch if producer else 0,
+                producer.sequence if producer else 0,
+                -1 if expected is None else expected,
+                condition.fence,
+                part.idempotency_key,
+                part.fingerprint,
+                *_inheritance_of(part),
+                *([_last_of_keys(_as_records(part.records))] if self.indexed else []),
+            )
         )
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
@@ -164,10 +194,12 @@ def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, i
     columns = [part for part in parts if isinstance(part, Columns)]
     if len(columns) == len(parts):
         return encode_columns(columns), sum(map(len, columns))
-    records: list[Record] = []
-    for part in parts:
-        records += part.records() if isinstance(part, Columns) else part
+    records = [*chain.from_iterable(map(_as_records, parts))]
     return encode_batch(records), len(records)
+
+
+def _as_records(part: Sequence[Record] | Columns) -> Sequence[Record]:
+    return part.records() if isinstance(part, Columns) else part
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
@@ -184,20 +216,9 @@ def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
     return runs
 
 
-def _condition_of(part: AppendPart) -> bytes:
-    producer, expected = part.condition.producer, part.condition.expected_offset
-    return _condition_encoder.encode(
-        (
-            producer.producer_id if producer else "",
-            producer.epoch if producer else 0,
-            producer.sequence if producer else 0,
-            -1 if expected is None else expected,
-            part.condition.fence,
-            part.idempotency_key,
-            part.fingerprint,
-            *_inheritance_of(part),
-        )
-    )
+def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
+    """The number of each key's last record."""
+    return {record.key: number for number, record in enumerate(records) if record.key}
 
 
 def _inheritance_of(part: AppendPart) -> tuple[int, int]:
@@ -382,6 +403,22 @@ class HotLogs:
             )
         )
         return Load(*reply[2:]) if reply[1] else None
+
+    async def latest_of_key(self, at: LogAddress, key: str) -> LogRecord | bool:
+        """The newest record of a key that the log's index knows; False when the log never had one, True
+        when it had one that has expired, or may have had one."""
+        keys = log_keys(at.namespace, at.log_id)
+        names = [keys[0], keys[1], keys[6]]
+        reply = checked(await self._pipeline.read("latest_of_key", names, key))
+        if reply[1] < 0:
+            return bool(reply[1] == -2)
+        return _records_from(reply[1], [reply[2]], 1)[0]
+
+    async def tidy_keys(self, at: LogAddress, keys_max: int) -> int:
+        """Forget some keys whose newest record has expired; gives their number."""
+        keys = log_keys(at.namespace, at.log_id)
+        reply = checked(await self._pipeline.write("tidy_keys", [keys[1], keys[6]], keys_max))
+        return int(reply[1])
 
     async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:
         """Forget the records before an offset; gives the oldest readable one. Raises OffsetOutOfRange."""

@@ -52,6 +52,7 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
         "record_bytes_max": 1048576,
         "event_times": "client_prefer",
         "event_time_skew_seconds_max": None,
+        "key_index": False,
         "tags": {},
         "version": 1,
     }
@@ -578,3 +579,18 @@ def test_columns_that_make_no_sense_are_refused_where_they_are_wrong(client, nam
 
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_the_newest_record_of_a_key_is_shown(client, stream):
+    off = client.get(f"{stream}/keys/a")
+    client.patch(stream, json={"key_index": True}).raise_for_status()
+    append(client, stream, {"data": "1", "key": "a/b c"}, {"data": "2", "key": "a/b c"})
+    reshard(client, stream, shards=3).raise_for_status()
+
+    found = client.get(f"{stream}/keys/a%2Fb%20c")
+    missing = client.get(f"{stream}/keys/a")
+
+    assert off.status_code == 422
+    assert (found.json()["data"], found.json()["key"], found.json()["offset"]) == ("2", "a/b c", 1)
+    assert found.json()["shard"] in (0, 1)
+    assert missing.json()["code"] == "record_not_found"

@@ -18,8 +18,17 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
+from storage.domain.limits import IDEMPOTENCY_WINDOW_MS
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, Appended, ReadFrom, StreamSpec, hash_key
+from storage.domain.streams import (
+    RING_SIZE,
+    AppendCondition,
+    Appended,
+    Producer,
+    ReadFrom,
+    StreamSpec,
+    hash_key,
+)
 from storage.lifespan import open_storage
 from storage.postgres.duties import alone
 from storage.redis.keys import STORE_KEY, every_key
@@ -159,6 +168,54 @@ async def test_a_process_with_an_old_definition_is_told_the_way(
 
         assert len(old.shards) == 1
         assert {one.shard for one in appended} == {7, 5, 6}
+
+
+async def test_a_process_with_an_old_definition_knows_a_child_by_its_number(
+    engines, streams, monkeypatch
+):
+    """A client may bring the way that another process told it."""
+    old = await engines.catalog.stream(CLICKS)
+    await streams.split(CLICKS, 0, HALF)
+    monkeypatch.setattr(engines.catalog._streams.cache, "peek", lambda _: old)
+
+    appended = await streams.append_to_shard(CLICKS, 2, [Record(b"x")])
+
+    read = await streams.read_shard(CLICKS, 2, ReadFrom(offset=0), wait_ms=1)
+    await streams.set_fence(CLICKS, 1, "mine")
+    assert appended == [Appended(2, 0)]
+    assert len(read.records) == 1
+    with pytest.raises(ShardNotFound):
+        await streams.append_to_shard(CLICKS, 3, [Record(b"x")])
+
+
+async def test_an_append_costs_one_script_call_however_the_shards_came_to_be(
+    streams, redis_url, clock
+):
+    def calls(store) -> int:
+        return int(store.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"])
+
+    await append(streams)
+    await streams.split(CLICKS, 0, HALF)
+    record = Record(b"x", "k")
+    [at] = await streams.append(CLICKS, [record])
+    shard = 3 - at.shard
+    for sequence in range(2):
+        producer = AppendCondition(Producer("p", 0, sequence))
+        await streams.append_to_shard(CLICKS, shard, [record], producer)
+    clock.advance(ms=IDEMPOTENCY_WINDOW_MS + 60_000)
+    counts = []
+    with redis.Redis.from_url(redis_url) as store:
+        for verb in (
+            streams.append(CLICKS, [record]),
+            streams.append(CLICKS, [record], idempotency_key="k"),
+            streams.append_to_shard(CLICKS, shard, [record]),
+            streams.append_to_shard(CLICKS, shard, [record], AppendCondition(Producer("p", 0, 2))),
+        ):
+            before = calls(store)
+            await verb
+            counts.append(calls(store) - before)
+
+    assert counts == [1, 1, 1, 1]
 
 
 async def test_the_end_of_a_closed_shard_is_told_with_its_children(streams):

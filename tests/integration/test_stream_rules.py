@@ -11,6 +11,7 @@ from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,
     OffsetOutOfRange,
+    RecordNotFound,
     ShardClosed,
     ShardNotFound,
     ValidationFailed,
@@ -321,3 +322,102 @@ async def test_the_jump_to_a_new_epoch_is_no_load(engines, streams, clock, redis
 
     assert state.next >= 10_000
     assert loads == [None, Load(0, 0, 60_000), Load(0, 0, 120_000)]
+
+
+# The key index
+
+INDEXED = StreamName("indexed")
+
+
+@pytest.fixture
+async def indexed(engines, streams):
+    await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True, retention_ms=60_000))
+    return streams
+
+
+async def latest(streams, key: str) -> bytes:
+    _, found = await streams.latest_of_key(INDEXED, key)
+    assert found.record.key == key
+    return bytes(found.record.data)
+
+
+async def test_the_newest_record_of_a_key_is_found(indexed):
+    await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"2", "b"), Record(b"3", "a")])
+    await indexed.append(INDEXED, [Record(b"4", "c"), Record(b"-")], idempotency_key="k")
+    await indexed.append_to_shard(
+        INDEXED, 0, [Record(b"5", "d")], AppendCondition(expected_offset=5)
+    )
+
+    found = [await latest(indexed, key) for key in "abcd"]
+
+    assert found == [b"3", b"2", b"4", b"5"]
+    with pytest.raises(RecordNotFound):
+        await indexed.latest_of_key(INDEXED, "e")
+    with pytest.raises(ValidationFailed):
+        await indexed.latest_of_key(INDEXED, "")
+    with pytest.raises(ValidationFailed):
+        await indexed.latest_of_key(CLICKS, "a")
+
+
+async def test_appends_that_share_a_flush_are_all_in_the_index(indexed):
+    await asyncio.gather(
+        *(indexed.append(INDEXED, [Record(b"%d" % n, f"key {n}")]) for n in range(50))
+    )
+
+    assert [await latest(indexed, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
+
+
+async def test_the_index_survives_a_reshard(indexed):
+    keys = [f"key {number}" for number in range(12)]
+    await indexed.append(INDEXED, [Record(b"old", key) for key in keys])
+    await indexed.set_shard_count(INDEXED, 3)
+    await indexed.append(INDEXED, [Record(b"new", key) for key in keys[:4]])
+    await indexed.set_shard_count(INDEXED, 2)
+
+    found = [await latest(indexed, key) for key in keys]
+
+    assert found == [b"new"] * 4 + [b"old"] * 8
+
+
+async def test_an_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clock):
+    await indexed.append(INDEXED, [Record(b"old", "a"), Record(b"old", "b")])
+    clock.advance(ms=60_000)
+    await indexed.append(INDEXED, [Record(b"new", "b")])
+    await indexed.trim(INDEXED, 1_000)
+
+    with pytest.raises(RecordNotFound):
+        await indexed.latest_of_key(INDEXED, "a")
+    assert await latest(indexed, "b") == b"new"
+    assert await indexed.tidy_keys(INDEXED) == 1
+    assert await indexed.tidy_keys(INDEXED) == 0
+    assert await latest(indexed, "b") == b"new"
+
+
+async def test_an_index_that_missed_records_begins_anew(engines, indexed):
+    """Switched off and on again it would tell a record that is not the newest any more."""
+    await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"1", "b")])
+    await engines.catalog.put_stream(INDEXED, StreamSpec())
+    await indexed.append(INDEXED, [Record(b"2", "a")])
+    await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True))
+
+    with pytest.raises(RecordNotFound):
+        await indexed.latest_of_key(INDEXED, "a")
+    await indexed.append(INDEXED, [Record(b"3", "b")])
+    with pytest.raises(RecordNotFound):
+        await indexed.latest_of_key(INDEXED, "a")
+    assert await latest(indexed, "b") == b"3"
+
+
+async def test_an_old_record_of_a_parent_is_not_told_for_one_that_the_index_missed(
+    engines, indexed
+):
+    await indexed.append(INDEXED, [Record(b"1", "a")])
+    await indexed.split(INDEXED, 0, HALF)
+    await engines.catalog.put_stream(INDEXED, StreamSpec())
+    await indexed.append(INDEXED, [Record(b"2", "a")])
+    await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True))
+
+    with pytest.raises(RecordNotFound):
+        await indexed.latest_of_key(INDEXED, "a")
+    await indexed.append(INDEXED, [Record(b"3", "a")])
+    assert await latest(indexed, "a") == b"3"

@@ -128,6 +128,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.STREAM_READ_ONLY
             | ErrorCode.SHARD_NOT_FOUND
             | ErrorCode.STREAM_BUSY
+            | ErrorCode.RECORD_NOT_FOUND
             | ErrorCode.OFFSET_EXPIRED
             | ErrorCode.OFFSET_OUT_OF_RANGE
             | ErrorCode.OFFSET_MISMATCH

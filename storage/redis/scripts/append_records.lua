@@ -1,12 +1,13 @@
 -- Append the parts of one flush to a log. Each part is checked and answered for itself; those that pass
 -- become one entry.
--- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old
+-- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old  7 keys
 -- ARGV     1 now_ms or empty  2 store epoch  3 producer idle ms  4 producers at most
 --          5 idempotency window ms  6 keys at most
 --          then three for each part: a batch v1, the number of its records, and its condition: empty, or
 --          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint,
---          inherited epoch, inherited last sequence } with '' or -1 for what is absent; inherited epoch: what
---          closed parents know of the producer, -1 if nothing, -2 if they must be asked
+--          inherited epoch, inherited last sequence, { partition key: number of its last record } } with '' or
+--          -1 for what is absent; inherited epoch: what closed parents know of the producer, -1 if nothing, -2
+--          if they must be asked; the keys, and so a condition, always where the stream has a key index
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
 --          lib/answers.lua says
 -- Checks   store epoch, producer epoch and duplicate, closed, fence, sequence, expected offset
@@ -24,8 +25,9 @@ local BATCHES_KEPT = 5
 local ASK = -2
 
 local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local index_of_keys = KEYS[7]
 local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
-  'fence', 'bytes')
+  'fence', 'bytes', 'indexed')
 local wanted = 0
 for index = FIRST_PART, #ARGV, PART_ARGS do
   wanted = wanted + tonumber(ARGV[index + 1])
@@ -38,6 +40,7 @@ local now = now_at(ARGV[1], held[5])
 local first_offset = tonumber(held[1])
 local next_offset = first_offset
 local producers, keys = {}, {}
+local newest, is_indexed = {}, false
 
 -- A producer's state is { epoch, last sequence, touched ms, { first sequence, records, offset }... },
 -- newest batch last; parts of this flush see what the parts before them did.
@@ -141,12 +144,39 @@ for index = FIRST_PART, #ARGV, PART_ARGS do
     if condition[6] ~= '' then
       keys[condition[6]] = word(next_offset) .. ' ' .. word(count) .. ' ' .. condition[7] .. ' ' .. word(now)
     end
+    if condition[10] then
+      is_indexed = true
+      for key, nth in pairs(condition[10]) do
+        newest[key] = next_offset + nth
+      end
+    end
     table.insert(entry, 'd')
     table.insert(entry, batch)
     size = size + #batch
     next_offset = next_offset + count
   end
   table.insert(answer, verdict)
+end
+
+-- An index that missed an append, by a process that did not know of it, would tell old records: it begins
+-- anew with the next one that knows. `indexed` is the offset from which on it knows all.
+local function index_keys()
+  if (held[9] ~= false) ~= is_indexed then
+    redis.call('UNLINK', index_of_keys)
+    if is_indexed then
+      redis.call('HSET', meta, 'indexed', word(first_offset))
+    else
+      redis.call('HDEL', meta, 'indexed')
+    end
+  end
+  local pairs_of = {}
+  for key, offset in pairs(newest) do
+    table.insert(pairs_of, key)
+    table.insert(pairs_of, word(offset))
+  end
+  if #pairs_of > 0 then
+    redis.call('HSET', index_of_keys, unpack(pairs_of))
+  end
 end
 
 local added = next_offset - first_offset
@@ -163,6 +193,9 @@ if added > 0 then
   end
   for key, value in pairs(keys) do
     remember(meta, idem, idem_old, 'idem_since', now, tonumber(ARGV[5]), tonumber(ARGV[6]), key, value)
+  end
+  if is_indexed or held[9] then
+    index_keys()
   end
   wake(meta)
 end
