@@ -96,6 +96,9 @@ class Groups:
         """
         spec.check()
         stream = await self._catalog.fresh_stream(StreamName(spec.stream, name.namespace))
+        if stream.is_view:
+            detail = "A group reads a stream, and this is a queue's view: read it by offset"
+            raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._positions.begin(stream, spec.start)
         async with self._rows.named(name) as named:
             found = named.group

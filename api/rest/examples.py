@@ -39,6 +39,12 @@ _QUEUE = {
     "redrive_allow": {"permission": "allow_all", "sources": []},
     "backoff": None,
     "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
+    "stream_view": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
@@ -54,8 +60,18 @@ _MOVE = {
     "state": "running",
     "moved": 0,
     "to_move": 2,
+    "redrive": False,
     "failure": "",
     "started_at": _AT,
+}
+_PARKED = {
+    "group": "customer-7",
+    "state": "parked",
+    "parked_at": _AT,
+    "reason": "disputed",
+    "poison_offset": None,
+    "messages": 0,
+    "first_offset": None,
 }
 _BROWSED = {
     "id": _MESSAGE_ID,
@@ -99,6 +115,9 @@ _STATS = {
     "moving": 0,
     "moved_in": 0,
     "moved_out": 0,
+    "parked": 0,
+    "dropped": 0,
+    "bytes_held": 37,
     "oldest_ready_at": _AT,
     "durability": "always",
 }
@@ -260,7 +279,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "change_message": Example(
         "/v1/queues/orders/messages/2",
-        {"delay_seconds": 30},
+        {"body": "hello again", "delay_seconds": 30},
         answer={**_BROWSED, "state": "delayed", "due_at": _LATER},
     ),
     "delete_message": Example("/v1/queues/orders/messages/2", status=204),
@@ -284,6 +303,15 @@ EXAMPLES: dict[str, Example] = {
     "redrive_queue": Example(
         "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
     ),
+    "list_groups": Example(
+        "/v1/queues/orders/groups?state=parked",
+        answer={"items": [_PARKED], "next_cursor": None},
+        before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),
+    ),
+    "pause_group": Example(
+        "/v1/queues/orders/groups/customer-8/pause", {"reason": "disputed"}, 204
+    ),
+    "resume_group": Example("/v1/queues/orders/groups/customer-8/pause", answer={"resumed": 0}),
     "start_move": Example(
         "/v1/queues/orders/moves",
         {"destination": "web", "per_second": 1},
@@ -320,6 +348,11 @@ EXAMPLES: dict[str, Example] = {
         200,
         {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
     ),
+    "append_columns": Example(
+        "/v1/streams/clicks/columns",
+        {"data": ["b25l", "dHdv"], "keys": ["user-7", "user-7"]},
+        answer={"ranges": [{"shard": 0, "offset": 3}], "failed": 0},
+    ),
     "append_records_to_shard": Example(
         "/v1/streams/clicks/shards/0/records",
         {
@@ -350,8 +383,10 @@ EXAMPLES: dict[str, Example] = {
             "gaps": [],
         },
     ),
-    "put_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
-    "list_groups": Example("/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}),
+    "put_consumer_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
+    "list_consumer_groups": Example(
+        "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}
+    ),
     "fetch_records": Example(
         "/v1/groups/readers/records?member=alice&wait_seconds=1",
         answer={
@@ -369,7 +404,7 @@ EXAMPLES: dict[str, Example] = {
         {"token": READ_MARK},
         answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
     ),
-    "get_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
+    "get_consumer_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
     "get_group_lag": Example(
         "/v1/groups/readers/lag",
         answer={
@@ -399,7 +434,7 @@ EXAMPLES: dict[str, Example] = {
         "/v1/groups/readers/members/bob/heartbeat", {"owned": [1]}, answer=_MEMBERSHIP
     ),
     "leave_group": Example("/v1/groups/readers/members/bob", status=204),
-    "delete_group": Example("/v1/groups/readers", status=204),
+    "delete_consumer_group": Example("/v1/groups/readers", status=204),
     "get_latest_record": Example(
         "/v1/streams/clicks/keys/user-1",
         answer={"shard": 0, **_RECORD, "content_type": "application/json"},

@@ -6,7 +6,7 @@
                 ┌─ group_members
     groups ─────┼─ group_shards     of one stream: see `storage.domain.assignment`
                 └─ group_bookmarks
-    moves       one row for each move of messages out of a queue
+    moves       one row for each move of messages out of a queue, or out of its dead letters
     deployment  one row
     attendance  one row
 
@@ -167,6 +167,8 @@ class MoveRow(SQLModel, table=True):
     to_move: int = Field(sa_type=BigInteger)
     failure: str = Field(sa_type=Text)
     started_at_ms: int = Field(sa_type=BigInteger)
+    which_dead: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    looked_at: int = Field(sa_type=BigInteger)
 
 
 class GroupRow(SQLModel, table=True):

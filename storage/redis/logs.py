@@ -1,6 +1,7 @@
 """A stream's shard, and what every log has: the typed side of the log scripts."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.clock import SERVER_TIME, ScriptTime
+from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
     DuplicateForgotten,
     FenceMismatch,
@@ -26,8 +28,9 @@ from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
-from storage.redis.keys import every_key, key, log_keys
+from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
 from storage.redis.pipeline import Command, Pipeline, command_of
+from storage.redis.queue_words import as_stream_record
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
@@ -38,20 +41,26 @@ ProducerState = tuple[Any, ...]
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
-    """Where a log is kept."""
+    """Where a log is kept; a queue's stream view lies beside its log."""
 
     namespace: str
     log_id: LogId
+    is_view: bool = False
+
+    @property
+    def channel(self) -> str:
+        """What a wake-up of its readers is called."""
+        return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """What one caller wants appended to a log.
 
-    `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
     they know.
     """
 
-    records: Sequence[Record]
+    records: Sequence[Record] | Columns
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
@@ -114,15 +123,21 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return [(self._command(some), len(some)) for some in _entries_of(parts)]
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
-        plain = [record for part in parts if part.is_plain for record in part.records]
+        plain = [part.records for part in parts if part.is_plain]
         arguments: list[bytes | int] = []
-        if plain:
-            condition = self._condition_of(AppendPart(plain)) if self.indexed else b""
-            arguments = [encode_batch(plain), len(plain), condition]
+        if plain and self.indexed:
+            records = [*chain.from_iterable(map(_as_records, plain))]
+            arguments = [
+                encode_batch(records),
+                len(records),
+                self._condition_of(AppendPart(records)),
+            ]
+        elif plain:
+            arguments = [*_encode_plain(plain), b""]
         for part in parts:
             if not part.is_plain:
-                condition = self._condition_of(part)
-                arguments += [encode_batch(part.records), len(part.records), condition]
+                batch = _as_records(part.records)
+                arguments += [encode_batch(batch), len(batch), self._condition_of(part)]
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -149,7 +164,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *([_last_of_keys(part.records)] if self.indexed else []),
+                *([_last_of_keys(_as_records(part.records))] if self.indexed else []),
             )
         )
 
@@ -172,6 +187,19 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             else:
                 answers.append(_verdict(next(verdicts), left))
         return answers
+
+
+def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, int]:
+    """All records as one batch, and their number; columns stay columns unless records are among them."""
+    columns = [part for part in parts if isinstance(part, Columns)]
+    if len(columns) == len(parts):
+        return encode_columns(columns), sum(map(len, columns))
+    records = [*chain.from_iterable(map(_as_records, parts))]
+    return encode_batch(records), len(records)
+
+
+def _as_records(part: Sequence[Record] | Columns) -> Sequence[Record]:
+    return part.records() if isinstance(part, Columns) else part
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
@@ -307,6 +335,11 @@ class HotLogs:
         appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
 
+    async def switch_view(self, at: LogAddress, *, on: bool) -> None:
+        """Begin or end to show a queue as a stream; nothing when it is so already."""
+        keys = queue_keys(at.namespace, at.log_id)
+        checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
+
     async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
         """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
         keys = log_keys(at.namespace, at.log_id)[1:4]
@@ -327,17 +360,19 @@ class HotLogs:
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         wake = "1" if ask_to_wake else "0"
         run = self._pipeline.write if ask_to_wake else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
         records = _records_from(reply[4], reply[6:], records_max)
+        if at.is_view:
+            records = [as_stream_record(at.log_id, record) for record in records]
         children = unpack_children(reply[5]) if reply[5] else ()
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, at: LogAddress) -> Extent:
         """How far the log reaches."""
-        keys = log_keys(at.namespace, at.log_id)[:4]
+        keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]))
 
@@ -351,7 +386,7 @@ class HotLogs:
         now: ScriptTime,
     ) -> int:
         """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         kept = (retention_ms, retention_bytes, retention_records)
         bounds = ["" if bound is None else bound for bound in kept]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
@@ -395,6 +430,11 @@ class HotLogs:
                 f"The shard's next offset is {next_offset}.", next_offset=next_offset
             )
         return int(start)
+
+
+def _readable(at: LogAddress) -> tuple[bytes, ...]:
+    keys = view_keys if at.is_view else log_keys
+    return keys(at.namespace, at.log_id)
 
 
 def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:

@@ -30,7 +30,8 @@ from storage.domain.groups import (
     StartAt,
 )
 from storage.domain.limits import Limits
-from storage.domain.names import GroupName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues import QueueSpec
 from storage.domain.streams import StreamSpec
 from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY
@@ -113,6 +114,13 @@ async def test_versions_guard_a_group(groups):
         await groups.put(READERS, GroupSpec(stream="clicks"), create_only=True)
     with pytest.raises(PreconditionFailed):
         await groups.delete(READERS, if_match=7)
+
+
+async def test_a_queues_view_has_no_groups(storage, groups):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec(stream_view=True))
+
+    with pytest.raises(ValidationFailed):
+        await groups.put(GroupName("others"), GroupSpec(stream="orders"))
 
 
 async def test_a_group_needs_its_stream_and_goes_with_it(storage, groups):
