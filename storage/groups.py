@@ -50,7 +50,8 @@ from storage.group_changes import Change, GroupChanges, joining, leaving, nothin
 from storage.group_offsets import GroupOffsets
 from storage.group_positions import GroupPositions
 from storage.postgres.database import Database
-from storage.postgres.groups import Beat, Beaten, GroupRows, GroupShard
+from storage.postgres.group_rows import GroupShard
+from storage.postgres.groups import Beat, Beaten, GroupRows
 from storage.postgres.together import Together
 from storage.streams import Streams
 
