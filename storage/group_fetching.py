@@ -8,7 +8,7 @@ from storage.domain.assignment import Link, MemberId, eligible
 from storage.domain.errors import GroupNotFound, OffsetOutOfRange, ValidationFailed
 from storage.domain.groups import Commit, Fetched, Group, GroupKind, Membership, Place
 from storage.domain.names import GroupName
-from storage.domain.streams import ShardRead
+from storage.domain.streams import Gap, ShardRead
 from storage.group_members import GroupMembers
 from storage.group_offsets import GroupOffsets
 from storage.group_positions import GroupPositions
@@ -65,11 +65,13 @@ class GroupFetching:
             level = [place for place in wanted if place.shard not in ahead]
             if await self._finish_ended(membership, level, reads):
                 continue
-            found = any(read.records or read.gap for read in reads)
+            lost = await self._lost(membership)
+            found = lost or any(read.records or read.gap for read in reads)
             if found or left_ms == 0 or not is_there():
                 assigned = {place.shard for place in membership.assigned}
                 rest = [read for shard, read in ended.items() if shard in assigned]
-                return _fetched(membership, [*reads, *(one for one in rest if one not in reads)])
+                reads = [*reads, *(one for one in rest if one not in reads)]
+                return _fetched(membership, reads, lost)
 
     async def _everything(self, name: GroupName) -> Membership:
         """What a simple group reads: every shard whose parents it has finished."""
@@ -87,6 +89,31 @@ class GroupFetching:
         finished = [shard for shard, found in shards.items() if found.lease.finished]
         assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
         return Membership(group=group, member_id="", assigned=assigned, revoked=())
+
+    async def _lost(self, membership: Membership) -> list[ShardRead]:
+        """Gaps for shards that expired before the group had finished them: told with their children, until those
+        are committed. How much was left there is not known any more."""
+        new = [place for place in membership.assigned if place.committed is None]
+        if not new:
+            return []
+        stream = await self._offsets.stream(membership.group)
+        there = {shard.index: shard for shard in stream.shards}
+        parents = {
+            parent
+            for place in new
+            if place.shard in there
+            for parent in there[place.shard].parents
+            if parent not in there
+        }
+        if not parents:
+            return []
+        found = await self._rows.assignment(membership.group.name)
+        shards = {} if found is None else found[2]
+        return [
+            _gone(parent, shards[parent].committed or 0)
+            for parent in sorted(parents)
+            if parent in shards and not shards[parent].lease.finished
+        ]
 
     async def _starts(
         self, group: Group, places: Sequence[Place], ahead: Mapping[int, int]
@@ -182,11 +209,17 @@ def _place(shard: int, found: GroupShard | None) -> Place:
     return Place(shard, found.lease.generation, found.committed)
 
 
-def _fetched(membership: Membership, reads: Sequence[ShardRead]) -> Fetched:
-    """What was read, and where the group is after it."""
-    moved = [read for read in reads if read.records or read.gap or read.ended]
+def _gone(shard: int, offset: int) -> ShardRead:
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+
+
+def _fetched(
+    membership: Membership, reads: Sequence[ShardRead], lost: Sequence[ShardRead]
+) -> Fetched:
+    """What was read, and where the group is after it. A commit acknowledges what is told as lost, too."""
+    moved = [read for read in reads if lost or read.records or read.gap or read.ended]
     return Fetched(
         membership=membership,
-        reads=tuple(sorted(reads, key=lambda read: read.shard)),
+        reads=tuple(sorted([*reads, *lost], key=lambda read: read.shard)),
         positions={read.shard: read.next_offset for read in moved},
     )

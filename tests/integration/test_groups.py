@@ -32,7 +32,7 @@ from storage.domain.groups import (
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.streams import Gap, StreamSpec
 from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY
 from storage.settings import StorageSettings
@@ -850,7 +850,9 @@ async def test_a_simple_group_follows_a_split_too(storage, groups):
     assert data(await groups.fetch(simple)) == []
 
 
-async def test_an_expired_shard_leaves_the_group(storage, groups, clock):
+async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_children_are_committed(
+    storage, groups, clock
+):
     await fill(storage, 1)
     await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)
@@ -858,7 +860,14 @@ async def test_an_expired_shard_leaves_the_group(storage, groups, clock):
     await storage.streams.trim(CLICKS, 1_000)
     await storage.streams.expire_shards(CLICKS)
 
-    await groups.fetch(READERS, "a")
+    told = await groups.fetch(READERS, "a", wait_ms=1_000)
+    again = await groups.fetch(READERS, "a", wait_ms=1_000)
+    results = await groups.commit(READERS, commits(again))
+    after = await groups.fetch(READERS, "a")
 
-    assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
+    assert shards_of(told.membership) == [1, 2, 3, 4, 5]
+    assert (0, Gap(0, 0, "expired")) in told.gaps
+    assert again == told
+    assert all(isinstance(one, Committed) for one in results)
+    assert after.gaps == []
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
