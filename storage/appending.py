@@ -276,16 +276,13 @@ def _note(
 def _eldest(groups: dict[Shard, Sequence[int]]) -> dict[Shard, Sequence[int]]:
     """The shards that no other one may still send records to: none with a lower number shares hash keys
     with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
-    return {
-        shard: numbers
-        for shard, numbers in groups.items()
-        if not any(
-            other.index < shard.index
-            and other.first_hash_key <= shard.last_hash_key
-            and shard.first_hash_key <= other.last_hash_key
-            for other in groups
-        )
-    }
+    younger: set[int] = set()
+    beside: list[Shard] = []
+    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
+        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
+        younger.update(max(shard.index, other.index) for other in beside)
+        beside.append(shard)
+    return {shard: numbers for shard, numbers in groups.items() if shard.index not in younger}
 
 
 def _part(
