@@ -44,7 +44,14 @@ from storage.domain.streams import (
 )
 from storage.logs import LogKeeper
 from storage.on_stream import OnStream
-from storage.redis.logs import AppendPart, Appends, HotLogs, LogAddress, ParentsUnasked
+from storage.redis.logs import (
+    AppendPart,
+    Appends,
+    HotLogs,
+    LogAddress,
+    ParentsUnasked,
+    PartAppended,
+)
 
 Outcome = list[Appended] | MillstreamError
 
@@ -107,7 +114,7 @@ class Appending:
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
     ) -> list[Appended | MillstreamError]:
         """As `Streams.append`."""
-        stream = await self._on_stream.stream(name)
+        stream = await self._on_stream.writable(name)
         sizes = _check_records(stream, records)
         records = _timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
@@ -165,7 +172,7 @@ class Appending:
         condition: AppendCondition,
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
-        stream = await self._on_stream.knowing(await self._on_stream.stream(name), shard)
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         _check_unrouted(records)
         sizes = _check_records(stream, records)
         records = _timed(stream.spec, records, self._clock.now_ms)
@@ -221,15 +228,20 @@ class Appending:
         return Remembered(shard.index, epoch, last, tuple(map(tuple, batches)))
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        done = await self.put(stream, shard, part)
+        return _placed(shard.index, done.offset, len(part.records), done.duplicate)
+
+    async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
+        """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
+        condition may meet."""
         at = LogAddress(stream.name.namespace, shard.log_id)
         indexed = stream.spec.key_index
         done = await self._keeper.mended(
             at, lambda: self._hot.append(self._gatherer(at, indexed), part)
         )
-        count = len(part.records)
         if done.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(at, done.offset + count, done.left)
-        return _placed(shard.index, done.offset, count, done.duplicate)
+            self._keeper.note(at, done.offset + len(part.records), done.left)
+        return done
 
     def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()

@@ -32,12 +32,13 @@ from storage.domain.errors import (
     StorageFull,
     StorageUnavailable,
     StreamNotFound,
+    StreamReadOnly,
     ValidationFailed,
 )
 from storage.domain.names import LogId, QueueName, StreamName, check_name, new_log_id
 from storage.domain.queues import Queue, QueueSpec
 from storage.domain.reshards import Change, children_of
-from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges
+from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges, view_of
 from storage.postgres import lineage
 from storage.postgres.cache import DefinitionCache
 from storage.postgres.database import Database
@@ -109,6 +110,7 @@ class Catalog:
         hold or `create_only` is asked for a queue that exists.
         """
         await self._check_target(name, spec)
+        await self._check_view(name, spec)
         return await self._queues.put(name, spec, if_match, create_only)
 
     async def change_queue(
@@ -122,7 +124,9 @@ class Catalog:
 
         Raises QueueNotFound, and what put_queue raises.
         """
-        await self._check_target(name, change((await self.fresh_queue(name)).spec))
+        wanted = change((await self.fresh_queue(name)).spec)
+        await self._check_target(name, wanted)
+        await self._check_view(name, wanted)
         return await self._queues.change(name, change, if_match)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
@@ -177,12 +181,36 @@ class Catalog:
     # Streams
 
     async def stream(self, name: StreamName) -> Stream:
-        """The stream, from the cache if it is there. Raises StreamNotFound."""
-        return await self._streams.cache.get(name)
+        """The stream, or a queue's view of that name, from the cache if it is there. Raises StreamNotFound."""
+        try:
+            return await self._streams.cache.get(name)
+        except StreamNotFound:
+            return _view(name, await self._queue_or_none(name, self.queue))
 
     async def fresh_stream(self, name: StreamName) -> Stream:
-        """The stream as Postgres has it now. Raises StreamNotFound."""
-        return await self._streams.cache.fresh(name)
+        """The stream, or a queue's view of that name, as Postgres has it now. Raises StreamNotFound."""
+        try:
+            return await self._streams.cache.fresh(name)
+        except StreamNotFound:
+            return _view(name, await self._queue_or_none(name, self.fresh_queue))
+
+    async def _queue_or_none(
+        self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]
+    ) -> Queue | None:
+        try:
+            return await find(QueueName(name.name, name.namespace))
+        except QueueNotFound:
+            return None
+
+    async def _check_view(self, name: QueueName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed when a queue is to be shown as a stream whose name is taken."""
+        if not spec.stream_view:
+            return
+        try:
+            await self._streams.cache.fresh(StreamName(name.name, name.namespace))
+        except StreamNotFound:
+            return
+        raise ValidationFailed.at("/stream_view", "There is a stream of that name", "conflict")
 
     async def put_stream(
         self,
@@ -192,7 +220,10 @@ class Catalog:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Stream, bool]:
-        """As put_queue; what cannot change is the number of shards."""
+        """As put_queue; what cannot change is the number of shards. Raises StreamReadOnly for a queue's view."""
+        queue = await self._queue_or_none(name, self.queue)
+        if queue is not None and queue.spec.stream_view:
+            raise StreamReadOnly
         return await self._streams.put(name, spec, if_match, create_only)
 
     async def change_stream(
@@ -523,6 +554,12 @@ def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
             f"The stream was made with {old.shards} shards, and only a reshard changes that.",
             "immutable",
         )
+
+
+def _view(name: StreamName, queue: Queue | None) -> Stream:
+    if queue is None or not queue.spec.stream_view:
+        raise _stream_not_found(name)
+    return view_of(queue)
 
 
 def _stream_not_found(name: StreamName) -> StreamNotFound:

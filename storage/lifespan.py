@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from storage.access import Access
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
+from storage.contents import Contents
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
@@ -23,6 +24,7 @@ from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.queues import Queues
 from storage.redis.client import open_client
+from storage.redis.contents import HotContents
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
@@ -45,6 +47,7 @@ class Storage:
     """The engines, open."""
 
     queues: Queues
+    contents: Contents
     streams: Streams
     moves: Moves
     catalog: Catalog
@@ -84,15 +87,17 @@ async def open_storage(
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         queues = Queues(
-            hot_queues, states, on_queue, carrier, catalog, keeper, wakeups, clock, limits
+            hot_queues, states, logs, on_queue, carrier, catalog, keeper, wakeups, clock, limits
         )
         stack.push_async_callback(queues.close)
-        moves = Moves(hot_moves, on_queue, carrier, queues, catalog, database, clock)
+        contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
+        moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
         streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
         yield Storage(
             queues,
+            contents,
             streams,
             moves,
             catalog,

@@ -128,8 +128,15 @@ class LogKeeper:
             except LogNotReady as problem:
                 if problem.refusal is Refusal.DELETED:
                     raise
-                await self.mend(at, problem)
+                if at.is_view:
+                    await self._begin_view(LogAddress(at.namespace, at.log_id))
+                else:
+                    await self.mend(at, problem)
         raise StorageUnavailable("The log is being made or moved; try again.")
+
+    async def _begin_view(self, at: LogAddress) -> None:
+        """A queue's view begins with its next message; its log may have to be made first."""
+        await self.mended(at, lambda: self._hot.switch_view(at, on=True))
 
     async def mend(self, at: LogAddress, problem: LogNotReady) -> None:
         """Do what the refusal asks for; the caller then tries again.

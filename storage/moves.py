@@ -1,4 +1,5 @@
-"""Moves: emptying a dead-letter queue into other queues, at a pace, with progress, until it is empty.
+"""Moves: emptying a dead-letter queue into other queues, or redriving a queue's own dead letters, at a pace, with
+progress, until it is empty.
 
 A move is a row in Postgres. The process that starts it does the work; a sweep goes on with those that nobody
 does any more. One process at a time works on a move, by an advisory lock.
@@ -9,6 +10,7 @@ import secrets
 
 from storage.carrier import Carrier
 from storage.catalog import Catalog
+from storage.contents import Contents
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -18,6 +20,7 @@ from storage.domain.errors import (
     QueueNotFound,
     ValidationFailed,
 )
+from storage.domain.messages import WhichDead
 from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
 from storage.domain.tasks import end
@@ -41,6 +44,7 @@ class Moves:
         on_queue: OnQueue,
         carrier: Carrier,
         queues: Queues,
+        contents: Contents,
         catalog: Catalog,
         database: Database,
         clock: Clock,
@@ -49,6 +53,7 @@ class Moves:
         self._on = on_queue
         self._carrier = carrier
         self._queues = queues
+        self._contents = contents
         self._catalog = catalog
         self._rows = MoveRows(database)
         self._database = database
@@ -69,10 +74,7 @@ class Moves:
         `per_second`: messages at most, 0 for as fast as it goes. Raises QueueNotFound; MoveRefused with `reason`
         'not_a_dead_letter_queue' or 'already_running'; ValidationFailed.
         """
-        if not 0 <= per_second <= limits.MOVE_RATE_MAX:
-            raise ValidationFailed.at(
-                "/per_second", f"must be 0 to {limits.MOVE_RATE_MAX}", "out_of_range"
-            )
+        _check_rate(per_second)
         await self._catalog.queue(source)
         if destination is not None:
             await self._catalog.queue(destination)
@@ -81,6 +83,26 @@ class Moves:
                 "The source must be the dead-letter queue of another queue.",
                 reason="not_a_dead_letter_queue",
             )
+        to_move = (await self._queues.stats(source)).ready
+        return await self._begin(source, destination, per_second, to_move)
+
+    async def redrive(self, source: QueueName, which: WhichDead, per_second: int) -> Move:
+        """Begin to make the queue's own dead letters ready again, oldest first, `per_second` at most.
+
+        Raises QueueNotFound; MoveRefused with `reason` 'already_running'; ValidationFailed.
+        """
+        _check_rate(per_second)
+        to_move = len(which.words) or (await self._queues.stats(source)).dead_lettered
+        return await self._begin(source, None, per_second, to_move, which)
+
+    async def _begin(
+        self,
+        source: QueueName,
+        destination: QueueName | None,
+        per_second: int,
+        to_move: int,
+        which_dead: WhichDead | None = None,
+    ) -> Move:
         move = Move(
             move_id=secrets.token_hex(16),
             source=source,
@@ -88,9 +110,10 @@ class Moves:
             per_second=per_second,
             state=MoveState.RUNNING,
             moved=0,
-            to_move=(await self._queues.stats(source)).ready,
+            to_move=to_move,
             failure="",
             started_at_ms=self._clock.now_ms(),
+            which_dead=which_dead,
         )
         if not await self._rows.insert(move):
             raise MoveRefused("A move from this queue is running.", reason="already_running")
@@ -155,6 +178,8 @@ class Moves:
         move = await self.get(move_id)
         if move.state not in (MoveState.RUNNING, MoveState.CANCELLING):
             return False
+        if move.which_dead is not None:
+            return await self._redrive_some(move, move.which_dead)
         batch = min(move.per_second or limits.MOVE_BATCH_MESSAGES, limits.MOVE_BATCH_MESSAGES)
         departed = 0
         try:
@@ -181,3 +206,31 @@ class Moves:
                 await asyncio.sleep(batch / move.per_second)
             return True
         return False
+
+    async def _redrive_some(self, move: Move, which: WhichDead) -> bool:
+        """Redrive some, at the move's pace. Whether there is more to redrive."""
+        batch = min(move.per_second or limits.MOVE_BATCH_MESSAGES, limits.MOVE_BATCH_MESSAGES)
+        if move.state is MoveState.CANCELLING:
+            await self._rows.end(move.move_id, MoveState.CANCELLED)
+            return False
+        try:
+            redriven, last = await self._contents.redrive_some(
+                move.source, which, move.looked_at, batch
+            )
+        except QueueNotFound:
+            await self._rows.end(move.move_id, MoveState.FAILED, "queue_not_found")
+            return False
+        await self._rows.add_moved(move.move_id, redriven, -1 if last is None else last)
+        if last is None:
+            await self._rows.end(move.move_id, MoveState.COMPLETED)
+            return False
+        if move.per_second:
+            await asyncio.sleep(redriven / move.per_second)
+        return True
+
+
+def _check_rate(per_second: int) -> None:
+    if not 0 <= per_second <= limits.MOVE_RATE_MAX:
+        raise ValidationFailed.at(
+            "/per_second", f"must be 0 to {limits.MOVE_RATE_MAX}", "out_of_range"
+        )

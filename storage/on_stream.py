@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from storage.catalog import Catalog
-from storage.domain.errors import StreamNotFound
+from storage.domain.errors import StreamNotFound, StreamReadOnly
 from storage.domain.lineage import is_behind
 from storage.domain.names import StreamName
 from storage.domain.streams import Stream
@@ -25,6 +25,13 @@ class OnStream:
     async def stream(self, name: StreamName) -> Stream:
         """The stream, from the cache if it is there. Raises StreamNotFound."""
         return await self._catalog.stream(name)
+
+    async def writable(self, name: StreamName) -> Stream:
+        """A stream that takes records. Raises StreamNotFound, StreamReadOnly."""
+        stream = await self._catalog.stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
+        return stream
 
     async def fresh(self, name: StreamName) -> Stream:
         """The stream as it is now. Raises StreamNotFound."""

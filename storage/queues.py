@@ -1,4 +1,4 @@
-"""Queues: send, receive, settle, and what an owner asks about them.
+"""Queues: send, receive, settle, count and purge. `storage.contents` looks into them.
 
 Each verb is one script call in the hot store, so it happens whole or not at all.
 """
@@ -18,7 +18,6 @@ from storage.domain.clock import Clock
 from storage.domain.errors import (
     BatchTooLarge,
     ErrorCode,
-    MessageNotFound,
     MillstreamError,
     QueueNotFound,
     ReceiptHandleInvalid,
@@ -26,10 +25,6 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
-    BrowsedMessage,
-    DeadLetter,
-    DeathReason,
-    MessageState,
     NewMessage,
     ReceiptHandle,
     ReceivedMessage,
@@ -37,24 +32,28 @@ from storage.domain.messages import (
     SettleAction,
     Settled,
     Settlement,
-    WhichDead,
     check_settlement,
-    offset_in,
 )
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
-from storage.redis.messages import HotQueues, HotReceive, PartSent, SendPart, Sends, encode_message
-from storage.redis.queues import HotQueueStates
+from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.messages import (
+    HotQueues,
+    HotReceive,
+    PartSent,
+    SendPart,
+    Sends,
+    encode_message,
+    rules_of,
+)
+from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.wakeups import Wakeups
 
 
 def _always() -> bool:
     return True
-
-
-_ALL_DEAD = WhichDead()
 
 
 class Queues:
@@ -64,6 +63,7 @@ class Queues:
         self,
         hot: HotQueues,
         states: HotQueueStates,
+        logs: HotLogs,
         on_queue: OnQueue,
         carrier: Carrier,
         catalog: Catalog,
@@ -74,6 +74,7 @@ class Queues:
     ) -> None:
         self._hot = hot
         self._states = states
+        self._logs = logs
         self._on = on_queue
         self._carrier = carrier
         self._catalog = catalog
@@ -94,7 +95,7 @@ class Queues:
         """Add messages, all or none; one answer for each, in order.
 
         A repeat with the same idempotency key within ten minutes adds nothing and gets the first answer.
-        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused.
+        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull.
         """
         _check_batch(messages)
         return await self._on(name, partial(self._send, messages, idempotency_key))
@@ -114,10 +115,10 @@ class Queues:
     def _gatherer(self, queue: Queue) -> Sends:
         """The one object by which sends of a flush to this queue find one another."""
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
-        known = self._gatherers.get(queue.log_id)
-        if known is None or known.store_epoch != epoch or known.now != now:
+        known, rules = self._gatherers.get(queue.log_id), rules_of(queue)
+        if known is None or (known.store_epoch, known.now, known.rules) != (epoch, now, rules):
             fifo = queue.spec.type is QueueType.FIFO
-            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits)
+            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits, rules)
             self._gatherers[queue.log_id] = known
         return known
 
@@ -284,153 +285,26 @@ class Queues:
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
 
-    async def browse(
-        self,
-        name: QueueName,
-        *,
-        after_offset: int = -1,
-        messages_max: int = limits.PAGE_ITEMS_DEFAULT,
-        state: MessageState | None = None,
-    ) -> tuple[list[BrowsedMessage], int | None]:
-        """Look at messages without taking them, in the order they were sent in.
-
-        Also gives the offset to go on after, None at the end. A page may hold fewer than asked, or none, and
-        yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most.
-        """
-        return await self._on(
-            name,
-            lambda queue: self._states.browse(
-                queue, after_offset, messages_max, state, self._clock.script_time()
-            ),
-        )
-
-    async def message(self, name: QueueName, word: str) -> BrowsedMessage:
-        """One message, by its id or its offset, unless it is dead or gone. Raises MessageNotFound."""
-        offset = await self._offset_of(name, word)
-        found, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
-        if not found or found[0].offset != offset:
-            raise MessageNotFound
-        return found[0]
-
-    async def change(
-        self,
-        name: QueueName,
-        word: str,
-        *,
-        delay_ms: int | None = None,
-        priority: int | None = None,
-    ) -> BrowsedMessage:
-        """Change when a waiting message is due, from now on, or its priority; the message as it is then.
-
-        Raises MessageNotFound, MessageInFlight, and ValidationFailed for a fifo queue's message, which has its
-        place, and for a priority of one with a group.
-        """
-        offset, before = await self._offset_of(name, word), await self.message(name, word)
-        queue = await self._catalog.queue(name)
-        if queue.spec.type is QueueType.FIFO:
-            raise ValidationFailed.at("", "A fifo queue's message has its place", "not_supported")
-        asked = NewMessage(
-            before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
-        )
-        queue.check_message(asked)
-        await self._on(
-            name,
-            lambda queue: self._states.change(
-                queue, offset, delay_ms, priority, self._clock.script_time()
-            ),
-        )
-        return await self.message(name, word)
-
-    async def drop(self, name: QueueName, word: str) -> None:
-        """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
-        offset = await self._offset_of(name, word)
-        if not await self._on(name, lambda queue: self._states.drop(queue, offset)):
-            raise MessageNotFound
-
-    async def _offset_of(self, name: QueueName, word: str) -> int:
-        offset = offset_in((await self._catalog.queue(name)).log_id, word)
-        if offset is None:
-            raise MessageNotFound
-        return offset
-
-    async def dead_letters(
-        self,
-        name: QueueName,
-        *,
-        after_offset: int = -1,
-        messages_max: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[DeadLetter]:
-        """The messages the queue gave up on, in the order they were sent in."""
-        return await self._on(
-            name, lambda queue: self._states.dead_letters(queue, after_offset, messages_max)
-        )
-
-    async def death_reasons(self, name: QueueName) -> list[DeathReason]:
-        """The dead letters by reason, the most frequent first. Looks at each of them."""
-        sums: dict[str, DeathReason] = {}
-        after: int | None = -1
-        while after is not None:
-            some, after = await self._on(name, partial(self._death_reasons, after))
-            for one in some:
-                sums[one.reason] = _together(sums.get(one.reason, one), one)
-        return sorted(sums.values(), key=lambda one: (-one.count, one.reason))
-
-    async def _death_reasons(
-        self, after: int, queue: Queue
-    ) -> tuple[list[DeathReason], int | None]:
-        return await self._states.death_reasons(queue, after)
-
-    async def redrive(
-        self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
-    ) -> int:
-        """Make dead letters ready again, oldest first, with their counts and their retention started anew.
-
-        Those that died meanwhile are not looked at. Gives how many were redriven.
-        """
-        queue = await self._catalog.queue(name)
-        words = [offset_in(queue.log_id, word) for word in which.words]
-        offsets = [offset for offset in words if offset is not None]
-        if which.words and not offsets:
-            return 0
-        redriven, after = 0, -1
-        while messages_max is None or redriven < messages_max:
-            more = limits.BATCH_MESSAGES_MAX
-            if messages_max is not None:
-                more = min(more, messages_max - redriven)
-            count, last = await self._on(
-                name, partial(self._redrive_some, after, more, which, offsets)
-            )
-            redriven += count
-            if last is None:
-                break
-            after = last
-        return redriven
-
-    async def _redrive_some(
-        self, after: int, most: int, which: WhichDead, offsets: Sequence[int], queue: Queue
-    ) -> tuple[int, int | None]:
-        now = self._clock.script_time()
-        return await self._states.redrive(queue, after, most, which, offsets, now)
-
     async def tidy(self, name: QueueName) -> int:
         """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
-        done, moving = await self._on(
-            name, lambda queue: self._states.tidy(queue, self._clock.script_time())
-        )
-        if moving:
+        tidied = await self._on(name, self._tidy)
+        if tidied.moving:
             await self._carrier.carry(name)
-        return done + moving
+        return tidied.work + tidied.moving
 
+    async def _tidy(self, queue: Queue) -> Tidied:
+        tidied = await self._states.tidy(queue, self._clock.script_time())
+        if tidied.has_view != queue.spec.stream_view:
+            await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
+        elif tidied.has_view:
+            freed = await self._trim_view(queue)
+            return msgspec.structs.replace(tidied, work=tidied.work + freed)
+        return tidied
 
-def _together(sum_: DeathReason, more: DeathReason) -> DeathReason:
-    if sum_ is more:
-        return sum_
-    return DeathReason(
-        sum_.reason,
-        sum_.count + more.count,
-        min(sum_.first_died_at_ms, more.first_died_at_ms),
-        max(sum_.last_died_at_ms, more.last_died_at_ms),
-    )
+    async def _trim_view(self, queue: Queue) -> int:
+        view = LogAddress(queue.name.namespace, queue.log_id, is_view=True)
+        entries_max, now = self._limits.expired_per_call, self._clock.script_time()
+        return await self._logs.trim(view, queue.spec.retention_ms, None, None, entries_max, now)
 
 
 _NOTHING = HotReceive([], 0, -1, 0)

@@ -61,8 +61,8 @@ class Reading:
         if wait_ms == 0:
             return await self._on_stream.do(stream, partial(read, False))
         stream = await self._on_stream.knowing(stream, shard)
-        log_id = stream.shard(shard).log_id
-        with self._wakeups.waiting([log_id], alone=False) as waiter:
+        channel = _address(stream, stream.shard(shard)).channel
+        with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.start_over()
@@ -86,7 +86,7 @@ class Reading:
         stream = await self._on_stream.knowing(stream, shard)
         wanted = stream.shard(shard)
         how, number = _spelled(where)
-        at = LogAddress(stream.name.namespace, wanted.log_id)
+        at = _address(stream, wanted)
 
         async def read() -> HotRead:
             return await self._hot.read(
@@ -121,8 +121,9 @@ class Reading:
             stream = await self._on_stream.fresh(name)
         until = _seconds_from_now(wait_ms)
         while True:
-            logs = [stream.shard(index).log_id for index in _to_read(stream, positions)]
-            with self._wakeups.waiting(logs, alone=False) as waiter:
+            shards = [stream.shard(index) for index in _to_read(stream, positions)]
+            channels = [_address(stream, shard).channel for shard in shards]
+            with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.start_over()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
                 found = await self._on_stream.do(stream, read)
@@ -213,11 +214,15 @@ class Reading:
         return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
 
     async def _state(self, stream: Stream, shard: Shard) -> ShardState:
-        at = LogAddress(stream.name.namespace, shard.log_id)
+        at = _address(stream, shard)
         extent = await self._on_stream.do(
             stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
         )
         return ShardState(shard, extent.start, extent.next, extent.bytes, extent.fenced)
+
+
+def _address(stream: Stream, shard: Shard) -> LogAddress:
+    return LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
 
 
 def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:

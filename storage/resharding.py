@@ -28,6 +28,7 @@ from storage.domain.errors import (
     StorageUnavailable,
     StreamBusy,
     StreamNotFound,
+    StreamReadOnly,
     ValidationFailed,
 )
 from storage.domain.names import StreamName
@@ -47,7 +48,7 @@ Plan = Callable[[Stream], Sequence[Change]]
 class Resharder:
     """Changes the shards of streams, one change at a time for each stream.
 
-    Every verb raises StreamNotFound, StreamBusy while another reshard of the stream is under way,
+    Every verb raises StreamNotFound, StreamReadOnly for a queue's view, StreamBusy while another reshard of the stream is under way,
     StorageUnavailable or StorageBusy when nothing happened, and OutcomeUnknown when it began and could not
     be finished: then a sweep finishes it.
     """
@@ -119,6 +120,8 @@ class Resharder:
     @asynccontextmanager
     async def _only_one(self, name: StreamName) -> AsyncGenerator[None]:
         stream = await self._catalog.fresh_stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
         async with self._turns, alone(self._database, f"reshard:{stream.stream_id}") as mine:
             if not mine:
                 raise StreamBusy

@@ -6,10 +6,12 @@ from functools import partial
 from typing import TypeVar
 
 from storage.appending import Appending
+from storage.bulk import Bulk
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.batches import Record
 from storage.domain.clock import Clock
+from storage.domain.columns import Columns
 from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.names import StreamName
@@ -18,6 +20,7 @@ from storage.domain.streams import (
     UNCONDITIONAL,
     AppendCondition,
     Appended,
+    AppendedRange,
     LogRecord,
     ReadFrom,
     Shard,
@@ -57,6 +60,7 @@ class Streams:
         self._clock = clock
         self._on_stream = OnStream(catalog, keeper)
         self._appending = Appending(hot, self._on_stream, keeper, clock, known)
+        self._bulk = Bulk(self._appending, self._on_stream)
         self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock)
 
     # Append
@@ -73,6 +77,15 @@ class Streams:
         go to its children.
         """
         return await self._appending.append(name, records, idempotency_key)
+
+    async def append_columns(
+        self, name: StreamName, columns: Columns, *, idempotency_key: str = ""
+    ) -> list[AppendedRange]:
+        """As append, of many records without headers that come column by column; the answer is in ranges.
+
+        Each range is of records that lie in one shard one after another, in their order.
+        """
+        return await self._bulk.append(name, columns, idempotency_key)
 
     async def append_to_shard(
         self,
@@ -268,7 +281,7 @@ class Streams:
             at = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
             return await self._on_stream.mended(at, lambda: work(at))
 
-        stream = await self._on_stream.knowing(await self._catalog.stream(name), shard)
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         return await self._on_stream.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:

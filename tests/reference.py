@@ -7,9 +7,11 @@ invariants' numbers are those of the design.
 from dataclasses import dataclass, field
 
 from storage.domain.limits import DEDUP_WINDOW_MS, IDEMPOTENCY_WINDOW_MS, VISIBILITY_TIMEOUT_MS_MAX
+from storage.domain.queue_rules import PoisonPolicy
 from storage.domain.queues import DedupScope, QueueSpec, QueueType
 
 READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
+PARKED = "parked"
 
 
 @dataclass
@@ -49,6 +51,8 @@ class ReferenceQueue:
     answers: dict[str, tuple[object, list[int], int]] = field(default_factory=dict)
     last_due_ms: int = 0
     departed: list[Message] = field(default_factory=list)
+    parked: dict[str, int | None] = field(default_factory=dict)
+    sent: list[bytes] = field(default_factory=list)
 
     @property
     def fifo(self) -> bool:
@@ -91,6 +95,7 @@ class ReferenceQueue:
         message.was_out = state == DELAYED or priority > 0
         message.expires_ms = due_ms + ttl_ms if ttl_ms else 0
         self.messages[message.offset] = message
+        self.sent.append(body)
         self.next_offset += 1
         return message.offset, False
 
@@ -99,8 +104,10 @@ class ReferenceQueue:
         for message in sorted(self.messages.values(), key=lambda one: one.until_ms):
             if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
                 message.crashes += 1
-                final = self._exhausted(message) and not self._outlived(message)
-                self._return(message, final=final)
+                if self._exhausted(message) and not self._outlived(message):
+                    self._give_up(message)
+                else:
+                    self._return(message)
             elif message.state == DELAYED and message.until_ms <= self.now_ms:
                 message.state = READY
         for message in list(self.messages.values()):
@@ -120,6 +127,8 @@ class ReferenceQueue:
 
     def _exhausted(self, message: Message) -> bool:
         most = self.spec.attempts_max
+        if self.spec.on_poison is PoisonPolicy.BLOCK:
+            return False
         return most is not None and message.failures + message.crashes >= most
 
     def _return(self, message: Message, *, final: bool = False) -> None:
@@ -159,7 +168,7 @@ class ReferenceQueue:
         groups: dict[str, list[int]] = {}
         for message in sorted(self.messages.values(), key=lambda one: one.offset):
             barrier = barriers.get(message.group, self.next_offset)
-            if message.state == READY and message.offset < barrier:
+            if self.shown_state(message) == READY and message.offset < barrier:
                 groups.setdefault(message.group, []).append(message.offset)
         return groups
 
@@ -202,10 +211,37 @@ class ReferenceQueue:
             return
         message.delivery = None
         message.failures += action in ("nack", "reject")
-        final = action == "reject" or (action == "nack" and self._exhausted(message))
-        self._return(message, final=final)  # Q9
-        if action == "nack" and time_ms and not final:
+        if action == "reject" or (action == "nack" and self._exhausted(message)):
+            self._give_up(message)  # Q9
+            return
+        self._return(message)
+        if action == "nack" and time_ms:
             message.state, message.until_ms = DELAYED, self.now_ms + time_ms
+
+    def _give_up(self, message: Message) -> None:
+        """No more attempts: it is dead, or waits in its place with its whole group."""
+        message.delivery = None
+        parks = self.spec.on_poison is PoisonPolicy.PARK_GROUP
+        self._return(message, final=not parks)
+        if parks:
+            self.parked.setdefault(message.group, message.offset)
+
+    def resume(self, group: str) -> int | None:
+        """How many messages of the group were parked; the one to blame has all its attempts again."""
+        if group not in self.parked:
+            return None
+        waiting = sum(
+            self.shown_state(one) == PARKED and one.group == group for one in self.messages.values()
+        )
+        blamed = self.parked.pop(group)
+        poison = None if blamed is None else self.messages.get(blamed)
+        if poison:
+            poison.failures = poison.crashes = 0
+        return waiting
+
+    def shown_state(self, message: Message) -> str:
+        """The state an owner sees."""
+        return PARKED if message.state == READY and message.group in self.parked else message.state
 
     def purge(self) -> int:
         """Everything but the dead letters goes."""
@@ -213,6 +249,7 @@ class ReferenceQueue:
         for offset in gone:
             del self.messages[offset]
         self.dedup.clear()
+        self.parked.clear()
         self.counts["purged"] += len(gone)
         return len(gone)
 
@@ -234,7 +271,8 @@ class ReferenceQueue:
 
     def stats(self) -> dict[str, int]:
         """Counts by state, and of what is gone."""
-        states = [message.state for message in self.messages.values()]
-        by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, DEAD)}
+        states = [self.shown_state(message) for message in self.messages.values()]
+        by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, PARKED)}
+        by_state[DEAD] = states.count(DEAD)
         moved = {"moved_out": len(self.departed), "moving": 0, "moved_in": 0}
         return {**by_state, **self.counts, **moved, "sent": self.next_offset}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from api.cli.trouble import ExitCode, Trouble
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 LOCK_WAIT_S = 10.0  # a predecessor that was killed takes its children with it, not at once
 LOCK_POLL_S = 0.1
 

@@ -39,6 +39,12 @@ _QUEUE = {
     "redrive_allow": {"permission": "allow_all", "sources": []},
     "backoff": None,
     "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
+    "stream_view": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
@@ -53,8 +59,18 @@ _MOVE = {
     "state": "running",
     "moved": 0,
     "to_move": 2,
+    "redrive": False,
     "failure": "",
     "started_at": _AT,
+}
+_PARKED = {
+    "group": "customer-7",
+    "state": "parked",
+    "parked_at": _AT,
+    "reason": "disputed",
+    "poison_offset": None,
+    "messages": 0,
+    "first_offset": None,
 }
 _BROWSED = {
     "id": _MESSAGE_ID,
@@ -98,6 +114,9 @@ _STATS = {
     "moving": 0,
     "moved_in": 0,
     "moved_out": 0,
+    "parked": 0,
+    "dropped": 0,
+    "bytes_held": 37,
     "oldest_ready_at": _AT,
     "durability": "always",
 }
@@ -209,7 +228,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "change_message": Example(
         "/v1/queues/orders/messages/2",
-        {"delay_seconds": 30},
+        {"body": "hello again", "delay_seconds": 30},
         answer={**_BROWSED, "state": "delayed", "due_at": _LATER},
     ),
     "delete_message": Example("/v1/queues/orders/messages/2", status=204),
@@ -233,6 +252,15 @@ EXAMPLES: dict[str, Example] = {
     "redrive_queue": Example(
         "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
     ),
+    "list_groups": Example(
+        "/v1/queues/orders/groups?state=parked",
+        answer={"items": [_PARKED], "next_cursor": None},
+        before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),
+    ),
+    "pause_group": Example(
+        "/v1/queues/orders/groups/customer-8/pause", {"reason": "disputed"}, 204
+    ),
+    "resume_group": Example("/v1/queues/orders/groups/customer-8/pause", answer={"resumed": 0}),
     "start_move": Example(
         "/v1/queues/orders/moves",
         {"destination": "web", "per_second": 1},
@@ -268,6 +296,11 @@ EXAMPLES: dict[str, Example] = {
         {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
         200,
         {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
+    ),
+    "append_columns": Example(
+        "/v1/streams/clicks/columns",
+        {"data": ["b25l", "dHdv"], "keys": ["user-7", "user-7"]},
+        answer={"ranges": [{"shard": 0, "offset": 3}], "failed": 0},
     ),
     "append_records_to_shard": Example(
         "/v1/streams/clicks/shards/0/records",

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Path, Response
 
 from api.rest.dependencies import Limit, QueuePath, StorageDep, may, require_json
-from api.rest.queue_schemas import MoveChange, MoveConfig, MoveList, MoveOut
+from api.rest.move_schemas import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import MoveNotFound, ValidationFailed

@@ -1,4 +1,4 @@
-"""Queues on the wire: configuration, counts and moves."""
+"""Queues on the wire: configuration and counts."""
 
 from typing import Annotated, Any, Self
 
@@ -6,11 +6,16 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.rest.fields import rfc3339, to_ms
+from api.rest.queue_parts import (
+    BackoffConfig,
+    BackoffOut,
+    DeadLettersConfig,
+    GroupWeightConfig,
+    RedriveAllowConfig,
+)
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
-from storage.domain.backoff import Backoff, BackoffKind, Jitter
-from storage.domain.messages import DeathReason
-from storage.domain.moves import Move, MoveState
+from storage.domain.queue_rules import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues import (
     DeadLetterTarget,
     DedupScope,
@@ -19,65 +24,7 @@ from storage.domain.queues import (
     QueueStats,
     QueueType,
     RedriveAllow,
-    RedrivePermission,
 )
-
-
-class DeadLettersConfig(Config):
-    """Another queue that takes what was received `receives_max` times in vain, at the next receive."""
-
-    queue: str
-    receives_max: Annotated[int, Field(ge=1, le=limits.RECEIVES_MAX_MAX)]
-
-
-class RedriveAllowConfig(Config):
-    """Which queues may send their dead letters here; `sources` counts for `by_queue`."""
-
-    permission: Annotated[RedrivePermission, Field(strict=False)] = RedrivePermission.ALLOW_ALL
-    sources: Annotated[list[str], Field(max_length=limits.REDRIVE_SOURCES_MAX)] = []
-
-
-class BackoffConfig(Config):
-    """How long a message waits after a failure whose consumer does not say; n counts its failures.
-
-    fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
-    or its last. Never more than `max_seconds`; then the jitter: full is anything from 0 to the delay, equal
-    half of it and anything up to the other half.
-    """
-
-    kind: Annotated[BackoffKind, Field(strict=False)] = BackoffKind.EXPONENTIAL
-    initial_seconds: Seconds = 1
-    multiplier: float = 2
-    max_seconds: Seconds = 900
-    delays_seconds: list[Seconds] = []
-    jitter: Annotated[Jitter, Field(strict=False)] = Jitter.FULL
-
-    def to_domain(self) -> Backoff:
-        """The policy, which the catalog checks."""
-        return Backoff(
-            kind=self.kind,
-            initial_ms=to_ms(self.initial_seconds),
-            multiplier=self.multiplier,
-            max_ms=to_ms(self.max_seconds),
-            delays_ms=tuple(map(to_ms, self.delays_seconds)),
-            jitter=self.jitter,
-        )
-
-    @classmethod
-    def from_domain(cls, policy: Backoff) -> Self:
-        """The configuration that makes `policy`."""
-        return cls(
-            kind=policy.kind,
-            initial_seconds=in_seconds(policy.initial_ms),
-            multiplier=policy.multiplier,
-            max_seconds=in_seconds(policy.max_ms),
-            delays_seconds=[in_seconds(delay) for delay in policy.delays_ms],
-            jitter=policy.jitter,
-        )
-
-
-class BackoffOut(BackoffConfig):
-    """A queue's back-off."""
 
 
 class QueueConfig(Config):
@@ -109,6 +56,22 @@ class QueueConfig(Config):
     redrive_allow: RedriveAllowConfig = RedriveAllowConfig()
     backoff: BackoffConfig | None = None
     paused: Annotated[bool, Field(description="Takes messages and hands out none.")] = False
+    messages_max: Annotated[
+        int | None,
+        Field(ge=1, le=limits.QUEUE_MESSAGES_MAX, description="How many it may hold; null: any."),
+    ] = None
+    bytes_max: Annotated[
+        int | None,
+        Field(ge=1, le=limits.QUEUE_BYTES_MAX, description="As `bytes_held` counts them."),
+    ] = None
+    overflow: Annotated[Overflow, Field(strict=False)] = Overflow.REJECT
+    on_poison: Annotated[PoisonPolicy, Field(strict=False)] = PoisonPolicy.SKIP
+    group_weights: Annotated[
+        list[GroupWeightConfig], Field(max_length=limits.GROUP_WEIGHTS_MAX)
+    ] = []
+    stream_view: Annotated[
+        bool, Field(description="What is sent can be read as a stream of the queue's name.")
+    ] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -136,6 +99,12 @@ class QueueConfig(Config):
             ),
             backoff=None if self.backoff is None else self.backoff.to_domain(),
             paused=self.paused,
+            messages_max=self.messages_max,
+            bytes_max=self.bytes_max,
+            overflow=self.overflow,
+            on_poison=self.on_poison,
+            group_weights=tuple(GroupWeight(one.match, one.weight) for one in self.group_weights),
+            stream_view=self.stream_view,
             tags=self.tags,
         )
 
@@ -171,6 +140,14 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
         ),
         "backoff": None if spec.backoff is None else BackoffOut.from_domain(spec.backoff),
         "paused": spec.paused,
+        "messages_max": spec.messages_max,
+        "bytes_max": spec.bytes_max,
+        "overflow": spec.overflow,
+        "on_poison": spec.on_poison,
+        "group_weights": [
+            GroupWeightConfig(match=one.match, weight=one.weight) for one in spec.group_weights
+        ],
+        "stream_view": spec.stream_view,
         "tags": spec.tags,
     }
 
@@ -196,6 +173,12 @@ class QueuePatch(Config):
     redrive_allow: RedriveAllowConfig | None = None
     backoff: BackoffConfig | None = None
     paused: bool | None = None
+    messages_max: Annotated[int | None, Field(ge=1)] = None
+    bytes_max: Annotated[int | None, Field(ge=1)] = None
+    overflow: Annotated[Overflow | None, Field(strict=False)] = None
+    on_poison: Annotated[PoisonPolicy | None, Field(strict=False)] = None
+    group_weights: list[GroupWeightConfig] | None = None
+    stream_view: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -228,6 +211,12 @@ class QueueOut(BaseModel):
     redrive_allow: RedriveAllowConfig
     backoff: BackoffOut | None
     paused: bool
+    messages_max: int | None
+    bytes_max: int | None
+    overflow: Overflow
+    on_poison: PoisonPolicy
+    group_weights: list[GroupWeightConfig]
+    stream_view: bool
     tags: dict[str, str]
     version: int
     created_at: Time
@@ -254,8 +243,8 @@ class QueuePage(BaseModel):
 class QueueStatsOut(BaseModel):
     """Exact counts as of now.
 
-    sent + moved_in = ready + delayed + in_flight + dead_lettered + moving
-                      + acknowledged + expired + purged + moved_out
+    sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
+                      + acknowledged + expired + purged + dropped + moved_out
     """
 
     ready: int
@@ -272,6 +261,12 @@ class QueueStatsOut(BaseModel):
     moving: Annotated[int, Field(description="On their way to another queue.")]
     moved_in: int
     moved_out: int
+    parked: Annotated[int, Field(description="Wait with their group until it is resumed.")]
+    dropped: Annotated[int, Field(description="Made room for later ones.")]
+    bytes_held: Annotated[
+        int,
+        Field(description="Of ready, delayed, in flight and parked messages, as they are kept."),
+    ]
     oldest_ready_at: Time | None
     durability: Annotated[
         str, Field(description="'always': what is acknowledged is on disk. 'everysec': soon after.")
@@ -295,6 +290,9 @@ class QueueStatsOut(BaseModel):
             moving=stats.moving,
             moved_in=stats.moved_in,
             moved_out=stats.moved_out,
+            parked=stats.parked,
+            dropped=stats.dropped,
+            bytes_held=stats.bytes_held,
             oldest_ready_at=None if oldest_ms is None else rfc3339(oldest_ms),
             durability=durability,
         )
@@ -304,103 +302,3 @@ class Purged(BaseModel):
     """How many messages were dropped."""
 
     purged: int
-
-
-class Redriven(BaseModel):
-    """How many dead letters are ready again."""
-
-    redriven: int
-
-
-class MoveConfig(Config):
-    """Where ready messages go: to `destination`, or each back to the queue that it died in."""
-
-    destination: str | None = None
-    per_second: Annotated[
-        int | None, Field(ge=1, le=limits.MOVE_RATE_MAX, description="null: as fast as it goes.")
-    ] = None
-
-
-class MoveChange(Config):
-    """What to do with a running move: stop it. What has moved stays where it is."""
-
-    state: Annotated[MoveState, Field(strict=False)]
-
-
-class MoveOut(BaseModel):
-    """A move, and how far it is."""
-
-    id: str
-    source: str
-    destination: str | None
-    per_second: int | None
-    state: MoveState
-    moved: int
-    to_move: Annotated[int, Field(description="Ready messages when it began.")]
-    failure: Annotated[str, Field(description="Why it failed; empty unless it did.")]
-    started_at: Time
-
-    @classmethod
-    def from_domain(cls, move: Move) -> Self:
-        return cls(
-            id=move.move_id,
-            source=move.source.name,
-            destination=None if move.destination is None else move.destination.name,
-            per_second=move.per_second or None,
-            state=move.state,
-            moved=move.moved,
-            to_move=move.to_move,
-            failure=move.failure,
-            started_at=rfc3339(move.started_at_ms),
-        )
-
-
-class MoveList(BaseModel):
-    """The moves from a queue, the newest first."""
-
-    items: list[MoveOut]
-
-
-class MessageChange(Config):
-    """What to change of a message that waits in a standard queue."""
-
-    delay_seconds: Annotated[
-        Seconds | None, Field(description="When it is due, counted from now; 0: at once.")
-    ] = None
-    priority: Annotated[int | None, Field(ge=0, le=limits.PRIORITY_MAX)] = None
-
-
-class RedriveConfig(Config):
-    """Which dead letters: those that meet everything that is said; without a word all of them."""
-
-    reason: str = ""
-    group: str = ""
-    messages: Annotated[
-        list[str],
-        Field(max_length=limits.BATCH_MESSAGES_MAX, description="Ids or offsets."),
-    ] = []
-    messages_max: Annotated[int | None, Field(ge=1)] = None
-
-
-class DeathReasonOut(BaseModel):
-    """Dead letters that have the same reason."""
-
-    reason: str
-    count: int
-    first_died_at: Time
-    last_died_at: Time
-
-    @classmethod
-    def from_domain(cls, found: DeathReason) -> Self:
-        return cls(
-            reason=found.reason,
-            count=found.count,
-            first_died_at=rfc3339(found.first_died_at_ms),
-            last_died_at=rfc3339(found.last_died_at_ms),
-        )
-
-
-class DeathReasons(BaseModel):
-    """A queue's dead letters by reason, the most frequent first."""
-
-    items: list[DeathReasonOut]

@@ -1,11 +1,9 @@
-"""Queues: their configuration, counts, purges and redrives."""
+"""Queues: their configuration, counts and purges."""
 
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, Body, Depends, Path, Request, Response
+from fastapi import APIRouter, Body, Depends, Request, Response
 
-from api.payloads import JSON
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -24,26 +22,18 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
-from api.rest.fields import to_ms
-from api.rest.message_schemas import BrowsedMessageOut
 from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import (
-    DeathReasonOut,
-    DeathReasons,
-    MessageChange,
     Purged,
     QueueConfig,
     QueueOut,
     QueuePage,
     QueuePatch,
     QueueStatsOut,
-    RedriveConfig,
-    Redriven,
 )
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, QueueNotFound
-from storage.domain.messages import WhichDead
 from storage.domain.queues import Queue
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"])
@@ -51,7 +41,6 @@ router = APIRouter(prefix="/v1/queues", tags=["queues"])
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 READ = Depends(may(Action.QUEUE_READ))
 PURGE = Depends(may(Action.QUEUE_PURGE))
-MessagePath = Annotated[str, Path(description="A message's id, or its offset.")]
 JSON_ONLY = Depends(require_json)
 
 
@@ -161,64 +150,3 @@ async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Reques
 async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
     """Drop every message of a queue, those in flight too; dead letters stay."""
     return Purged(purged=await storage.queues.purge(queue))
-
-
-_MESSAGE = {"schema": {"$ref": f"#/components/schemas/{BrowsedMessageOut.__name__}"}}
-
-
-@router.get(
-    "/{queue}/messages/{message}",
-    dependencies=[READ],
-    response_class=Response,
-    responses={200: {"content": {JSON: _MESSAGE}}},
-)
-async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> Response:
-    """Show one message, by its id or its offset, without taking it."""
-    found = BrowsedMessageOut.from_domain(await storage.queues.message(queue, message), False)
-    return Response(msgspec.json.encode(found), media_type=JSON)
-
-
-@router.patch(
-    "/{queue}/messages/{message}",
-    dependencies=[MANAGE, JSON_ONLY],
-    response_class=Response,
-    responses={200: {"content": {JSON: _MESSAGE}}},
-)
-async def change_message(
-    queue: QueuePath, message: MessagePath, storage: StorageDep, change: MessageChange
-) -> Response:
-    """Change when a waiting message is due, counted from now, or its priority."""
-    changed = await storage.queues.change(
-        queue,
-        message,
-        delay_ms=None if change.delay_seconds is None else to_ms(change.delay_seconds),
-        priority=change.priority,
-    )
-    return Response(
-        msgspec.json.encode(BrowsedMessageOut.from_domain(changed, False)), media_type=JSON
-    )
-
-
-@router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)
-async def delete_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> None:
-    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
-    await storage.queues.drop(queue, message)
-
-
-@router.get("/{queue}/dead-letters/reasons", dependencies=[READ])
-async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
-    """Count a queue's dead letters by reason, the most frequent first."""
-    found = await storage.queues.death_reasons(queue)
-    return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
-
-
-@router.post("/{queue}/redrives", dependencies=[MANAGE, JSON_ONLY])
-async def redrive_queue(
-    queue: QueuePath,
-    storage: StorageDep,
-    config: Annotated[RedriveConfig, Body(default_factory=RedriveConfig)],
-) -> Redriven:
-    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant."""
-    which = WhichDead(reason=config.reason, group=config.group, words=tuple(config.messages))
-    redriven = await storage.queues.redrive(queue, which, messages_max=config.messages_max)
-    return Redriven(redriven=redriven)

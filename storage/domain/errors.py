@@ -31,6 +31,7 @@ class ErrorCode(StrEnum):
     FORBIDDEN = "forbidden"
     QUEUE_NOT_FOUND = "queue_not_found"
     STREAM_NOT_FOUND = "stream_not_found"
+    STREAM_READ_ONLY = "stream_read_only"
     SHARD_NOT_FOUND = "shard_not_found"
     MESSAGE_NOT_FOUND = "message_not_found"
     PRECONDITION_FAILED = "precondition_failed"
@@ -38,6 +39,8 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
     MESSAGE_IN_FLIGHT = "message_in_flight"
+    QUEUE_FULL = "queue_full"
+    GROUP_NOT_PARKED = "group_not_parked"
     PURGE_IN_PROGRESS = "purge_in_progress"
     MOVE_REFUSED = "move_refused"
     MOVE_NOT_FOUND = "move_not_found"
@@ -75,6 +78,7 @@ _RETRYABLE = frozenset(
         ErrorCode.STORAGE_TIMEOUT,
         ErrorCode.IN_FLIGHT_LIMIT_REACHED,
         ErrorCode.PURGE_IN_PROGRESS,
+        ErrorCode.QUEUE_FULL,
     }
 )
 
@@ -155,6 +159,12 @@ class StreamNotFound(MillstreamError):
     code = ErrorCode.STREAM_NOT_FOUND
 
 
+class StreamReadOnly(MillstreamError):
+    """This stream shows a queue: it can be read, and what its queue is sent is written to it."""
+
+    code = ErrorCode.STREAM_READ_ONLY
+
+
 class ShardNotFound(MillstreamError):
     """The stream has no such shard."""
 
@@ -189,6 +199,18 @@ class InFlightLimitReached(MillstreamError):
     """As many messages are in flight as the queue allows: settle some first."""
 
     code = ErrorCode.IN_FLIGHT_LIMIT_REACHED
+
+
+class QueueFull(MillstreamError):
+    """The queue holds as much as its owner lets it; nothing of this call was added."""
+
+    code = ErrorCode.QUEUE_FULL
+
+
+class GroupNotParked(MillstreamError):
+    """No group of that name is parked in this queue."""
+
+    code = ErrorCode.GROUP_NOT_PARKED
 
 
 class MessageInFlight(MillstreamError):

@@ -13,8 +13,8 @@ Ready, delayed and in-flight messages expire when the queue's retention has pass
 sent; dead-lettered ones when theirs has passed since they died.
 """
 
-import base64
 import binascii
+from binascii import a2b_base64, b2a_base64
 from enum import StrEnum
 from functools import lru_cache
 from uuid import UUID
@@ -79,14 +79,14 @@ class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def encode(self) -> str:
         """The word clients keep: about 50 characters of URL-safe base64."""
         packed = _handle_encoder.encode(self)
-        return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
+        return b2a_base64(packed, newline=False).translate(_URL_SAFE, b"=").decode()
 
     @classmethod
     def decode(cls, handle: str, log_id: LogId) -> "ReceiptHandle":
         """Read a handle. Raises ReceiptHandleInvalid when it was not made by the log `log_id`."""
         try:
-            packed = base64.urlsafe_b64decode(handle + "=" * (-len(handle) % 4))
-            decoded = _handle_decoder.decode(packed)
+            word = handle.encode("ascii").translate(_FROM_URL_SAFE)
+            decoded = _handle_decoder.decode(a2b_base64(word + _PADDING[len(word) % 4]))
         except (binascii.Error, ValueError, msgspec.DecodeError):
             raise ReceiptHandleInvalid from None
         if decoded.log_id != log_id:
@@ -94,6 +94,9 @@ class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return decoded
 
 
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_PADDING = (b"", b"===", b"==", b"=")
 _handle_encoder = msgspec.msgpack.Encoder()
 _handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
 
@@ -162,6 +165,7 @@ class MessageState(StrEnum):
     READY = "ready"
     DELAYED = "delayed"
     IN_FLIGHT = "in_flight"
+    PARKED = "parked"
 
 
 class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from storage.domain.messages import WhichDead
 from storage.domain.names import QueueName
 
 
@@ -25,7 +26,8 @@ class MoveState(StrEnum):
 class Move(msgspec.Struct, frozen=True, kw_only=True):
     """One move. Without a destination each message goes back to the queue that it died in.
 
-    `to_move` is how many there were at the start; `per_second` 0: as fast as it goes.
+    `to_move` is how many there were at the start; `per_second` 0: as fast as it goes. With `which_dead` it is a
+    redrive: the queue's own dead letters become ready again, of those that it has not `looked_at` yet.
     """
 
     move_id: str
@@ -37,3 +39,5 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     to_move: int
     failure: str
     started_at_ms: int
+    which_dead: WhichDead | None = None
+    looked_at: int = -1

@@ -9,6 +9,13 @@ from storage.domain.backoff import Backoff
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
 from storage.domain.messages import NewMessage, check_header_names
 from storage.domain.names import LogId, QueueName, check_name
+from storage.domain.queue_rules import (
+    GroupWeight,
+    Overflow,
+    PoisonPolicy,
+    poison_faults,
+    weight_faults,
+)
 
 
 class QueueType(StrEnum):
@@ -61,8 +68,10 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `receive_wait_ms` is how long a receive waits that does not say so itself. `attempts_max` counts failures and
     crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. Without a `backoff`
-    a failed message is ready at once. A `paused` queue takes messages and hands out none. `annotations` are kept for a
-    front door and mean nothing here.
+    a failed message is ready at once. A `paused` queue takes messages and hands out none. `messages_max` and
+    `bytes_max` cap what waits, is delayed, in flight or parked; what comes from another queue is taken in all the same.
+    With a `stream_view` what is sent from then on can be read as a stream of the queue's name, for as long as its
+    retention says, whatever becomes of the messages. `annotations` are kept for a front door and mean nothing here.
     """
 
     type: QueueType = QueueType.STANDARD
@@ -81,6 +90,12 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     redrive_allow: RedriveAllow = RedriveAllow()
     backoff: Backoff | None = None
     paused: bool = False
+    messages_max: int | None = None
+    bytes_max: int | None = None
+    overflow: Overflow = Overflow.REJECT
+    on_poison: PoisonPolicy = PoisonPolicy.SKIP
+    group_weights: tuple[GroupWeight, ...] = ()
+    stream_view: bool = False
     annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 
@@ -113,6 +128,14 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
             *_target_faults(self.dead_letters),
             *(self.backoff.faults() if self.backoff else ()),
+            *check_range("/messages_max", self.messages_max or 1, 1, limits.QUEUE_MESSAGES_MAX),
+            *check_range("/bytes_max", self.bytes_max or 1, 1, limits.QUEUE_BYTES_MAX),
+            *weight_faults(self.group_weights, fifo=self.type is QueueType.FIFO),
+            *poison_faults(
+                self.on_poison,
+                fifo=self.type is QueueType.FIFO,
+                has_dead_letter_queue=self.dead_letters is not None,
+            ),
             *tag_faults(self.tags),
         ]
         if self.type is QueueType.STANDARD and (
@@ -135,13 +158,17 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     changed_at_ms: int
 
-    def check_message(self, message: NewMessage) -> None:
-        """Raise ValidationFailed or MessageTooLarge unless this queue takes the message."""
-        if not 1 <= message.size_bytes <= self.spec.message_bytes_max:
+    def check_size(self, size_bytes: int) -> None:
+        """Raise MessageTooLarge unless this queue takes a message of that size, headers included."""
+        if not 1 <= size_bytes <= self.spec.message_bytes_max:
             raise MessageTooLarge(
                 f"A message of this queue is 1 to {self.spec.message_bytes_max} bytes, headers included.",
                 message_bytes_max=self.spec.message_bytes_max,
             )
+
+    def check_message(self, message: NewMessage) -> None:
+        """Raise ValidationFailed or MessageTooLarge unless this queue takes the message."""
+        self.check_size(message.size_bytes)
         if message.headers:
             check_header_names(message.headers)
         if self.spec.type is QueueType.FIFO:
@@ -188,8 +215,10 @@ def _check_fifo_message(message: NewMessage) -> None:
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     """Exact counts as of now (Q10), and how old the oldest ready message is.
 
-    sent + moved_in = ready + delayed + in_flight + dead_lettered + moving
-                      + acknowledged + expired + purged + moved_out
+    sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
+                      + acknowledged + expired + purged + dropped + moved_out
+
+    `bytes_held` are those of ready, delayed, in flight and parked messages as the log keeps them.
     """
 
     ready: int
@@ -206,6 +235,9 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     moving: int
     moved_in: int
     moved_out: int
+    parked: int
+    dropped: int
+    bytes_held: int
     oldest_ready_at_ms: int | None
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.batches import Record
-from storage.domain.errors import FieldFault, ShardNotFound, ValidationFailed
+from storage.domain.errors import FieldFault, MillstreamError, ShardNotFound, ValidationFailed
 from storage.domain.names import LogId, StreamName
-from storage.domain.queues import check_range, tag_faults
+from storage.domain.queues import Queue, check_range, tag_faults
 
 RING_SIZE = 2**128
 _KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; keys that come back are looked up, not hashed
@@ -124,7 +124,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `shards` are those that are open or closed, by index: parents come before their children. `opening`
     are children whose parents are being closed, and `shards_target` the number of open shards that a
-    reshard under way is to reach.
+    reshard under way is to reach. A view shows a queue, and can only be read.
     """
 
     name: StreamName
@@ -136,6 +136,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     changed_at_ms: int
     opening: tuple[Shard, ...] = ()
     shards_target: int | None = None
+    is_view: bool = False
 
     @cached_property
     def open_shards(self) -> tuple[Shard, ...]:
@@ -186,11 +187,46 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return [shards[0] for _ in keys]
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
 
+    @cached_property
+    def _known_places(self) -> dict[str, int]:
+        return {}
+
+    def places_of(self, keys: Sequence[str]) -> list[int]:
+        """For each partition key the place among `open_shards` of the shard that takes it. Keys that come back are
+        looked up."""
+        known = self._known_places
+        try:
+            return [known[key] for key in keys]
+        except KeyError:
+            pass
+        if len(known) > _KEYS_REMEMBERED_MAX:
+            known.clear()
+        edges = self._edges
+        for key in keys:
+            if key not in known:
+                known[key] = bisect_right(edges, hash_key(key)) - 1
+        return [known[key] for key in keys]
+
     def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
         """The eldest shards that were open then or later, in hash-key order: they cover the ring."""
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
         eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
         return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))
+
+
+def view_of(queue: Queue) -> Stream:
+    """A queue as a stream of one shard."""
+    shard = Shard(0, queue.log_id, 0, RING_SIZE - 1, queue.created_at_ms)
+    return Stream(
+        name=StreamName(queue.name.name, queue.name.namespace),
+        stream_id=queue.log_id,
+        spec=StreamSpec(retention_ms=queue.spec.retention_ms, tags=queue.spec.tags),
+        shards=(shard,),
+        version=queue.version,
+        created_at_ms=queue.created_at_ms,
+        changed_at_ms=queue.changed_at_ms,
+        is_view=True,
+    )
 
 
 def by_shard(shards: Sequence[Shard], places: Iterable[int]) -> dict[Shard, list[int]]:
@@ -247,6 +283,17 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     shard: int
     offset: int
     duplicate: bool = False
+
+
+class AppendedRange(msgspec.Struct, frozen=True, gc=False):
+    """Records of a call, by their numbers, that follow one another in a shard from `offset` on; or why they were
+    refused. `duplicate`: they had been appended before, and nothing was added."""
+
+    numbers: Sequence[int]
+    shard: int = -1
+    offset: int = -1
+    duplicate: bool = False
+    error: MillstreamError | None = None
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):

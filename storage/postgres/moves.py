@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+import msgspec
+from sqlalchemy import Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
+from storage.domain.messages import WhichDead
 from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
 from storage.postgres.database import Database
@@ -55,10 +57,14 @@ class MoveRows:
             state=after.value,
         )
 
-    async def add_moved(self, move_id: str, count: int) -> None:
-        """So many more have moved."""
-        if count:
-            await self._update([col(MoveRow.move_id) == move_id], moved=col(MoveRow.moved) + count)
+    async def add_moved(self, move_id: str, count: int, looked_at: int = -1) -> None:
+        """So many more have moved; those up to `looked_at` were looked at."""
+        if count or looked_at >= 0:
+            await self._update(
+                [col(MoveRow.move_id) == move_id],
+                moved=col(MoveRow.moved) + count,
+                looked_at=func.greatest(col(MoveRow.looked_at), looked_at),
+            )
 
     async def end(self, move_id: str, state: MoveState, failure: str = "") -> None:
         """The move is over, unless it was before."""
@@ -82,6 +88,7 @@ class MoveRows:
 
 
 def _values(move: Move) -> dict[str, Any]:
+    which = move.which_dead
     return {
         "move_id": move.move_id,
         "namespace": move.source.namespace,
@@ -93,11 +100,13 @@ def _values(move: Move) -> dict[str, Any]:
         "to_move": move.to_move,
         "failure": move.failure,
         "started_at_ms": move.started_at_ms,
+        "which_dead": None if which is None else msgspec.to_builtins(which),
+        "looked_at": move.looked_at,
     }
 
 
 def _move(row: Row[Any]) -> Move:
-    destination = row.destination
+    destination, which = row.destination, row.which_dead
     return Move(
         move_id=row.move_id,
         source=QueueName(row.source, row.namespace),
@@ -108,4 +117,6 @@ def _move(row: Row[Any]) -> Move:
         to_move=row.to_move,
         failure=row.failure,
         started_at_ms=row.started_at_ms,
+        which_dead=None if which is None else msgspec.convert(which, WhichDead),
+        looked_at=row.looked_at,
     )

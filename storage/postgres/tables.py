@@ -3,7 +3,7 @@
     namespaces ─┬─ queues ──────────────┐
                 ├─ streams ── shards ───┼── logs ── log_holes
                 └───────────────────────┘
-    moves       one row for each move of messages out of a queue
+    moves       one row for each move of messages out of a queue, or out of its dead letters
     deployment  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
@@ -163,3 +163,5 @@ class MoveRow(SQLModel, table=True):
     to_move: int = Field(sa_type=BigInteger)
     failure: str = Field(sa_type=Text)
     started_at_ms: int = Field(sa_type=BigInteger)
+    which_dead: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    looked_at: int = Field(sa_type=BigInteger)

@@ -1,6 +1,6 @@
 """The keys of a log, spelled here and nowhere else.
 
-    ms:version                        the layout: 2 (1 knew no time to live, priority or what of a group is out)
+    ms:version                        the layout: 3 (2 knew no parked groups, and not what messages weigh)
     ms:store                          hash: epoch, beacon (storage.domain.epochs)
     ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from storage.domain.names import LogId
 
-LAYOUT = "2"
+LAYOUT = "3"
 VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 WAKE_CHANNEL = "ms:wake"
@@ -21,7 +21,9 @@ _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
+    *("parked", "parked_why", "view", "view_meta"),
 )
+_VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process
 
@@ -41,6 +43,12 @@ def log_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """The keys that a queue's scripts work on, in the scripts' order."""
     return _spell(namespace, log_id, _QUEUE_PARTS)
+
+
+@lru_cache(_REMEMBERED_MAX)
+def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """The keys of a queue's stream view, in the order in which a stream's scripts take those of a log."""
+    return _spell(namespace, log_id, _VIEW_PARTS)
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

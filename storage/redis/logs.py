@@ -1,6 +1,6 @@
 """A stream's shard, and what every log has: the typed side of the log scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.clock import SERVER_TIME, ScriptTime
+from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
     DuplicateForgotten,
     FenceMismatch,
@@ -26,7 +27,8 @@ from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
-from storage.redis.keys import every_key, key, log_keys
+from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
+from storage.redis.messages import as_stream_record
 from storage.redis.pipeline import Command, Pipeline, command_of
 from storage.redis.scripts import script
 
@@ -38,20 +40,26 @@ ProducerState = tuple[Any, ...]
 
 
 class LogAddress(msgspec.Struct, frozen=True, gc=False):
-    """Where a log is kept."""
+    """Where a log is kept; a queue's stream view lies beside its log."""
 
     namespace: str
     log_id: LogId
+    is_view: bool = False
+
+    @property
+    def channel(self) -> str:
+        """What a wake-up of its readers is called."""
+        return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """What one caller wants appended to a log.
 
-    `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
     they know.
     """
 
-    records: Sequence[Record]
+    records: Sequence[Record] | Columns
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
@@ -63,6 +71,9 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     def is_plain(self) -> bool:
         """Nothing but the log's own state decides on it, so it can share a batch."""
         return self.condition is UNCONDITIONAL and not self.idempotency_key
+
+
+_NOTHING = AppendPart(())
 
 
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
@@ -114,14 +125,14 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return [(self._command(some), len(some)) for some in _entries_of(parts)]
 
     def _command(self, parts: Sequence[AppendPart]) -> Command:
-        plain = [record for part in parts if part.is_plain for record in part.records]
+        plain = [part.records for part in parts if part.is_plain]
         arguments: list[bytes | int] = []
         if plain:
-            condition = self._condition_of(AppendPart(plain)) if self.indexed else b""
-            arguments = [encode_batch(plain), len(plain), condition]
+            condition = self._condition_of(_NOTHING, _keys_of(plain)) if self.indexed else b""
+            arguments = [*_encode_plain(plain), condition]
         for part in parts:
-            if not part.is_plain:
-                condition = self._condition_of(part)
+            if not part.is_plain and not isinstance(part.records, Columns):
+                condition = self._condition_of(part, _keys_of([part.records]))
                 arguments += [encode_batch(part.records), len(part.records), condition]
         return command_of(
             script("append_records"),
@@ -135,8 +146,8 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             *arguments,
         )
 
-    def _condition_of(self, part: AppendPart) -> bytes:
-        """What append_records.lua looks at for a part."""
+    def _condition_of(self, part: AppendPart, keys: Iterable[str]) -> bytes:
+        """What append_records.lua looks at for a part, whose records have these keys."""
         condition = part.condition
         producer, expected = condition.producer, condition.expected_offset
         return _condition_encoder.encode(
@@ -149,7 +160,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *([_last_of_keys(part.records)] if self.indexed else []),
+                *([_last_of_keys(keys)] if self.indexed else []),
             )
         )
 
@@ -174,6 +185,17 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return answers
 
 
+def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, int]:
+    """All records as one batch, and their number; columns stay columns unless records are among them."""
+    columns = [part for part in parts if isinstance(part, Columns)]
+    if len(columns) == len(parts):
+        return encode_columns(columns), sum(map(len, columns))
+    records: list[Record] = []
+    for part in parts:
+        records += part.records() if isinstance(part, Columns) else part
+    return encode_batch(records), len(records)
+
+
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
     """The parts in order, in runs that fit one entry; a part is never split."""
     runs: list[list[AppendPart]] = [[]]
@@ -188,9 +210,18 @@ def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
     return runs
 
 
-def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
+def _keys_of(parts: Sequence[Sequence[Record] | Columns]) -> Iterator[str]:
+    """The keys of all records, in order; empty where one has none."""
+    for part in parts:
+        if isinstance(part, Columns):
+            yield from part.keys or [""] * len(part)
+        else:
+            yield from (record.key for record in part)
+
+
+def _last_of_keys(keys: Iterable[str]) -> dict[str, int]:
     """The number of each key's last record."""
-    return {record.key: number for number, record in enumerate(records) if record.key}
+    return {key: number for number, key in enumerate(keys) if key}
 
 
 def _inheritance_of(part: AppendPart) -> tuple[int, int]:
@@ -307,6 +338,11 @@ class HotLogs:
         appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
         return appended
 
+    async def switch_view(self, at: LogAddress, *, on: bool) -> None:
+        """Begin or end to show a queue as a stream; nothing when it is so already."""
+        keys = queue_keys(at.namespace, at.log_id)
+        checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
+
     async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
         """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
         keys = log_keys(at.namespace, at.log_id)[1:4]
@@ -327,17 +363,19 @@ class HotLogs:
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         wake = "1" if ask_to_wake else "0"
         run = self._pipeline.write if ask_to_wake else self._pipeline.read
         reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
         records = _records_from(reply[4], reply[6:], records_max)
+        if at.is_view:
+            records = [as_stream_record(at.log_id, record) for record in records]
         children = unpack_children(reply[5]) if reply[5] else ()
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, at: LogAddress) -> Extent:
         """How far the log reaches."""
-        keys = log_keys(at.namespace, at.log_id)[:4]
+        keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]))
 
@@ -351,7 +389,7 @@ class HotLogs:
         now: ScriptTime,
     ) -> int:
         """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
-        keys = log_keys(at.namespace, at.log_id)[:2]
+        keys = _readable(at)[:2]
         kept = (retention_ms, retention_bytes, retention_records)
         bounds = ["" if bound is None else bound for bound in kept]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
@@ -395,6 +433,11 @@ class HotLogs:
                 f"The shard's next offset is {next_offset}.", next_offset=next_offset
             )
         return int(start)
+
+
+def _readable(at: LogAddress) -> tuple[bytes, ...]:
+    keys = view_keys if at.is_view else log_keys
+    return keys(at.namespace, at.log_id)
 
 
 def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:

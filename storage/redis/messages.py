@@ -3,6 +3,7 @@
 import hashlib
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from storage.domain.errors import (
     ErrorCode,
     IdempotencyKeyReused,
     InFlightLimitReached,
+    QueueFull,
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
@@ -39,7 +41,9 @@ from storage.domain.messages import (
     message_id,
 )
 from storage.domain.names import LogId
+from storage.domain.queue_rules import GroupWeight, PoisonPolicy
 from storage.domain.queues import DedupScope, Queue, QueueType
+from storage.domain.streams import LogRecord
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
@@ -90,6 +94,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     store_epoch: int
     now: ScriptTime
     limits: Limits
+    rules: tuple[int, int, str, str]
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
@@ -110,6 +115,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
+            *self.rules,
             *arguments,
         )
 
@@ -124,20 +130,36 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             for part, verdict in zip(parts, reply[3:], strict=True)
         ]
 
-    def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | IdempotencyKeyReused:
+    def _answer(
+        self, part: SendPart, verdict: Reply, left: int
+    ) -> PartSent | IdempotencyKeyReused | QueueFull:
         match verdict:
             case [0, first]:
                 offsets: Iterable[int] = range(first, first + len(part.encoded))
             case [1, *found]:
                 offsets = found
-            case _:
+            case [2]:
                 return IdempotencyKeyReused()
+            case _:
+                return QueueFull()
         return PartSent([self._sent(offset) for offset in offsets], left)
 
     def _sent(self, offset: int) -> SentMessage:
         if offset < 0:
             return SentMessage(message_id(self.log_id, -1 - offset), -1 - offset, duplicate=True)
         return SentMessage(message_id(self.log_id, offset), offset)
+
+
+def rules_of(queue: Queue) -> tuple[int, int, str, str]:
+    """What a send is told: how many messages and bytes the queue may hold, 0 for no limit, what happens beyond them,
+    and whether it is shown as a stream."""
+    spec = queue.spec
+    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow, view_word(queue)
+
+
+def view_word(queue: Queue) -> str:
+    """What scripts are told of a queue's stream view."""
+    return "1" if queue.spec.stream_view else "0"
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
@@ -213,7 +235,7 @@ class HotQueues:
                 visibility_timeout_ms,
                 messages_max,
                 limits.RECEIVE_BYTES_MAX,
-                queue.spec.attempts_max or 0,
+                attempts_of(queue),
                 queue.spec.retention_ms,
                 self._limits.due_moves_per_call,
                 self._limits.skips_per_call,
@@ -223,6 +245,7 @@ class HotQueues:
                 queue.spec.in_flight_max,
                 attempt_id,
                 limits.ATTEMPT_WINDOW_MS,
+                _encode_weights(queue.spec.group_weights),
                 abandoned=give_up,
             )
         )
@@ -252,7 +275,7 @@ class HotQueues:
                 "settle_messages",
                 queue_keys_of(queue),
                 now,
-                queue.spec.attempts_max or 0,
+                attempts_of(queue),
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
                 fifo_word(queue),
                 "1" if any_delivery else "0",
@@ -278,6 +301,26 @@ def fifo_word(queue: Queue) -> str:
     return "1" if queue.spec.type is QueueType.FIFO else "0"
 
 
+def attempts_of(queue: Queue) -> int:
+    """What scripts are told of a queue's attempts: 0 for no limit, negative when they end with a parked group."""
+    attempts_max = queue.spec.attempts_max or 0
+    match queue.spec.on_poison:
+        case PoisonPolicy.SKIP:
+            return attempts_max
+        case PoisonPolicy.BLOCK:
+            return 0
+        case PoisonPolicy.PARK_GROUP:
+            return -(attempts_max or _NEVER)
+
+
+_NEVER = 2**40  # attempts that no message will have: its group is parked only when it is rejected
+
+
+@lru_cache(1024)
+def _encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
+    return _encoder.encode([(one.match, one.weight) for one in weights]) if weights else b""
+
+
 def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     extends = settlement.action is SettleAction.EXTEND
     delay_ms = -1 if settlement.delay_ms is None else settlement.delay_ms
@@ -297,11 +340,11 @@ def _encode_backoff(policy: Backoff | None) -> bytes:
 def _encode_ack(handle: ReceiptHandle) -> tuple[Argument, ...]:
     """The offset, the first bytes of the record it must have, and its entry's id."""
     known = (handle.delivery, handle.received_ms, handle.arrival_ms)
-    record = _RECORD_OF_ELEVEN + _encoder.encode(known)[1:]
+    record = _RECORD_OF_TWELVE + _encoder.encode(known)[1:]
     return handle.offset, record, f"{handle.offset}-{handle.arrival_ms}"
 
 
-_RECORD_OF_ELEVEN = b"\x9b"  # MessagePack's word for eleven items
+_RECORD_OF_TWELVE = b"\x9c"  # MessagePack's word for twelve items
 
 
 _DONE = Settled()
@@ -352,25 +395,66 @@ def words_of(record: Record) -> Words:
     )
 
 
+def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
+    """A message as its queue's stream view shows it: its key is its group, or else its id."""
+    words = words_of(at.record)
+    headers = words.headers
+    if words.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
+    known_as = words.message_id or message_id(log_id, at.offset)
+    record = Record(at.record.data, words.group or known_as, headers)
+    return LogRecord(at.offset, at.arrival_ms, record)
+
+
 _OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
 _NO_WORDS = Words(())
 
 
 _RECEIVE_HEAD = 4
 _FULL = -2
+_FIRST_DELIVERY = 2  # items of its row
 
 
 def _received_all(log_id: LogId, reply: Reply, visibility_timeout_ms: int) -> list[ReceivedMessage]:
     now_ms = reply[1]
     visible_at_ms = now_ms + visibility_timeout_ms
-    return [_received(log_id, now_ms, visible_at_ms, row) for row in reply[_RECEIVE_HEAD:]]
+    return [
+        _first_received(log_id, now_ms, visible_at_ms, *row)
+        if len(row) == _FIRST_DELIVERY
+        else _received(log_id, visible_at_ms, row)
+        for row in reply[_RECEIVE_HEAD:]
+    ]
 
 
-def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> ReceivedMessage:
-    if len(row) == 2:
-        entry_id, batch = row
-        offset, _, arrival_ms = entry_id.partition(b"-")
-        row = (int(offset), int(arrival_ms), batch, 1, 0, 0, now_ms, 1, now_ms)
+def _first_received(
+    log_id: LogId, now_ms: int, visible_at_ms: int, entry_id: bytes, batch: bytes
+) -> ReceivedMessage:
+    """A message's first delivery, which most are: its counts are known, and mostly it has no headers."""
+    place, _, arrival = entry_id.partition(b"-")
+    offset, arrival_ms = int(place), int(arrival)
+    record = decode_one(batch)
+    if record.headers:
+        row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
+        return _received(log_id, visible_at_ms, row)
+    return ReceivedMessage(
+        message_id(log_id, offset),
+        offset,
+        record.data,
+        (),
+        "",
+        "",
+        "",
+        ReceiptHandle(log_id, offset, arrival_ms, 1, now_ms).encode(),
+        arrival_ms,
+        now_ms,
+        visible_at_ms,
+        1,
+        0,
+        0,
+    )
+
+
+def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     record = decode_one(batch)
     words = words_of(record)

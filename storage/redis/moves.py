@@ -17,7 +17,7 @@ from storage.domain.limits import Limits
 from storage.domain.queues import Queue
 from storage.redis.answers import checked
 from storage.redis.client import Reply
-from storage.redis.messages import fifo_word, queue_keys_of
+from storage.redis.messages import attempts_of, fifo_word, queue_keys_of, view_word
 from storage.redis.pipeline import Argument, Pipeline
 
 _encoder = msgspec.msgpack.Encoder()
@@ -75,7 +75,7 @@ class HotMoves:
                 queue_keys_of(source),
                 now,
                 messages_max,
-                spec.attempts_max or 0,
+                attempts_of(source),
                 spec.retention_ms,
                 self._limits.due_moves_per_call,
                 fifo_word(source),
@@ -107,6 +107,7 @@ class HotMoves:
                 store_epoch,
                 fifo_word(target),
                 limits.ARRIVAL_WINDOW_MS,
+                view_word(target),
                 *arguments,
             )
         )

@@ -28,6 +28,11 @@ def fifo_messages(groups: Iterable[int]) -> bytes:
     return _pack({"messages": [{"body": BODY, "group": f"group-{group}"} for group in groups]})
 
 
+def columns() -> bytes:
+    """The same, column by column."""
+    return _pack({"data": [BODY] * RECORDS, "keys": [f"key-{nth}" for nth in range(RECORDS)]})
+
+
 def records() -> bytes:
     """A batch of RECORDS records, each with a key of its own, in MessagePack."""
     return _pack({"records": [{"data": BODY, "key": f"key-{nth}"} for nth in range(RECORDS)]})

@@ -66,14 +66,14 @@ SQS_WORK = Row(
 )
 PRODUCE_1 = Row(
     name="produce-1",
-    what="append 500 records of 256 B, in MessagePack, to a stream of 1 shard",
+    what="append 500 records of 256 B, as columns in MessagePack, to a stream of 1 shard",
     unit="records/s",
     reference="R",
     bar=Bar(1.6),
 )
 PRODUCE_16 = Row(
     name="produce-16",
-    what="append 500 records of 256 B, in MessagePack, to a stream of 16 shards",
+    what="append 500 records of 256 B, as columns in MessagePack, to a stream of 16 shards",
     unit="records/s",
     reference="R",
     bar=Bar(1.6),

@@ -37,7 +37,7 @@ class Records:
     def __init__(self, house: House, plan: Plan) -> None:
         self._house = house
         self._seconds = plan.seconds
-        self._file = house.file("records", payloads.records())
+        self._file = house.file("columns", payloads.columns())
         self._numbers = count()
 
     def reference(self) -> float:
@@ -53,7 +53,7 @@ class Records:
         """Records a second."""
         port, path = self._house.api.port, f"/v1/streams/bench-{next(self._numbers)}"
         call(port, "PUT", path, {"shards": shards})
-        words = ("POST", MSGPACK, MSGPACK, self._file, f"{path}/records", "1", "0")
+        words = ("POST", MSGPACK, MSGPACK, self._file, f"{path}/columns", "1", "0")
         load = wrk(port, "fixed.lua", *words, seconds=self._seconds)
         call(port, "DELETE", path)
         return load.rate * payloads.RECORDS

@@ -268,9 +268,153 @@ def test_a_waiting_message_is_changed_by_its_id(client, name):
     changed = client.patch(f"{queue}/messages/{sent['id']}", json={"delay_seconds": 0})
     [message] = receive(client, queue)
     too_late = client.patch(f"{queue}/messages/{sent['id']}", json={"priority": 1})
-    wrong = client.patch(f"{queue}/messages/{sent['id']}", json={"body": "b"})
+    wrong = client.patch(f"{queue}/messages/{sent['id']}", json={"group": "b"})
 
     assert (changed.status_code, changed.json()["state"]) == (200, "ready")
     assert message["body"] == "a"
     assert (too_late.status_code, too_late.json()["code"]) == (409, "message_in_flight")
     assert wrong.status_code == 422
+
+
+def test_a_parked_group_is_listed_mended_and_resumed(client, name):
+    queue = f"/v1/queues/{name}.fifo"
+    client.put(queue, json={"type": "fifo", "attempts_max": 1, "on_poison": "park_group"})
+    batch = [{"body": {"n": 1}, "group": "a/b c"}, {"body": "two", "group": "a/b c"}]
+    client.post(f"{queue}/messages", json={"messages": batch})
+    [message] = receive(client, queue, messages_max=1)
+    verdict = {"receipt_handle": message["receipt_handle"], "action": "nack", "reason": "boom"}
+    client.post(f"{queue}/settle", json={"settlements": [verdict]})
+
+    page = client.get(f"{queue}/groups", params={"state": "parked"}).json()
+    mended = client.patch(f"{queue}/messages/{message['id']}", json={"body": "one"})
+    resumed = client.delete(f"{queue}/groups/a%2Fb%20c/pause")
+
+    [group] = page["items"]
+    assert (group["group"], group["reason"], group["messages"]) == ("a/b c", "boom", 2)
+    assert (mended.status_code, mended.json()["body"]) == (200, "one")
+    assert resumed.json() == {"resumed": 2}
+    assert [one["body"] for one in receive(client, queue)] == ["one", "two"]
+
+
+def test_a_group_is_paused_by_hand(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"messages": [{"body": "1", "group": "a"}]})
+
+    paused = client.put(f"{queue}/groups/a/pause")
+    meanwhile = receive(client, queue)
+    client.delete(f"{queue}/groups/a/pause")
+    not_parked = client.delete(f"{queue}/groups/a/pause")
+
+    assert paused.status_code == 204
+    assert meanwhile == []
+    assert (not_parked.status_code, not_parked.json()["code"]) == (404, "group_not_parked")
+    assert len(receive(client, queue)) == 1
+
+
+def test_parked_groups_come_in_pages(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    for group in "cab":
+        client.put(f"{queue}/groups/{group}/pause", json={"reason": "x"})
+
+    first = client.get(f"{queue}/groups", params={"limit": 2}).json()
+    second = client.get(f"{queue}/groups", params={"cursor": first["next_cursor"]}).json()
+
+    assert [group["group"] for group in first["items"]] == ["a", "b"]
+    assert [group["group"] for group in second["items"]] == ["c"]
+    assert second["next_cursor"] is None
+
+
+def test_a_full_queue_says_so_and_that_it_may_be_tried_again(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"messages_max": 1})
+    client.post(f"{queue}/messages", json={"body": "1"})
+
+    refused = client.post(f"{queue}/messages", json={"body": "2"})
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+    assert refused.json()["retryable"] is True
+    assert refused.headers["retry-after"]
+    client.patch(queue, json={"overflow": "drop_oldest"})
+    assert client.post(f"{queue}/messages", json={"body": "2"}).status_code == 201
+    assert [one["body"] for one in receive(client, queue)] == ["2"]
+
+
+def test_a_dead_letter_is_shown_and_mended_by_its_id(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"body": "{"})
+    [message] = receive(client, queue)
+    verdict = {"receipt_handle": message["receipt_handle"], "action": "reject", "reason": "?"}
+    client.post(f"{queue}/settle", json={"settlements": [verdict]})
+
+    shown = client.get(f"{queue}/messages/{message['id']}").json()
+    mended = client.patch(f"{queue}/messages/{message['id']}", json={"body": {"ok": True}}).json()
+
+    assert (shown["body"], shown["reason"]) == ("{", "?")
+    assert (mended["body"], mended["content_type"]) == ({"ok": True}, "application/json")
+
+
+def test_a_message_in_flight_cannot_be_changed(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"body": "1"})
+    [message] = receive(client, queue)
+
+    refused = client.patch(f"{queue}/messages/{message['id']}", json={"body_base64": "eA=="})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "message_in_flight")
+
+
+def test_a_redrive_at_a_pace_is_a_move(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    client.post(f"{queue}/messages", json={"messages": [{"body": 1}, {"body": 2}]})
+    messages = receive(client, queue)
+    verdicts = [{"receipt_handle": one["receipt_handle"], "action": "reject"} for one in messages]
+    client.post(f"{queue}/settle", json={"settlements": verdicts})
+
+    begun = client.post(f"{queue}/redrives", json={"per_second": 500})
+    over = moved(client, begun.headers["location"])
+
+    assert begun.status_code == 202
+    assert (over["state"], over["moved"], over["redrive"]) == ("completed", 2, True)
+    assert len(receive(client, queue)) == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "pointer"),
+    [
+        ({"messages_max": 0}, "/messages_max"),
+        ({"bytes_max": 0}, "/bytes_max"),
+        ({"overflow": "explode"}, "/overflow"),
+        ({"on_poison": "park_group"}, "/on_poison"),
+        ({"group_weights": [{"match": "", "weight": 1}]}, "/group_weights/0/match"),
+        ({"group_weights": [{"match": "a", "weight": 0}]}, "/group_weights/0/weight"),
+        ({"type": "fifo", "group_weights": [{"match": "a", "weight": 1}]}, "/group_weights"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused_where_it_is(client, name, config, pointer):
+    answer = client.put(f"/v1/queues/{name}", json=config)
+
+    assert answer.status_code == 422
+    assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+
+
+def test_a_queue_with_a_stream_view_is_read_as_a_stream(client, name):
+    queue, stream = f"/v1/queues/{name}", f"/v1/streams/{name}"
+    client.put(queue, json={"stream_view": True})
+    client.post(f"{queue}/messages", json={"messages": [{"body": {"n": 1}, "group": "a"}]})
+    [message] = receive(client, queue)
+    verdict = {"receipt_handle": message["receipt_handle"], "action": "ack"}
+    client.post(f"{queue}/settle", json={"settlements": [verdict]})
+
+    whole = client.get(f"{stream}/records").json()["records"]
+    shard = client.get(f"{stream}/shards/0/records").json()["records"]
+    refused = client.post(f"{stream}/records", json={"data": "x"})
+
+    for [record] in (whole, shard):
+        assert (record["data"], record["key"], record["offset"]) == ({"n": 1}, "a", 0)
+    assert client.get(stream).status_code == 200
+    assert (refused.status_code, refused.json()["code"]) == (409, "stream_read_only")

@@ -21,6 +21,12 @@ DEFAULTS = {
     "redrive_allow": {"permission": "allow_all", "sources": []},
     "backoff": None,
     "paused": False,
+    "messages_max": None,
+    "bytes_max": None,
+    "overflow": "reject",
+    "on_poison": "skip",
+    "group_weights": [],
+    "stream_view": False,
     "tags": {},
 }
 

@@ -558,3 +558,39 @@ def test_the_newest_record_of_a_key_is_shown(client, stream):
     assert (found.json()["data"], found.json()["key"], found.json()["offset"]) == ("2", "a/b c", 1)
     assert found.json()["shard"] in (0, 1)
     assert missing.json()["code"] == "record_not_found"
+
+
+def test_columns_are_appended_as_json_and_as_messagepack(client, name):
+    stream = f"/v1/streams/{name}"
+    client.put(stream)
+
+    as_json = client.post(f"{stream}/columns", json={"data": ["b25l"], "keys": ["a"]})
+    packed = msgspec.msgpack.encode({"data": [b"two", b"three"]})
+    headers = {"content-type": "application/msgpack"}
+    as_msgpack = client.post(f"{stream}/columns", content=packed, headers=headers)
+    read = client.get(f"{stream}/shards/0/records").json()
+
+    assert as_json.json() == {"ranges": [{"shard": 0, "offset": 0}], "failed": 0}
+    assert as_msgpack.json() == {"ranges": [{"shard": 0, "offset": 1}], "failed": 0}
+    assert [record["data"] for record in read["records"]] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"data": []}, "/data"),
+        ({"data": ["b25l"], "keys": ["a", "b"]}, "/keys"),
+        ({"data": ["b25l"], "keys": ["k" * 257]}, "/keys/0"),
+        ({"data": ["not base64!"]}, "/data/0"),
+        ({"data": [7]}, "/data/0"),
+        ({}, "/data"),
+    ],
+)
+def test_columns_that_make_no_sense_are_refused_where_they_are_wrong(client, name, body, pointer):
+    stream = f"/v1/streams/{name}"
+    client.put(stream)
+
+    answer = client.post(f"{stream}/columns", json=body)
+
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]

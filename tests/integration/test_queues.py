@@ -18,6 +18,11 @@ async def queues(engines):
     return engines.queues
 
 
+@pytest.fixture
+def contents(engines):
+    return engines.contents
+
+
 def of_group(group: str, *bodies: bytes) -> list[NewMessage]:
     return [NewMessage(body, group=group) for body in bodies]
 
@@ -130,35 +135,35 @@ async def test_an_extension_hides_the_message_longer_and_at_most_twelve_hours(qu
     assert await queues.receive(ORDERS) == []
 
 
-async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, clock):
+async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, contents, clock):
     await queues.send(ORDERS, [NewMessage(b"poison")])
     for _ in range(3):
         [_] = await queues.receive(ORDERS, visibility_timeout_ms=1_000)
         clock.advance(ms=1_000)
 
     assert await queues.receive(ORDERS) == []
-    [letter] = await queues.dead_letters(ORDERS)
+    [letter] = await contents.dead_letters(ORDERS)
     assert (letter.body, letter.receives, letter.crashes) == (b"poison", 3, 3)
     stats = await queues.stats(ORDERS)
     assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
 
 
-async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues):
+async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"bad")])
     [message] = await queues.receive(ORDERS)
 
     await settle(queues, ORDERS, message, SettleAction.REJECT, reason="no such customer")
 
-    [letter] = await queues.dead_letters(ORDERS)
+    [letter] = await contents.dead_letters(ORDERS)
     assert (letter.reason, letter.failures) == ("no such customer", 1)
 
 
-async def test_a_redrive_starts_the_counts_anew(queues):
+async def test_a_redrive_starts_the_counts_anew(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [message] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, message, SettleAction.REJECT)
 
-    redriven = await queues.redrive(ORDERS)
+    redriven = await contents.redrive(ORDERS)
     [again] = await queues.receive(ORDERS)
 
     assert redriven == 1
@@ -310,11 +315,11 @@ async def test_a_backlog_of_delayed_messages_does_not_hide_what_is_behind_it(que
     assert bodies(received) == [b"now"]
 
 
-async def test_a_receipt_handle_from_before_a_redrive_names_no_later_delivery(queues):
+async def test_a_receipt_handle_from_before_a_redrive_names_no_later_delivery(queues, contents):
     await queues.send(ORDERS, [NewMessage(b"again")])
     [before] = await queues.receive(ORDERS)
     await settle(queues, ORDERS, before, SettleAction.REJECT)
-    await queues.redrive(ORDERS)
+    await contents.redrive(ORDERS)
 
     [after] = await queues.receive(ORDERS)
     settled = await settle(queues, ORDERS, before, SettleAction.ACK)

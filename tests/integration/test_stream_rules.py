@@ -7,6 +7,7 @@ import redis
 
 from consumers.sweeper import scale_streams
 from storage.domain.batches import Record
+from storage.domain.columns import Columns
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,
@@ -365,6 +366,17 @@ async def test_appends_that_share_a_flush_are_all_in_the_index(indexed):
     )
 
     assert [await latest(indexed, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
+
+
+async def test_columns_are_in_the_index_too(indexed):
+    await asyncio.gather(
+        indexed.append_columns(INDEXED, Columns([b"1", b"2", b"3"], ["a", "b", "a"])),
+        indexed.append_columns(INDEXED, Columns([b"-"])),
+        indexed.append(INDEXED, [Record(b"4", "c")]),
+        indexed.append_columns(INDEXED, Columns([b"5", b"6"], ["d", ""])),
+    )
+
+    assert [await latest(indexed, key) for key in "abcd"] == [b"3", b"2", b"4", b"5"]
 
 
 async def test_the_index_survives_a_reshard(indexed):

@@ -16,10 +16,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.errors import IdempotencyKeyReused, MessageNotFound
+from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
 from storage.domain.messages import NewMessage, SettleAction, Settlement
-from storage.domain.names import QueueName
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queue_rules import PoisonPolicy
 from storage.domain.queues import DeadLetterTarget, DedupScope, QueueSpec, QueueType
+from storage.domain.streams import ReadFrom
 from tests.reference import ReferenceQueue
 from tests.stateful.conftest import Bench
 
@@ -43,6 +45,7 @@ class QueueMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.queues = bench.storage.queues
+        self.contents = bench.storage.contents
 
     def make(self, **spec_of_machine: Any) -> None:
         spec = QueueSpec(
@@ -142,7 +145,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def redrive(self) -> None:
         self.model.settle_time()
-        assert self.bench.run(self.queues.redrive(self.name)) == self.model.redrive()
+        assert self.bench.run(self.contents.redrive(self.name)) == self.model.redrive()
 
     @rule(offset=st.integers(0, 12))
     def drop(self, offset: int) -> None:
@@ -150,7 +153,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.bench.run(self.queues.tidy(self.name))
         expected = self.model.drop(offset)
         try:
-            self.bench.run(self.queues.drop(self.name, str(offset)))
+            self.bench.run(self.contents.drop(self.name, str(offset)))
         except MessageNotFound:
             assert not expected
         else:
@@ -169,22 +172,33 @@ class QueueMachine(RuleBasedStateMachine):
         expected = self.model.stats()
         assert {name: getattr(stats, name) for name in expected} == expected
         gone = stats.acknowledged + stats.expired + stats.purged + stats.moved_out
-        kept = stats.ready + stats.delayed + stats.in_flight + stats.dead_lettered
+        kept = stats.ready + stats.delayed + stats.in_flight + stats.dead_lettered + stats.parked
         assert stats.sent == kept + gone  # Q10
 
     @invariant()
     def browsing_shows_each_message_where_it_is(self) -> None:
         self.model.settle_time()
-        found, last = self.bench.run(self.queues.browse(self.name, messages_max=1_000))
+        found, last = self.bench.run(self.contents.browse(self.name, messages_max=1_000))
         shown = {one.offset: (one.body, one.state.value, one.receives) for one in found}
         known = {
-            message.offset: (message.body, message.state, message.receives)
+            message.offset: (message.body, self.model.shown_state(message), message.receives)
             for message in self.model.messages.values()
             if message.state != "dead_lettered"
         }
         assert last is None
         assert shown == known
         assert [one.offset for one in found] == sorted(shown)
+
+    @invariant()
+    def its_view_shows_everything_that_was_sent(self) -> None:
+        if not self.model.spec.stream_view:
+            return
+        view = StreamName(self.name.name)
+        reading = self.bench.storage.streams.read_shard(view, 0, ReadFrom(time_ms=0))
+        read = self.bench.run(reading)
+        shown = [(at.offset, at.record.data) for at in read.records]
+        assert shown == [*enumerate(self.model.sent)][read.start :]
+        assert read.tip == self.model.next_offset
 
     def teardown(self) -> None:
         """Whatever happened, everything that is left can be received and acknowledged (Q5)."""
@@ -193,6 +207,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.bench.clock.advance(31_000)
         self.model.now_ms += 31_000
         self.model.settle_time()
+        for group in list(self.model.parked):
+            self.resume_group(group)
         left = {
             message.offset
             for message in self.model.messages.values()
@@ -209,6 +225,16 @@ class QueueMachine(RuleBasedStateMachine):
             if verdicts:
                 self.bench.run(self.queues.settle(self.name, verdicts))
             left -= {message.offset for message in received}
+
+    def resume_group(self, group: str) -> None:
+        self.model.settle_time()
+        self.bench.run(self.queues.stats(self.name))  # what is due parks its group first
+        waiting = self.model.resume(group)
+        if waiting is None:
+            with pytest.raises(GroupNotParked):
+                self.bench.run(self.contents.resume_group(self.name, group))
+        else:
+            assert self.bench.run(self.contents.resume_group(self.name, group)) == waiting
 
 
 class StandardQueueMachine(QueueMachine):
@@ -263,9 +289,9 @@ class StandardQueueMachine(QueueMachine):
 class GroupedQueueMachine(QueueMachine):
     """A standard queue whose messages have groups, or none: fair, and never locked."""
 
-    @initialize(attempts_max=st.sampled_from([None, 3]))
-    def create(self, attempts_max: int | None) -> None:
-        self.make(attempts_max=attempts_max)
+    @initialize(attempts_max=st.sampled_from([None, 3]), stream_view=st.booleans())
+    def create(self, attempts_max: int | None, stream_view: bool) -> None:
+        self.make(attempts_max=attempts_max, stream_view=stream_view)
 
     @rule(
         messages=st.lists(
@@ -306,6 +332,8 @@ class FifoQueueMachine(QueueMachine):
         delay_ms=st.sampled_from([0, 0, 700]),
         dedup_scope=st.sampled_from(DedupScope),
         deduplicate_by_content=st.booleans(),
+        on_poison=st.sampled_from(PoisonPolicy),
+        stream_view=st.booleans(),
     )
     def create(self, **spec: Any) -> None:
         self.make(**spec)
@@ -318,6 +346,17 @@ class FifoQueueMachine(QueueMachine):
         self.send_all(
             [(body, 0, group, dedup, ttl, 0) for body, group, dedup, ttl in messages], key
         )
+
+    @rule(group=GROUPS)
+    def resume(self, group: str) -> None:
+        self.resume_group(group)
+
+    @rule(group=GROUPS)
+    def park(self, group: str) -> None:
+        self.model.settle_time()
+        self.bench.run(self.queues.stats(self.name))
+        self.model.parked.setdefault(group, None)
+        self.bench.run(self.contents.park_group(self.name, group, "by hand"))
 
     def check_order(self, offsets: list[int], messages_max: int) -> None:
         """Of each group that is free, the first waiting ones, in order; as many as there are (Q6)."""

@@ -8,7 +8,7 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from api.cli.data import check_version, data_directory, in_use, locked
+from api.cli.data import LAYOUT_VERSION, check_version, data_directory, in_use, locked
 from api.cli.listener import check_host, listening, url_of
 from api.cli.settings import child_environment
 from api.cli.trouble import ExitCode, Trouble
@@ -19,13 +19,15 @@ def test_a_new_directory_gets_our_version(tmp_path):
     check_version(tmp_path)
     check_version(tmp_path)
 
-    assert (tmp_path / "version").read_text() == "2\n"
+    assert (tmp_path / "version").read_text() == f"{LAYOUT_VERSION}\n"
 
 
 def test_a_newer_directory_is_refused(tmp_path):
-    (tmp_path / "version").write_text("3\n")
+    (tmp_path / "version").write_text(f"{LAYOUT_VERSION + 1}\n")
 
-    with pytest.raises(Trouble, match="has layout version 3, and this Millstream knows version 2"):
+    with pytest.raises(
+        Trouble, match=f"has layout version {LAYOUT_VERSION + 1}, and this Millstream"
+    ):
         check_version(tmp_path)
 
 

@@ -41,6 +41,7 @@ INVALID_ATTRIBUTE_VALUE = _fault("InvalidAttributeValue")
 RESOURCE_NOT_FOUND = _fault("ResourceNotFoundException", status=404)
 UNSUPPORTED_OPERATION = _prefixed("UnsupportedOperation")
 OVER_LIMIT = _fault("OverLimit", status=403)
+REQUEST_THROTTLED = _fault("RequestThrottled", status=403)
 INVALID_ADDRESS = _fault("InvalidAddress", status=404)
 
 
@@ -110,9 +111,13 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.IN_FLIGHT_LIMIT_REACHED:
             return AwsError(OVER_LIMIT, error.detail)
+        case ErrorCode.QUEUE_FULL:
+            return AwsError(REQUEST_THROTTLED, error.detail)
         case ErrorCode.PURGE_IN_PROGRESS:
             return AwsError(PURGE_QUEUE_IN_PROGRESS, error.detail)
-        case ErrorCode.PRECONDITION_FAILED | ErrorCode.MESSAGE_IN_FLIGHT:
+        case (
+            ErrorCode.PRECONDITION_FAILED | ErrorCode.MESSAGE_IN_FLIGHT | ErrorCode.GROUP_NOT_PARKED
+        ):
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL | ErrorCode.STORAGE_BUSY:
             return AwsError(SERVICE_UNAVAILABLE, error.detail)
@@ -120,6 +125,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(INTERNAL_FAILURE, error.detail)
         case (
             ErrorCode.STREAM_NOT_FOUND
+            | ErrorCode.STREAM_READ_ONLY
             | ErrorCode.SHARD_NOT_FOUND
             | ErrorCode.STREAM_BUSY
             | ErrorCode.RECORD_NOT_FOUND

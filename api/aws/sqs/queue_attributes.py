@@ -10,9 +10,9 @@ from storage.domain.queues import Queue, QueueStats
 
 ALL = "All"
 COUNTS = {
-    "ApproximateNumberOfMessages": "ready",
-    "ApproximateNumberOfMessagesNotVisible": "in_flight",
-    "ApproximateNumberOfMessagesDelayed": "delayed",
+    "ApproximateNumberOfMessages": ("ready",),
+    "ApproximateNumberOfMessagesNotVisible": ("in_flight", "parked"),
+    "ApproximateNumberOfMessagesDelayed": ("delayed",),
 }
 """The attributes that count messages, and what they count; here they are exact."""
 
@@ -43,7 +43,10 @@ def told_attributes(
         "LastModifiedTimestamp": str(queue.changed_at_ms // limits.SECOND_MS),
     }
     if stats is not None:
-        told |= {name: str(getattr(stats, field)) for name, field in COUNTS.items()}
+        told |= {
+            name: str(sum(getattr(stats, field) for field in fields))
+            for name, fields in COUNTS.items()
+        }
     if ALL in names:
         return told
     return {name: told[name] for name in names if name in told}

@@ -2,7 +2,7 @@
 -- takes none.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 to 7 as tidy_queue.lua  8 show those after this offset  9 how many at most  10 'ready',
---          'delayed', 'in_flight', or empty for all  11 how many to look at, at most
+--          'delayed', 'in_flight', 'parked', or empty for all  11 how many to look at, at most
 -- Returns  { OK, now_ms, the offset looked at last, or -1 when there are no more, message... }, or what
 --          lib/answers.lua says. A message is { offset, arrival ms, batch, state, due ms or -1, receives,
 --          failures, crashes, first received ms }
@@ -35,7 +35,8 @@ local function state_of(offset)
       return state, tonumber(due)
     end
   end
-  return 'ready', -1
+  local record = redis.call('EXISTS', K.parked) == 1 and record_of(offset)
+  return record and record[GROUP] ~= '' and is_parked(record[GROUP]) and 'parked' or 'ready', -1
 end
 
 local function wants_more()
@@ -46,7 +47,7 @@ local function look(offset, arrival, batch)
   looks_left, last = looks_left - 1, tonumber(offset)
   local state, due = state_of(offset)
   if state_wanted == '' or state == state_wanted then
-    local record = record_of(offset) or new_record(arrival, '')
+    local record = record_of(offset) or new_record(arrival, '', #batch)
     table.insert(answer, { last, record[ARRIVAL], batch, state, due, record[RECEIVES] - record[BEFORE],
       record[FAILURES], record[CRASHES], record[FIRST] })
   end

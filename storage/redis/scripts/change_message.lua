@@ -21,20 +21,6 @@ end
 local now = now_at(ARGV[1], held[2])
 local offset, delay_ms, priority = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- The record of a message that has no lease state yet: it leaves the log, where the cursor would find it.
-local function take_out_of_the_log()
-  local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
-  if not entry then
-    return nil
-  end
-  local arrival = string.match(entry[1], '-(%d+)$')
-  local record = new_record(tonumber(arrival), '')
-  record[EXPIRES] = entry[2][3] == 't' and tonumber(entry[2][4]) or 0
-  redis.call('ZADD', K.aged, arrival, offset)
-  set_aside(offset, entry)
-  return record
-end
-
 local function change()
   if redis.call('ZSCORE', K.leases, offset) then
     return OUT
@@ -44,7 +30,7 @@ local function change()
   if record then
     detach(offset, record)
   else
-    record = take_out_of_the_log()
+    record = take_out_of_the_log(offset)
   end
   if not record then
     return GONE

@@ -20,6 +20,7 @@ end
 local function put_back(packed)
   local offset, record, batch = unpack(cmsgpack.unpack(packed))
   keep(offset, batch)
+  count('bytes_gone', -record[SIZE])
   renew(offset, record, record[RENEWED] > 0 and record[RENEWED] or record[ARRIVAL])
   if record[EXPIRES] > 0 then
     redis.call('ZADD', K.expiring, word(record[EXPIRES]), offset)

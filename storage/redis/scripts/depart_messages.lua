@@ -1,6 +1,6 @@
 -- Send ready messages on their way to other queues, oldest first, as a move asks.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 how many at most  3 attempts at most, 0 for no limit  4 retention ms
+-- ARGV     1 now_ms or empty  2 how many at most  3 attempts at most, as lib/queue.lua has it  4 retention ms
 --          5 due moves at most  6 '1' for fifo  7 move id
 -- Returns  { OK, messages that departed }, or what lib/answers.lua says. Fewer than asked: no more are ready.
 -- Keeps    Q1 one state; Q6 a group's messages depart in order, none past one in flight; Q10
@@ -64,7 +64,7 @@ local function new_ones()
     end
     local offset, arrival = string.match(entry[1], '^(%d+)-(%d+)$')
     if entry[2][3] ~= 'x' then
-      local record = new_record(tonumber(arrival), '')
+      local record = new_record(tonumber(arrival), '', #entry[2][2])
       record[EXPIRES] = entry[2][3] == 't' and tonumber(entry[2][4]) or 0
       leave(offset, record)
     end

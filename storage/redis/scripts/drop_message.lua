@@ -30,7 +30,7 @@ local function drop_wherever_it_is()
   end
   local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
   redis.call('ZREM', K.expiring, offset)
-  return entry and redis.call('XDEL', K.log, entry[1]) or 0
+  return drop_entry(entry)
 end
 
 local dropped = drop_wherever_it_is()

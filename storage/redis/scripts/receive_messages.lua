@@ -1,10 +1,12 @@
 -- Hand out ready messages and hide them until their visibility timeout passes.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 visibility timeout ms  3 messages at most  4 bytes at most (one message is
---          always given)  5 attempts at most, 0 for no limit  6 retention ms  7 due moves at most
+--          always given)  5 attempts at most, as lib/queue.lua has it  6 retention ms  7 due moves at most
 --          8 entries to pass by at most  9 '1': ask for a wake-up when nothing is there  10 '1' for fifo
 --          11 receives at most before a message leaves for another queue, 0 for no limit  12 in flight at most
---          13 attempt id or empty  14 how long an attempt is remembered, ms
+--          13 attempt id or empty  14 how long an attempt is remembered, ms  15 of a standard queue: how many
+--          messages of a group are delivered in its turn, as MessagePack { { group, or the start of one and '*',
+--          messages }... } of which the first that fits counts, or empty for one message of each
 -- Returns  { OK, now_ms, next due ms, -1 for never, -2 when as many are in flight as may be; messages that
 --          left; message... }, or what lib/answers.lua says. A message is { entry id, batch } when this is its
 --          first delivery, else { offset, arrival ms, batch, receives, failures, crashes, first received ms,
@@ -61,15 +63,16 @@ local function hand_out(offset, record, batch)
 end
 
 -- The first delivery of a message that has no lease state yet, which is most of them: its record differs
--- from the next one's in the arrival and its own time alone. 0x9b: eleven items; 1 receive; 0xa0: no group.
-local before_arrival = '\155\1' .. cmsgpack.pack(now)
-local after_arrival = '\0\160\0\0\0' .. cmsgpack.pack(now)
+-- from the next one's in the arrival, its size and its own time alone. 0x9c: twelve items; 1 receive; 0xa0: no
+-- group.
+local before_arrival = '\156\1' .. cmsgpack.pack(now)
+local after_size = '\0\160\0\0\0' .. cmsgpack.pack(now)
 
 local function hand_out_new(id, offset, arrival, batch, expires)
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset,
-    before_arrival .. cmsgpack.pack(arrival) .. after_arrival .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
+    before_arrival .. cmsgpack.pack(arrival) .. cmsgpack.pack(#batch) .. after_size .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
   bytes = bytes + #batch
   answer[#answer + 1] = { id, batch }
 end
@@ -124,7 +127,9 @@ local function take_new()
         run = 1
         local expires = fields[3] == 't' and tonumber(fields[4])
         if arrival <= oldest_kept or (expires and expires <= now) then
-          forget(offset, { 0, 0, arrival, 0, '', 0, 0, 0, 0, expires or 0, 0 })
+          local record = new_record(arrival, '', #fields[2])
+          record[EXPIRES] = expires or 0
+          forget(offset, record)
           lapsed = lapsed + 1
           walk_left = walk_left - 1
         else
@@ -177,21 +182,48 @@ local function take_locking()
   end
 end
 
--- One message of each group in turn.
+local weights = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
+
+local function weight_of(group)
+  for _, pair in ipairs(weights) do
+    local start = string.match(pair[1], '^(.*)%*$')
+    if pair[1] == group or (start and string.sub(group, 1, #start) == start) then
+      return pair[2]
+    end
+  end
+  return 1
+end
+
+-- A turn may go on in the next call: whose it is, and how much of it is left.
+local turn = weights[1] and redis.call('HMGET', K.meta, 'turn_of', 'turn_left') or {}
+
+local function begin_or_go_on(group)
+  if turn[1] ~= group or tonumber(turn[2]) <= 0 then
+    turn = { group, weight_of(group) }
+  end
+end
+
+-- As many messages of each group in turn as it has weight.
 local function take_in_turns()
   while wants_more() and passes_left > 0 do
     local group = redis.call('LPOP', K.turns)
     if not group then
       break
     end
+    begin_or_go_on(group)
     local waiting = waiting_of(group)
     local offset = redis.call('LPOP', waiting)
-    if offset and not take(offset, record_of(offset)) then
+    if offset and take(offset, record_of(offset)) then
+      turn[2] = tonumber(turn[2]) - 1
+    else
       passes_left = passes_left - 1
     end
     if redis.call('EXISTS', waiting) == 1 then
-      redis.call('RPUSH', K.turns, group)
+      redis.call(tonumber(turn[2]) > 0 and 'LPUSH' or 'RPUSH', K.turns, group)
     end
+  end
+  if weights[1] and turn[1] then
+    redis.call('HSET', K.meta, 'turn_of', turn[1], 'turn_left', turn[2])
   end
 end
 

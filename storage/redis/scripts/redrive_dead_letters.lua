@@ -32,13 +32,14 @@ local function is_wanted(offset, record, reason)
 end
 
 local function revive(offset, record, batch)
-  local fresh = new_record(record[ARRIVAL], record[GROUP])
+  local fresh = new_record(record[ARRIVAL], record[GROUP], #batch)
   fresh[RECEIVES], fresh[BEFORE], fresh[PRIORITY] = record[RECEIVES], record[RECEIVES], record[PRIORITY]
   renew(offset, fresh, now)
   redis.call('ZREM', K.dead, offset)
   redis.call('ZREM', K.dead_due, offset)
   redis.call('HDEL', K.dead_letters, offset)
   keep(offset, batch)
+  count('bytes_gone', -#batch)
   save(offset, fresh)
   make_ready(offset, fresh)
 end

@@ -2,14 +2,17 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 store epoch  3 '1' for a fifo queue
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
+--          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
+--          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
 --          and two for each message: a batch v1 and its options: empty, or
 --          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
---          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate },
---          or what lib/answers.lua says
+--          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
+--          { QUEUE_FULL } when nothing of the part was added }, or what lib/answers.lua says
 -- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
---          deduplication id and window; Q8 never early; S1, S2
+--          deduplication id and window; Q8 never early; Q10 what makes room counts as dropped, or is dead-lettered;
+--          S1, S2
 -- @include numbers
 -- @include time
 -- @include wake
@@ -17,12 +20,15 @@
 -- @include writable
 -- @include memory
 -- @include queue
-local SENT, MIXED, KEY_REUSED = 0, 1, 2
-local FIRST_PART = 7
+-- @include tidy
+-- @include room
+-- @include view
+local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
+local FIRST_PART = 11
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -36,8 +42,16 @@ end
 local now = now_at(ARGV[1], held[5])
 local at = '-' .. word(now)
 local next_offset = tonumber(held[1])
+local has_view = held[7]
+if ARGV[10] == '1' and not has_view then
+  begin_view(held[1])
+  has_view = true
+end
 local bytes, duplicates = 0, 0
 local last_due = tonumber(held[6] or '0')
+
+local messages_max, bytes_max = tonumber(ARGV[7]), tonumber(ARGV[8])
+local capped = messages_max > 0 or bytes_max > 0
 
 local function sent_before(dedup_id)
   local known = recall(K.dedup, K.dedup_old, dedup_id)
@@ -51,8 +65,8 @@ end
 
 -- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
 -- Retention counts from the sending, or from the due time of one that waits longer than LONG.
-local function keep_apart(offset, delay_ms, group, ttl_ms, priority)
-  local record = new_record(now, group)
+local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
+  local record = new_record(now, group, size)
   record[PRIORITY] = priority
   local due = now + delay_ms
   if fifo then
@@ -87,7 +101,7 @@ local function place(offset, batch, options)
     redis.call('XADD', K.log, offset .. at, 'd', batch, 't', word(expires))
   else
     redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
-    expires = keep_apart(offset, delay_ms, group, ttl_ms, priority)
+    expires = keep_apart(offset, #batch, delay_ms, group, ttl_ms, priority)
   end
   if ttl_ms > 0 then
     redis.call('ZADD', K.expiring, word(expires), offset)
@@ -109,12 +123,34 @@ local function send(batch, packed)
   end
   local offset = word(next_offset)
   place(offset, batch, options)
+  if has_view then
+    add_to_view(offset .. at, batch)
+  end
   next_offset = next_offset + 1
   bytes = bytes + #batch
   return next_offset - 1, false
 end
 
+-- How many messages of a part are new, and their bytes.
+local function weigh(first, messages)
+  local many, size = 0, 0
+  for position = first, first + 2 * messages - 1, 2 do
+    local packed = ARGV[position + 1]
+    local dedup_id = fifo and cmsgpack.unpack(packed)[3] or ''
+    if dedup_id == '' or not sent_before(dedup_id) then
+      many, size = many + 1, size + #ARGV[position]
+    end
+  end
+  return many, size
+end
+
 local function send_part(first, messages)
+  if capped then
+    local many, size = weigh(first, messages)
+    if not make_room(many, size, bytes, { messages_max, bytes_max, ARGV[9] }, now) then
+      return { QUEUE_FULL }
+    end
+  end
   local offsets, mixed = { MIXED }, false
   for position = first, first + 2 * messages - 1, 2 do
     local offset, duplicate = send(ARGV[position], ARGV[position + 1])
@@ -159,7 +195,7 @@ while index <= #ARGV do
   local verdict = key ~= '' and answered_before(key, fingerprint)
   if not verdict then
     verdict = send_part(index + 3, messages)
-    if key ~= '' then
+    if key ~= '' and verdict[1] ~= QUEUE_FULL then
       remember_answer(key, fingerprint, verdict, messages)
     end
   end
@@ -175,6 +211,7 @@ if added > 0 then
     redis.call('HSET', K.meta, 'last_due', word(last_due))
   end
   wake(K.meta)
+  end_view(next_offset, now)
 end
 count('deduplicated', duplicates)
 answer[3] = tonumber(held[2]) - next_offset

@@ -1,6 +1,6 @@
 -- Take consumers' verdicts on deliveries.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 the longest a delivery may last, ms
+-- ARGV     1 now_ms or empty  2 attempts at most, as lib/queue.lua has it  3 the longest a delivery may last, ms
 --          4 '1' for fifo  5 '1': as SQS has it: any delivery of a standard queue's message will do, also one
 --          that is over, and none that is over of a fifo queue's; an extension that is too long is refused
 --          rather than shortened
@@ -109,7 +109,7 @@ local function fail(offset, record, delay_ms, reason, fatal)
   record[FAILURES] = record[FAILURES] + 1
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
-    bury(offset, record, reason, now)
+    give_up(offset, record, reason, attempts_max, now)
     stirred = true
     return DONE
   end
@@ -169,10 +169,24 @@ local function acknowledge_apart(offset, record)
   return (settle('ack', offset, known[1], known[2], 0, ''))
 end
 
+-- The whole number that MessagePack has at a place of a string: a record's size, without unpacking the rest.
+local function number_at(packed, place)
+  local kind, a, b, c, d = string.byte(packed, place, place + 4)
+  if kind < 128 then
+    return kind
+  elseif kind == 204 then
+    return a
+  elseif kind == 205 then
+    return a * 256 + b
+  end
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
 -- Most calls acknowledge running leases: those leave together, in one command for each structure, and are
 -- told by the first bytes of their records. Adds a result for each to `answer`.
 local function acknowledge_together(answer, acks)
   local offsets, results, done, entries, taken, freed = {}, {}, {}, {}, {}, {}
+  local bytes = 0
   for nth = 1, acks do
     offsets[nth] = ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS]
   end
@@ -185,6 +199,7 @@ local function acknowledge_together(answer, acks)
       and deadline and tonumber(deadline) > now then
       taken[offset], results[nth] = true, DONE
       done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
+      bytes = bytes + number_at(record, #expected + 1)
       if fifo then
         local group = cmsgpack.unpack(record)[GROUP]
         freed[group] = freed[group] or {}
@@ -202,6 +217,7 @@ local function acknowledge_together(answer, acks)
     redis.call('HDEL', K.records, unpack(done))
     redis.call('ZREM', K.aged, unpack(done))
     redis.call('ZREM', K.expiring, unpack(done))
+    count('bytes_gone', bytes)
     acknowledged = #done
   end
   for group, gone in pairs(freed) do

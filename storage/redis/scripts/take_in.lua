@@ -1,6 +1,7 @@
 -- Take in messages that come from another queue; each once, however often it is brought.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 store epoch  3 '1' for fifo  4 how long an arrival is remembered, ms
+--          5 '1': shown as a stream
 --          then three for each message: "<log id> <offset>" it comes from, a batch v1, and
 --          MessagePack { arrival ms, renewed ms or 0 for now or -1 for never, group, receives, first received ms,
 --          priority }
@@ -13,10 +14,11 @@
 -- @include writable
 -- @include memory
 -- @include queue
-local FIRST_MESSAGE, MESSAGE_ARGS = 5, 3
+-- @include view
+local FIRST_MESSAGE, MESSAGE_ARGS = 6, 3
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view')
 local wanted = (#ARGV - FIRST_MESSAGE + 1) / MESSAGE_ARGS
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
@@ -24,14 +26,22 @@ if refused then
 end
 local now = now_at(ARGV[1], held[5])
 local next_offset, bytes = tonumber(held[1]), 0
+local has_view = held[6]
+if ARGV[5] == '1' and not has_view then
+  begin_view(held[1])
+  has_view = true
+end
 
 local function add(batch, packed)
   local arrival, renewed, group, receives, first, priority = unpack(cmsgpack.unpack(packed))
-  local offset, record = word(next_offset), new_record(arrival, group)
+  local offset, record = word(next_offset), new_record(arrival, group, #batch)
   renew(offset, record, renewed < 0 and arrival or now)
   record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')
   save(offset, record)
+  if has_view then
+    add_to_view(offset .. '-' .. word(now), batch)
+  end
   if group == '' then
     make_ready(offset, record)
   else
@@ -56,5 +66,6 @@ if added > 0 then
   redis.call('HINCRBY', K.meta, 'bytes', bytes)
   count('moved_in', added)
   wake(K.meta)
+  end_view(next_offset, now)
 end
 return { OK, now, tonumber(held[2]) - next_offset, next_offset }

@@ -1,8 +1,9 @@
 -- A sweep's visit to a queue: what is due moves, what has expired goes, stragglers leave the log.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 attempts at most, 0 for no limit  3 retention ms  4 dead-letter retention ms
+-- ARGV     1 now_ms or empty  2 attempts at most, as lib/queue.lua has it  3 retention ms  4 dead-letter retention ms
 --          5 due moves at most  6 messages to drop at most  7 '1' for fifo
--- Returns  { OK, pieces of work done, messages on their way to another queue }: 0 when there was none left; or what lib/answers.lua says
+-- Returns  { OK, pieces of work done, 0 when there is none left; messages on their way to another queue; 1 if the queue is
+--          shown as a stream }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q8 never early; Q10: what is dropped counts as expired
 -- @include numbers
 -- @include time
@@ -11,7 +12,7 @@
 -- @include queue
 -- @include tidy
 fifo = ARGV[7] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'view')
 if held[3] then
   return { DELETED }
 elseif not held[1] then
@@ -25,4 +26,4 @@ count('expired', dropped)
 if moved > 0 then
   wake(K.meta)
 end
-return { OK, moved + dropped + keep_stragglers(tonumber(held[1])), redis.call('ZCARD', K.moving) }
+return { OK, moved + dropped + keep_stragglers(tonumber(held[1])), redis.call('ZCARD', K.moving), held[4] and 1 or 0 }

@@ -155,7 +155,8 @@ async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessa
         reason = f"Must be between 1 and {RESULTS_MAX}, if provided."
         raise invalid_value("MaxResults", limit, reason)
     moves = await call.storage.moves.list(source, limit)
-    return ListMessageMoveTasksResult([_task(move, arns) for move in moves] or None)
+    tasks = [_task(move, arns) for move in moves if move.which_dead is None]
+    return ListMessageMoveTasksResult(tasks or None)
 
 
 async def _queue(

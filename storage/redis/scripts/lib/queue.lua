@@ -21,10 +21,14 @@
 --   aged          zset    offset by when its retention begins, of messages whose age the log's order does not tell
 --   moving        zset    { offset, record, batch, move id or empty } by offset: on their way to another queue
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
+--   parked        zset    by name: groups of which nothing is delivered until they are resumed
+--   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
+--   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
 local K = {}
 for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
   'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old', 'attempts',
-  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged' }) do
+  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged', 'parked', 'parked_why', 'view',
+  'view_meta' }) do
   K[name] = KEYS[index]
 end
 
@@ -32,17 +36,17 @@ end
 -- lies behind one of its messages that is out; in a standard queue groups take turns, so that none delays another.
 local fifo = false
 
--- A record is { receives, received ms, arrival ms, renewed ms, group, receives before, failures, crashes,
--- first received ms, expires ms or 0, priority }: received ms is 0 when no receipt handle is good; retention counts from
--- renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
+-- A record is { receives, received ms, arrival ms, size in bytes, renewed ms, group, receives before, failures,
+-- crashes, first received ms, expires ms or 0, priority }: received ms is 0 when no receipt handle is good; retention
+-- counts from renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
 -- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
--- the first bytes of the record (settle_messages.lua).
-local RECEIVES, RECEIVED, ARRIVAL, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
-  PRIORITY = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+-- the first bytes of the record, which its size follows (settle_messages.lua).
+local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
+  PRIORITY = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
 
-local function new_record(arrival, group)
-  return { 0, 0, arrival, 0, group, 0, 0, 0, 0, 0, 0 }
+local function new_record(arrival, group, size)
+  return { 0, 0, arrival, size, 0, group, 0, 0, 0, 0, 0, 0 }
 end
 
 local function record_of(offset)
@@ -94,6 +98,7 @@ end
 
 -- Remove a message's body and record, wherever the body is.
 local function forget(offset, record)
+  count('bytes_gone', record[SIZE])
   local in_log = redis.call('XDEL', K.log, entry_id(offset, record)) == 1
   if not in_log then
     keep_no_more(offset)
@@ -149,13 +154,29 @@ local function barrier_of(out)
   return barrier
 end
 
-local function may_deliver(group)
-  local head = redis.call('LINDEX', waiting_of(group), 0)
-  return head and tonumber(head) < barrier_of(out_of(group))
+local some_are_parked  -- asked when the first group is met: most queues have none
+
+local function is_parked(group)
+  if some_are_parked == nil then
+    some_are_parked = redis.call('EXISTS', K.parked) == 1
+  end
+  return some_are_parked and redis.call('ZSCORE', K.parked, group) and true
 end
 
--- Do something to a group's waiting messages or to those that are out, and keep its turn right.
+local function may_deliver(group)
+  local head = redis.call('LINDEX', waiting_of(group), 0)
+  return head and tonumber(head) < barrier_of(out_of(group)) and not is_parked(group)
+end
+
+-- Do something to a group's waiting messages or to those that are out, and keep its turn, or the count of what is
+-- parked, right.
 local function rearrange(group, change)
+  if is_parked(group) then
+    local before = redis.call('LLEN', waiting_of(group))
+    change()
+    count('parked', redis.call('LLEN', waiting_of(group)) - before)
+    return
+  end
   local before = may_deliver(group)
   change()
   local after = may_deliver(group)
@@ -187,7 +208,7 @@ local function unlock(group, offsets)
   local out, head = out_of(group), tonumber(redis.call('LINDEX', waiting_of(group), 0) or nil)
   local left = without(out, offsets)
   set_out(group, left)
-  if head and head >= barrier_of(out) and head < barrier_of(left) then
+  if head and head >= barrier_of(out) and head < barrier_of(left) and not is_parked(group) then
     redis.call('RPUSH', K.turns, group)
   end
 end
@@ -195,7 +216,9 @@ end
 -- Behind all that waits of the group, and behind all of it that is out.
 local function join_group(offset, group)
   local first = redis.call('RPUSH', waiting_of(group), offset) == 1
-  if first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1) then
+  if is_parked(group) then
+    count('parked', 1)
+  elseif first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1) then
     redis.call('RPUSH', K.turns, group)
   end
 end
@@ -259,8 +282,37 @@ local function depart(offset, record, move_id)
   redis.call('ZADD', K.moving, offset, cmsgpack.pack({ offset, record, batch, move_id }))
 end
 
+-- Nothing of the group is delivered until it is resumed: neither what waits of it nor what comes. Gives whether it was
+-- not parked before.
+local function park(group, offset, reason, now)
+  if is_parked(group) then
+    return false
+  end
+  if may_deliver(group) then
+    redis.call('LREM', K.turns, 1, group)
+  end
+  redis.call('ZADD', K.parked, 0, group)
+  redis.call('HSET', K.parked_why, group, cmsgpack.pack({ now, tonumber(offset), reason }))
+  count('parked', redis.call('LLEN', waiting_of(group)))
+  some_are_parked = true
+  return true
+end
+
+-- Attempts at most: 0 is no limit; when it is negative, the group of what has failed as often is parked.
 local function exhausted(record, attempts_max)
-  return attempts_max > 0 and record[FAILURES] + record[CRASHES] >= attempts_max
+  return attempts_max ~= 0 and record[FAILURES] + record[CRASHES] >= math.abs(attempts_max)
+end
+
+-- No more attempts, and it is in no list: the message is dead, or waits in its place with its group parked.
+local function give_up(offset, record, reason, attempts_max, now)
+  if attempts_max >= 0 then
+    bury(offset, record, reason, now)
+    return
+  end
+  record[RECEIVED] = 0
+  save(offset, record)
+  park(record[GROUP], offset, reason, now)
+  make_ready(offset, record)
 end
 
 -- Its own time is over, and it is in no list: it expires here.
@@ -280,7 +332,7 @@ local function end_lease(offset, attempts_max, now)
   if outlived(record, now) then
     drop(offset, record)
   elseif exhausted(record, attempts_max) then
-    bury(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', now)
+    give_up(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', attempts_max, now)
   else
     save(offset, record)
     make_ready(offset, record)

@@ -17,6 +17,15 @@ local function detach(offset, record)
   end
 end
 
+-- Drop a message that has no lease state; gives 1, or 0 when there is none.
+local function drop_entry(entry)
+  if not entry then
+    return 0
+  end
+  count('bytes_gone', #entry[2][2])
+  return redis.call('XDEL', K.log, entry[1])
+end
+
 -- Drop the messages that `key` has due by `ms`; with `spare`, one in flight is left to its consumer.
 local function drop_due(key, ms, most, spare)
   local dropped = 0
@@ -25,7 +34,7 @@ local function drop_due(key, ms, most, spare)
     redis.call('ZREM', key, offset)
     if not record then
       local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
-      dropped = dropped + (entry and redis.call('XDEL', K.log, entry[1]) or 0)
+      dropped = dropped + drop_entry(entry)
     elseif not (spare and redis.call('ZSCORE', K.leases, offset)) then
       detach(offset, record)
       forget(offset, record)
@@ -41,12 +50,26 @@ local function set_aside(offset, entry)
   redis.call('XDEL', K.log, entry[1])
 end
 
+-- The record of a message that has no lease state yet: it leaves the log, where the cursor would find it.
+local function take_out_of_the_log(offset)
+  local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
+  if not entry then
+    return nil
+  end
+  local arrival = string.match(entry[1], '-(%d+)$')
+  local record = new_record(tonumber(arrival), '', #entry[2][2])
+  record[EXPIRES] = entry[2][3] == 't' and tonumber(entry[2][4]) or 0
+  redis.call('ZADD', K.aged, arrival, offset)
+  set_aside(offset, entry)
+  return record
+end
+
 local function drop_expired(now, retention_ms, most)
   local dropped = 0
   while dropped < most do
     local head = redis.call('XRANGE', K.log, '-', '+', 'COUNT', 1)[1]
     local offset, arrival = string.match(head and head[1] or '0-0', '^(%d+)-(%d+)$')
-    local record = head and (record_of(offset) or new_record(tonumber(arrival), ''))
+    local record = head and (record_of(offset) or new_record(tonumber(arrival), '', #head[2][2]))
     if head and over_age(record, now, retention_ms) then
       detach(offset, record)
       forget(offset, record)

@@ -1,0 +1,141 @@
+"""Appending in bulk: a large batch of plain records, which stay in their columns from the request to the log.
+
+What is not plain goes the way of all records: a batch that must be recognised when it is repeated, and what met a
+shard that was closed meanwhile.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+from storage.appending import Appending
+from storage.domain.columns import Columns
+from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
+from storage.domain.lineage import ShardClosedTo
+from storage.domain.names import StreamName
+from storage.domain.streams import Appended, AppendedRange, EventTimes, Shard, Stream
+from storage.on_stream import OnStream
+from storage.redis.logs import AppendPart
+
+Ranges = list[AppendedRange]
+
+
+class Bulk:
+    """The verb of `storage.streams.Streams` that appends columns."""
+
+    def __init__(self, appending: Appending, on_stream: OnStream) -> None:
+        self._appending = appending
+        self._on_stream = on_stream
+
+    async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
+        """As `Streams.append_columns`."""
+        stream = await self._on_stream.writable(name)
+        sizes = _check(stream, columns)
+        if idempotency_key:
+            return await self._as_records(name, columns, idempotency_key)
+        return await self._on_stream.do(
+            stream, lambda current: self._append(current, columns, sizes)
+        )
+
+    async def _append(self, stream: Stream, columns: Columns, sizes: Sequence[int]) -> Ranges:
+        groups = _by_shard(stream, columns)
+        if len(groups) == 1:
+            [(shard, numbers)] = groups
+            return await self._append_some(stream, shard, columns, numbers, sum(sizes))
+        done = await asyncio.gather(
+            *(
+                self._append_some(
+                    stream,
+                    shard,
+                    columns.chosen(numbers),
+                    numbers,
+                    sum([sizes[number] for number in numbers]),
+                )
+                for shard, numbers in groups
+            )
+        )
+        return [one for some in done for one in some]
+
+    async def _append_some(
+        self, stream: Stream, shard: Shard, columns: Columns, numbers: Sequence[int], size: int
+    ) -> Ranges:
+        """One shard's records, or why they were refused: the other shards' records stand."""
+        try:
+            done = await self._appending.put(stream, shard, AppendPart(columns, size_bytes=size))
+        except ShardClosedTo:
+            some = await self._as_records(stream.name, columns, "")
+            return [_renumbered(one, numbers) for one in some]
+        except MillstreamError as error:
+            return [AppendedRange(numbers, error=error)]
+        return [AppendedRange(numbers, shard.index, done.offset, done.duplicate)]
+
+    async def _as_records(self, name: StreamName, columns: Columns, key: str) -> Ranges:
+        answers = await self._appending.append(name, columns.records(), key)
+        return _ranges(answers)
+
+
+def _check(stream: Stream, columns: Columns) -> list[int]:
+    """The records' sizes in bytes. Raises for columns that this stream does not take."""
+    columns.check()
+    if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
+        detail = "The stream takes records with an event time only; columns have none"
+        raise ValidationFailed.at("", detail, "missing")
+    sizes = columns.sizes()
+    largest = stream.spec.record_bytes_max
+    if max(sizes) > largest:
+        place = next(nth for nth, size in enumerate(sizes) if size > largest)
+        raise MessageTooLarge(
+            f"Record {place} has {sizes[place]} bytes, key included; the stream takes {largest}.",
+            record_bytes_max=largest,
+        )
+    return sizes
+
+
+def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[int]]]:
+    """The numbers of the records that each shard takes; those without a key go to one shard."""
+    shards = stream.open_shards
+    if len(shards) == 1:
+        return [(shards[0], range(len(columns)))]
+    if not columns.keys:
+        return [(random.choice(shards), range(len(columns)))]  # noqa: S311  any shard will do
+    taken: list[list[int]] = [[] for _ in shards]
+    places = stream.places_of(columns.keys)
+    if "" in columns.keys:
+        one = random.randrange(len(shards))  # noqa: S311
+        places = [place if key else one for place, key in zip(places, columns.keys, strict=True)]
+    for number, place in enumerate(places):
+        taken[place].append(number)
+    return [(shard, numbers) for shard, numbers in zip(shards, taken, strict=True) if numbers]
+
+
+def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
+    """The answers of single records as ranges, each of records that went to one shard in a row."""
+    found: dict[tuple[int, int, bool] | int, list[int]] = {}
+    firsts: dict[tuple[int, int, bool] | int, Appended | MillstreamError] = {}
+    nexts: dict[tuple[int, bool], tuple[int, tuple[int, int, bool]]] = {}
+    for number, answer in enumerate(answers):
+        if isinstance(answer, MillstreamError):
+            group: tuple[int, int, bool] | int = id(answer)
+        else:
+            line = (answer.shard, answer.duplicate)
+            following, group = nexts.get(
+                line, (-1, (answer.shard, answer.offset, answer.duplicate))
+            )
+            if following != answer.offset:
+                group = (answer.shard, answer.offset, answer.duplicate)
+            nexts[line] = answer.offset + 1, group
+        found.setdefault(group, []).append(number)
+        firsts.setdefault(group, answer)
+    return [_range(numbers, firsts[group]) for group, numbers in found.items()]
+
+
+def _range(numbers: Sequence[int], first: Appended | MillstreamError) -> AppendedRange:
+    if isinstance(first, MillstreamError):
+        return AppendedRange(numbers, error=first)
+    return AppendedRange(numbers, first.shard, first.offset, first.duplicate)
+
+
+def _renumbered(one: AppendedRange, numbers: Sequence[int]) -> AppendedRange:
+    """A range whose records were some of a call's."""
+    own = [numbers[number] for number in one.numbers]
+    return AppendedRange(own, one.shard, one.offset, one.duplicate, one.error)

@@ -1,0 +1,186 @@
+"""Records that are appended column by column."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.batches import Record, decode_batch, encode_batch
+from storage.domain.columns import Columns, encode_columns
+from storage.domain.errors import (
+    BatchTooLarge,
+    MessageTooLarge,
+    ShardClosed,
+    StreamReadOnly,
+    ValidationFailed,
+)
+from storage.domain.names import StreamName
+from storage.domain.streams import RING_SIZE, AppendedRange, EventTimes, StreamSpec
+from storage.lifespan import Storage
+from tests.queue_verbs import WORK, made
+
+CLICKS = StreamName("clicks")
+
+
+async def stream(engines: Storage, shards: int = 1, **spec: object) -> None:
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=shards, **spec))  # type: ignore[arg-type]
+
+
+def columns(count: int, first: int = 0) -> Columns:
+    numbers = range(first, first + count)
+    return Columns([b"%d" % number for number in numbers], [f"key-{n % 40}" for n in numbers])
+
+
+async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
+    """(shard, offset) -> record."""
+    found: dict[tuple[int, int], Record] = {}
+    positions: dict[int, int] = {}
+    while True:
+        read = await engines.streams.read(CLICKS, positions)
+        if not any(one.records for one in read.shards):
+            return found
+        for one in read.shards:
+            found |= {(one.shard, at.offset): at.record for at in one.records}
+        positions = dict(read.positions)
+
+
+def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], Record]:
+    records = sent.records()
+    return {
+        (one.shard, one.offset + nth): records[number]
+        for one in ranges
+        for nth, number in enumerate(one.numbers)
+    }
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+async def test_columns_lie_where_their_ranges_say(engines, shards):
+    await stream(engines, shards)
+    sent = columns(200)
+
+    ranges = await engines.streams.append_columns(CLICKS, sent)
+
+    assert await everything(engines) == placed(sent, ranges)
+    assert sorted(number for one in ranges for number in one.numbers) == [*range(200)]
+    assert len(ranges) == shards
+
+
+async def test_columns_and_records_of_one_key_are_in_one_shard_in_order(engines):
+    await stream(engines, 4)
+
+    await engines.streams.append(CLICKS, [Record(b"1", "a")])
+    await engines.streams.append_columns(CLICKS, Columns([b"2", b"3"], ["a", "b"]))
+    await engines.streams.append(CLICKS, [Record(b"4", "a")])
+
+    found = await everything(engines)
+    assert [record.data for record in found.values() if record.key == "a"] == [b"1", b"2", b"4"]
+
+
+async def test_columns_and_records_of_one_flush_share_a_batch(engines):
+    await stream(engines)
+    sent = [columns(3, first) for first in (0, 10, 20)]
+
+    await asyncio.gather(
+        *(engines.streams.append_columns(CLICKS, some) for some in sent),
+        engines.streams.append(CLICKS, [Record(b"r", "k", (("h", "", b"v"),))]),
+    )
+
+    found = await everything(engines)
+    assert len(found) == 10
+    assert Record(b"r", "k", (("h", "", b"v"),)) in found.values()
+    assert set(map(repr, found.values())) >= {repr(one) for some in sent for one in some.records()}
+
+
+async def test_records_without_a_key_stay_together(engines):
+    await stream(engines, 8)
+
+    [none] = await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"]))
+    some = await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"], ["", "k", ""]))
+
+    assert len(none.numbers) == 3
+    together = [[*one.numbers] for one in some]
+    assert any({0, 2} <= set(numbers) for numbers in together)
+
+
+async def test_a_repeat_with_the_same_key_adds_nothing(engines):
+    await stream(engines, 4)
+    sent = columns(50)
+    first = await engines.streams.append_columns(CLICKS, sent, idempotency_key="k")
+
+    again = await engines.streams.append_columns(CLICKS, sent, idempotency_key="k")
+    as_records = await engines.streams.append(CLICKS, sent.records(), idempotency_key="k")
+
+    assert all(one.duplicate for one in again)
+    assert placed(sent, again) == placed(sent, first)
+    assert all(not isinstance(one, Exception) and one.duplicate for one in as_records)
+    assert len(await everything(engines)) == 50
+
+
+async def test_columns_go_on_at_the_children_of_a_shard_that_was_split(engines, redis_url):
+    """The definition that this process holds is the old one."""
+    await stream(engines, 2)
+    before = await engines.streams.append_columns(CLICKS, columns(40))
+    stale = await engines.catalog.stream(CLICKS)
+    await engines.streams.split(CLICKS, 0, RING_SIZE // 4)
+    sent = columns(200, 40)
+
+    ranges = await engines.streams._bulk._append(stale, sent, sent.sizes())
+
+    found = await everything(engines)
+    assert found == placed(columns(40), before) | placed(sent, ranges)
+    assert {one.shard for one in ranges} == {1, 2, 3}
+
+
+async def test_a_shard_that_refuses_does_not_keep_the_others(engines):
+    await stream(engines, 2)
+    await engines.streams.set_fence(CLICKS, 0, "mine")
+
+    ranges = await engines.streams.append_columns(CLICKS, columns(40))
+
+    refused = [one for one in ranges if one.error is not None]
+    assert [one.shard for one in ranges if one.error is None] == [1]
+    assert len(refused) == 1
+    assert not isinstance(refused[0].error, ShardClosed)
+
+
+@pytest.mark.parametrize(
+    ("sent", "refusal"),
+    [
+        (Columns([]), ValidationFailed),
+        (Columns([b"1", b"2"], ["a"]), ValidationFailed),
+        (Columns([b"1"], ["k" * 257]), ValidationFailed),
+        (Columns([b"x"] * 1_001), BatchTooLarge),
+        (Columns([b"1", b"x" * 101]), MessageTooLarge),
+        (Columns([b"x" * 99], ["é"]), MessageTooLarge),
+    ],
+)
+async def test_columns_that_a_stream_does_not_take_are_refused_whole(engines, sent, refusal):
+    await stream(engines, record_bytes_max=100)
+
+    with pytest.raises(refusal):
+        await engines.streams.append_columns(CLICKS, sent)
+
+    assert await everything(engines) == {}
+
+
+async def test_a_stream_that_wants_event_times_takes_no_columns(engines):
+    await stream(engines, event_times=EventTimes.CLIENT_REQUIRE)
+
+    with pytest.raises(ValidationFailed):
+        await engines.streams.append_columns(CLICKS, columns(1))
+
+
+async def test_a_view_takes_no_columns(engines):
+    await made(engines, WORK, stream_view=True)
+
+    with pytest.raises(StreamReadOnly):
+        await engines.streams.append_columns(StreamName("work"), columns(1))
+
+
+def test_columns_are_encoded_as_their_records_are():
+    parts = [columns(3), Columns([b"bare"]), columns(2, 7)]
+
+    encoded = encode_columns(parts)
+
+    records = [record for part in parts for record in part.records()]
+    assert encoded == encode_batch(records)
+    assert decode_batch(encoded) == records

@@ -1,0 +1,201 @@
+"""How much a queue may hold, and what happens beyond it."""
+
+import pytest
+
+from storage.domain.errors import QueueFull
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.queue_rules import Overflow
+from storage.domain.queues import QueueStats
+from storage.lifespan import Storage
+from storage.queues import Queues
+from tests.queue_verbs import DEAD, LINE, WORK, made, receive, send, settle
+
+
+async def acknowledge_all(queues: Queues, most: int) -> list[bytes]:
+    received = await queues.receive(WORK, messages_max=most)
+    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+    await queues.settle(WORK, verdicts)
+    return [one.body for one in received]
+
+
+async def weight_of(engines: Storage, body: bytes) -> int:
+    """What a message weighs as it is kept."""
+    await made(engines, DEAD)
+    await send(engines.queues, DEAD, body)
+    return (await engines.queues.stats(DEAD)).bytes_held
+
+
+async def test_a_full_queue_refuses_what_would_be_too_much_and_adds_nothing_of_it(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=3)
+    await send(queues, WORK, b"1", b"2")
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"3", b"4")
+    await send(queues, WORK, b"5")
+
+    assert await receive(queues, WORK) == [b"1", b"2", b"5"]
+
+
+async def test_what_is_in_flight_counts_and_what_is_acknowledged_makes_room(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=1)
+    await send(queues, WORK, b"1")
+    [message] = await queues.receive(WORK)
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"2")
+    await settle(queues, WORK, message, SettleAction.ACK)
+    await send(queues, WORK, b"3")
+
+    assert await receive(queues, WORK) == [b"3"]
+
+
+@pytest.mark.parametrize("size", [1, 100, 300, 70_000])
+async def test_bytes_are_capped_to_the_byte(engines, size):
+    queues, weight = engines.queues, await weight_of(engines, b"x" * size)
+    await made(engines, WORK, bytes_max=3 * weight)
+    await send(queues, WORK, *[b"x" * size] * 3)
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"y")
+
+    for _ in range(2):  # plain acknowledgements of first deliveries, and of later ones
+        assert len(await acknowledge_all(queues, 3)) == 3
+        assert (await queues.stats(WORK)).bytes_held == 0
+        await send(queues, WORK, *[b"x" * size] * 3)
+
+
+async def test_bytes_held_follow_a_message_through_every_end_it_can_have(engines, clock):
+    queues, contents = engines.queues, engines.contents
+    weight = await weight_of(engines, b"12")
+    await made(engines, WORK, retention_ms=60_000)
+    await send(queues, WORK, *[b"%02d" % number for number in range(10)])
+
+    async def held() -> int:
+        stats: QueueStats = await queues.stats(WORK)
+        return stats.bytes_held // weight
+
+    assert await held() == 10
+    first, second, third = await queues.receive(WORK, messages_max=3)
+    await settle(queues, WORK, first, SettleAction.REJECT)
+    assert await held() == 9
+    await contents.redrive(WORK)
+    assert await held() == 10
+    await settle(queues, WORK, second, SettleAction.NACK)
+    await settle(queues, WORK, third, SettleAction.ACK)
+    await contents.drop(WORK, "9")
+    await contents.drop(WORK, "1")
+    assert await held() == 7
+    await contents.change(WORK, "8", priority=3)
+    await contents.replace(WORK, "7", b"77")
+    assert await held() == 7
+    clock.advance(ms=59_999)
+    await send(queues, WORK, b"new")
+    clock.advance(ms=1)
+    assert await held() == 1
+    await queues.purge(WORK)
+    assert (await queues.stats(WORK)).bytes_held == 0
+
+
+async def test_the_oldest_make_room_but_none_in_flight(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=3, overflow=Overflow.DROP_OLDEST)
+    await send(queues, WORK, b"1", b"2", b"3")
+    [first] = await queues.receive(WORK)
+
+    await send(queues, WORK, b"4")
+    stats = await queues.stats(WORK)
+
+    assert first.body == b"1"
+    assert await receive(queues, WORK) == [b"3", b"4"]
+    assert (stats.dropped, stats.sent, stats.ready, stats.in_flight) == (1, 4, 2, 1)
+
+
+async def test_the_oldest_is_the_one_sent_first_also_after_it_came_back(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await send(queues, WORK, b"1", b"2")
+    [first] = await queues.receive(WORK)
+    await settle(queues, WORK, first, SettleAction.RELEASE)
+
+    await send(queues, WORK, b"3")
+
+    assert await receive(queues, WORK) == [b"2", b"3"]
+
+
+async def test_a_fifo_group_goes_on_behind_what_was_dropped(engines):
+    queues = engines.queues
+    await made(engines, LINE, messages_max=3, overflow=Overflow.DROP_OLDEST)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    await send(queues, LINE, b"b1", group="b")
+
+    await send(queues, LINE, b"b2", group="b")
+
+    assert sorted(await receive(queues, LINE)) == [b"a2", b"b1", b"b2"]
+
+
+async def test_what_makes_room_may_be_kept_among_the_dead_letters(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=2, overflow=Overflow.DEAD_LETTER)
+    await send(queues, WORK, b"1", b"2")
+
+    await send(queues, WORK, b"3")
+    [dead] = await engines.contents.dead_letters(WORK)
+
+    assert (dead.body, dead.reason) == (b"1", "the queue was full")
+    assert await receive(queues, WORK) == [b"2", b"3"]
+
+
+async def test_a_queue_whose_messages_are_all_in_flight_refuses(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await send(queues, WORK, b"1", b"2")
+    await queues.receive(WORK, messages_max=2)
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"3")
+
+
+async def test_a_batch_larger_than_the_queue_drops_nothing(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await send(queues, WORK, b"1", b"2")
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"3", b"4", b"5")
+
+    assert await receive(queues, WORK) == [b"1", b"2"]
+
+
+async def test_a_repeated_send_is_answered_by_a_full_queue(engines):
+    queues = engines.queues
+    await made(engines, LINE, messages_max=1)
+    [first] = await queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
+
+    [again] = await queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
+
+    assert (again.offset, again.duplicate) == (first.offset, True)
+
+
+async def test_a_refused_send_does_not_use_up_its_idempotency_key(engines):
+    queues = engines.queues
+    await made(engines, WORK, messages_max=1)
+    await send(queues, WORK, b"1")
+    with pytest.raises(QueueFull):
+        await queues.send(WORK, [NewMessage(b"2")], idempotency_key="k")
+    await acknowledge_all(queues, 1)
+
+    [sent] = await queues.send(WORK, [NewMessage(b"2")], idempotency_key="k")
+
+    assert not sent.duplicate
+
+
+async def test_a_cap_set_later_counts_what_is_there(engines):
+    queues, weight = engines.queues, await weight_of(engines, b"1")
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2")
+    await made(engines, WORK, bytes_max=2 * weight)
+
+    with pytest.raises(QueueFull):
+        await send(queues, WORK, b"3")

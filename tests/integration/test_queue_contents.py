@@ -1,0 +1,342 @@
+"""Looking at what a queue holds, and changing it."""
+
+import pytest
+
+from storage.domain.errors import (
+    MessageInFlight,
+    MessageNotFound,
+    MessageTooLarge,
+    ValidationFailed,
+)
+from storage.domain.messages import (
+    MessageState,
+    NewMessage,
+    SettleAction,
+    Settlement,
+    WhichDead,
+)
+from storage.domain.queues import (
+    QueueSpec,
+)
+from storage.queues import Queues
+from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
+
+# ── Looking at messages, and dropping one ──
+
+
+async def test_browsing_goes_on_where_it_ended(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"%d" % number for number in range(25)])
+    seen: list[bytes] = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await engines.contents.browse(WORK, after_offset=after, messages_max=10)
+        seen += [message.body for message in page]
+
+    assert seen == [b"%d" % number for number in range(25)]
+    assert (await queues.stats(WORK)).ready == 25
+
+
+async def test_a_call_of_browsing_looks_at_a_bounded_number_of_messages(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"x"] * 999)
+    await send(queues, WORK, b"ready", b"delayed", delay_ms=1_000)
+    first, after = await engines.contents.browse(WORK, state=MessageState.DELAYED)
+    second, end = await engines.contents.browse(
+        WORK, state=MessageState.DELAYED, after_offset=after or 0
+    )
+
+    assert [message.body for message in [*first, *second]] == [b"ready", b"delayed"]
+    assert (after, end) == (999, None)
+
+
+async def test_stragglers_that_left_the_log_are_shown_in_their_place(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"first", delay_ms=HOUR_MS)
+    for _ in range(2):
+        await send(queues, WORK, *[b"x"] * 1_000)
+        received = await queues.receive(WORK, messages_max=1_000)
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+        await queues.settle(WORK, verdicts)
+    await queues.tidy(WORK)
+    await send(queues, WORK, b"last")
+
+    found, _ = await engines.contents.browse(WORK)
+
+    assert [message.body for message in found] == [b"first", b"last"]
+
+
+async def test_a_message_is_found_by_its_id_and_by_its_offset(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    [first, second] = await queues.send(WORK, [NewMessage(b"1"), NewMessage(b"2")])
+
+    by_id = await engines.contents.message(WORK, second.message_id)
+    by_offset = await engines.contents.message(WORK, "0")
+
+    assert (by_id.body, by_offset.message_id) == (b"2", first.message_id)
+    for wrong in ("2", "-1", "x", "9" * 30, first.message_id[:-1] + "9", "0" * 32):
+        with pytest.raises(MessageNotFound):
+            await engines.contents.message(WORK, wrong)
+
+
+async def test_dropping_a_message_in_flight_frees_its_group(engines):
+    queues = engines.queues
+    await made(engines, LINE)
+    await send(queues, LINE, b"1", b"2", group="a")
+    [first] = await queues.receive(LINE)
+
+    await engines.contents.drop(LINE, first.message_id)
+
+    assert await receive(queues, LINE) == [b"2"]
+    assert await settle(queues, LINE, first, SettleAction.ACK) is None  # it is gone: fine
+    assert (await queues.stats(LINE)).purged == 1
+
+
+async def test_a_dead_letter_can_be_dropped(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec(attempts_max=1))
+    await send(queues, WORK, b"1")
+    [message] = await queues.receive(WORK)
+    await settle(queues, WORK, message, SettleAction.REJECT)
+
+    await engines.contents.drop(WORK, message.message_id)
+
+    assert await engines.contents.dead_letters(WORK) == []
+    with pytest.raises(MessageNotFound):
+        await engines.contents.drop(WORK, message.message_id)
+
+
+# ── Dead letters by reason ──
+
+
+async def died(queues: Queues, *deaths: tuple[bytes, str, str]) -> dict[bytes, str]:
+    """Messages (body, group, reason) that were rejected in WORK; their ids."""
+    ids = {}
+    for body, group, reason in deaths:
+        await send(queues, WORK, body, group=group)
+        [message] = await queues.receive(WORK)
+        verdict = Settlement(message.receipt_handle, SettleAction.REJECT, reason=reason)
+        await queues.settle(WORK, [verdict])
+        ids[body] = message.message_id
+    return ids
+
+
+async def test_dead_letters_are_counted_by_reason(engines, clock):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    since = clock.now_ms()
+    await died(queues, (b"1", "", "typo"), (b"2", "", "gone"))
+    clock.advance(ms=1_000)
+    await died(queues, (b"3", "", "gone"))
+
+    gone, typo = await engines.contents.death_reasons(WORK)
+
+    assert (gone.reason, gone.count, typo.reason, typo.count) == ("gone", 2, "typo", 1)
+    assert (gone.first_died_at_ms, gone.last_died_at_ms) == (since, since + 1_000)
+
+
+@pytest.mark.parametrize(
+    ("which", "redriven"),
+    [
+        (WhichDead(), [b"1", b"2", b"3", b"4"]),
+        (WhichDead(reason="gone"), [b"2", b"4"]),
+        (WhichDead(group="a"), [b"1", b"2"]),
+        (WhichDead(reason="gone", group="a"), [b"2"]),
+        (WhichDead(words=("0", "3", "99", "x")), [b"1", b"4"]),
+        (WhichDead(words=("x",)), []),
+        (WhichDead(reason="other"), []),
+    ],
+)
+async def test_only_the_dead_letters_that_are_meant_are_redriven(engines, which, redriven):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    deaths = (b"1", "a", "typo"), (b"2", "a", "gone"), (b"3", "", "typo"), (b"4", "", "gone")
+    await died(queues, *deaths)
+
+    count = await engines.contents.redrive(WORK, which)
+
+    assert count == len(redriven)
+    assert sorted(await receive(queues, WORK)) == redriven
+    assert (await queues.stats(WORK)).dead_lettered == 4 - count
+
+
+async def test_a_redrive_may_be_bounded_and_goes_from_the_oldest(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    ids = await died(queues, (b"1", "", "x"), (b"2", "", "y"), (b"3", "", "x"))
+
+    first = await engines.contents.redrive(WORK, WhichDead(reason="x"), messages_max=1)
+    second = await engines.contents.redrive(WORK, WhichDead(words=(ids[b"2"],)))
+
+    assert (first, second) == (1, 1)
+    assert await receive(queues, WORK) == [b"1", b"2"]
+
+
+async def test_many_dead_letters_are_counted_and_redriven_in_rounds(engines):
+    queues = engines.queues
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    for _ in range(3):
+        await send(queues, WORK, *[b"x"] * 900)
+        received = await queues.receive(WORK, messages_max=1_000)
+        verdicts = [
+            Settlement(one.receipt_handle, SettleAction.REJECT, reason="bad") for one in received
+        ]
+        await queues.settle(WORK, verdicts)
+
+    [bad] = await engines.contents.death_reasons(WORK)
+    redriven = await engines.contents.redrive(WORK, messages_max=2_500)
+
+    assert (bad.count, redriven) == (2_700, 2_500)
+    assert (await queues.stats(WORK)).dead_lettered == 200
+
+
+# ── Changing a message ──
+
+
+async def test_a_waiting_message_can_be_put_off_and_called_back(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2")
+
+    put_off = await engines.contents.change(WORK, "0", delay_ms=5_000)
+    meanwhile = await receive(queues, WORK)
+    clock.advance(ms=5_000)
+    due = await receive(queues, WORK)
+
+    assert (put_off.state, put_off.due_at_ms) == (MessageState.DELAYED, clock.now_ms())
+    assert (meanwhile, due) == ([b"2"], [b"1"])
+
+
+async def test_a_delay_and_a_priority_change_each_for_itself(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"plain")
+    await send(queues, WORK, b"delayed", delay_ms=5_000)
+    await engines.contents.change(WORK, "1", priority=9)
+    still = await engines.contents.message(WORK, "1")
+    clock.advance(ms=5_000)
+
+    assert still.state is MessageState.DELAYED
+    assert await receive(queues, WORK) == [b"delayed", b"plain"]
+
+
+async def test_a_changed_message_of_a_group_keeps_its_group(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2", group="a")
+
+    await engines.contents.change(WORK, "0", delay_ms=1_000)
+    first = await receive(queues, WORK)
+    clock.advance(ms=1_000)
+
+    assert (first, await receive(queues, WORK)) == ([b"2"], [b"1"])
+
+
+async def test_what_cannot_be_changed_says_so(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await made(engines, LINE)
+    await send(queues, WORK, b"out")
+    await send(queues, WORK, b"grouped", group="a")
+    await send(queues, LINE, b"in line", group="a")
+    await queues.receive(WORK, messages_max=1)
+    in_flight = [one.offset for one in (await engines.contents.browse(WORK))[0] if one.receives]
+
+    with pytest.raises(MessageInFlight):
+        await engines.contents.change(WORK, str(in_flight[0]), delay_ms=0)
+    with pytest.raises(MessageNotFound):
+        await engines.contents.change(WORK, "7", delay_ms=0)
+    with pytest.raises(ValidationFailed):
+        await engines.contents.change(WORK, "1", priority=3)
+    with pytest.raises(ValidationFailed):
+        await engines.contents.change(LINE, "0", delay_ms=0)
+
+
+async def test_a_changed_message_still_expires_in_its_time(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK, retention_ms=60_000)
+    await send(queues, WORK, b"1")
+    await engines.contents.change(WORK, "0", priority=1)
+    clock.advance(ms=60_000)
+
+    stats = await queues.stats(WORK)
+
+    assert (stats.ready, stats.expired) == (0, 1)
+
+
+@pytest.mark.parametrize("state", list(MessageState))
+async def test_a_body_is_changed_wherever_its_message_waits(engines, clock, state):
+    queues, contents = engines.queues, engines.contents
+    await made(engines, LINE)
+    headers = (("colour", "", b"red"),)
+    first = NewMessage(b"before", headers, "text/plain", group="a")
+    [sent] = await queues.send(LINE, [first])
+    await send(queues, LINE, b"later", group="a")
+    if state in (MessageState.IN_FLIGHT, MessageState.DELAYED):
+        [message] = await queues.receive(LINE)
+    if state is MessageState.DELAYED:
+        await settle(queues, LINE, message, SettleAction.NACK, delay_ms=1_000)
+    if state is MessageState.PARKED:
+        await contents.park_group(LINE, "a", "")
+
+    if state is MessageState.IN_FLIGHT:
+        with pytest.raises(MessageInFlight):
+            await contents.replace(LINE, sent.message_id, b"after")
+        return
+    await contents.replace(LINE, sent.message_id, b"after", "application/json")
+    shown = await contents.message(LINE, sent.message_id)
+    clock.advance(ms=1_000)
+    if state is MessageState.PARKED:
+        await contents.resume_group(LINE, "a")
+    received = await queues.receive(LINE, messages_max=10)
+
+    assert (shown.state, shown.body, shown.content_type) == (state, b"after", "application/json")
+    assert [message.body for message in received] == [b"after", b"later"]
+    assert received[0].headers == headers
+    assert received[0].message_id == sent.message_id
+
+
+async def test_a_body_can_change_more_than_once_and_keeps_its_place(engines):
+    queues, contents = engines.queues, engines.contents
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2", b"3")
+
+    for body in (b"two", b"zwei"):
+        await contents.replace(WORK, "1", body)
+    browsed, _ = await contents.browse(WORK)
+    received = await queues.receive(WORK, messages_max=10)
+    for message in received:
+        await settle(queues, WORK, message, SettleAction.ACK)
+
+    assert [message.body for message in browsed] == [b"1", b"zwei", b"3"]
+    assert sorted(message.body for message in received) == [b"1", b"3", b"zwei"]
+    assert (await queues.stats(WORK)).bytes_held == 0
+
+
+async def test_a_dead_letter_is_mended_and_redriven(engines):
+    queues, contents = engines.queues, engines.contents
+    await made(engines, WORK)
+    await died(queues, (b"{", "", "not JSON"))
+
+    await contents.replace(WORK, "0", b"{}")
+    await contents.redrive(WORK)
+
+    assert (await contents.browse(WORK))[0][0].body == b"{}"
+    assert await receive(queues, WORK) == [b"{}"]
+
+
+async def test_a_body_that_its_queue_does_not_take_is_refused(engines):
+    await made(engines, WORK, message_bytes_max=3)
+    await send(engines.queues, WORK, b"1")
+
+    for body in (b"", b"1234"):
+        with pytest.raises(MessageTooLarge):
+            await engines.contents.replace(WORK, "0", body)
+    with pytest.raises(MessageNotFound):
+        await engines.contents.replace(WORK, "7", b"1")
+
+    assert await receive(engines.queues, WORK) == [b"1"]

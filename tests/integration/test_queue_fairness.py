@@ -1,0 +1,110 @@
+"""Groups of a standard queue take turns."""
+
+from collections import Counter
+
+from storage.domain.messages import (
+    SettleAction,
+)
+from storage.domain.queue_rules import GroupWeight
+from tests.queue_verbs import WORK, made, receive, send, settle
+
+
+async def test_groups_of_a_standard_queue_take_turns(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
+    await send(queues, WORK, b"b0", b"b1", group="b")
+
+    received = [(await receive(queues, WORK, 1))[0] for _ in range(8)]
+
+    assert received == [b"a0", b"b0", b"a1", b"b1", b"a2", b"a3", b"a4", b"a5"]
+
+
+async def test_groups_and_messages_without_one_share_the_deliveries(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, *[b"a%d" % number for number in range(6)], group="a")
+    await send(queues, WORK, b"1", b"2", b"3")
+
+    received = [(await receive(queues, WORK, 1))[0] for _ in range(9)]
+
+    assert {b"1", b"2", b"3"} <= set(received[:6])
+
+
+async def test_no_group_of_a_standard_queue_is_locked(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2", group="a")
+    [first] = await queues.receive(WORK)
+    [second] = await queues.receive(WORK)
+    await settle(queues, WORK, first, SettleAction.ACK)
+    clock.advance(ms=30_000)
+    [again] = await queues.receive(WORK)
+
+    assert (first.body, second.body, again.body) == (b"1", b"2", b"2")
+    assert await receive(queues, WORK) == []
+
+
+async def test_a_noisy_tenant_does_not_delay_a_quiet_one(engines, clock):
+    """A has 100 000 waiting; B sends one a second; four consumers take 100 ms a message."""
+    queues = engines.queues
+    await made(engines, WORK)
+    for _ in range(100):
+        await send(queues, WORK, *[b"a"] * 1_000, group="a")
+    waits: list[int] = []
+    for tick in range(200):  # of 100 ms
+        if tick % 10 == 0:
+            await send(queues, WORK, b"b", group="b")
+        taken = [await queues.receive(WORK) for _ in range(4)]
+        for [message] in taken:
+            if message.body == b"b":
+                waits.append(clock.now_ms() - message.sent_at_ms)
+            await settle(queues, WORK, message, SettleAction.ACK)
+        clock.advance(ms=100)
+
+    assert len(waits) == 20
+    assert sorted(waits)[18] < 1_000
+
+
+async def test_weights_share_the_deliveries(engines):
+    """gold-1 : gold-2 : others = 3 : 3 : 1, whatever a receive takes at once."""
+    queues = engines.queues
+    weights = (GroupWeight("gold-*", 3),)
+    await made(engines, WORK, group_weights=weights)
+    for name in ("gold-1", "gold-2", "tin"):
+        await send(queues, WORK, *[name.encode()] * 300, group=name)
+
+    taken: Counter[bytes] = Counter()
+    for nth in range(140):
+        taken.update(await receive(queues, WORK, 1 + nth % 4))
+
+    assert sum(taken.values()) == 350
+    for group, expected in ((b"gold-1", 150), (b"gold-2", 150), (b"tin", 50)):
+        assert abs(taken[group] - expected) <= 0.05 * expected, taken
+
+
+async def test_the_first_weight_that_fits_counts_and_an_idle_group_costs_nothing(engines):
+    queues = engines.queues
+    weights = (GroupWeight("a", 2), GroupWeight("a*", 5), GroupWeight("*", 1))
+    await made(engines, WORK, group_weights=weights)
+    await send(queues, WORK, b"a", group="a")
+    await send(queues, WORK, *[b"b"] * 3, group="b")
+
+    assert await receive(queues, WORK) == [b"a", b"b", b"b", b"b"]
+
+
+async def test_weights_in_virtual_time_give_each_tenant_its_share_of_the_consumers(engines, clock):
+    """Two tenants with more than four consumers can do, one of weight 3: it waits a third as long."""
+    queues = engines.queues
+    await made(engines, WORK, group_weights=(GroupWeight("gold", 3),))
+    done: Counter[bytes] = Counter()
+    for tick in range(150):  # of 100 ms, in which 4 messages are done and 8 are sent
+        for group in ("gold", "tin"):
+            await send(queues, WORK, *[group.encode()] * 4, group=group)
+        for _ in range(4):
+            [message] = await queues.receive(WORK)
+            await settle(queues, WORK, message, SettleAction.ACK)
+            done[message.body] += tick >= 1
+        clock.advance(ms=100)
+
+    assert 0.95 * 3 <= done[b"gold"] / done[b"tin"] <= 1.05 * 3

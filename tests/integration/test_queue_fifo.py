@@ -1,0 +1,52 @@
+"""Fifo queues: deduplication and delay."""
+
+from storage.domain.queues import (
+    DedupScope,
+    QueueSpec,
+)
+from tests.queue_verbs import LINE, made, receive, send
+
+
+async def test_content_is_told_by_its_digest(engines):
+    queues = engines.queues
+    await made(engines, LINE, deduplicate_by_content=True)
+    await send(queues, LINE, b"same", group="a")
+    await send(queues, LINE, b"same", group="b")
+    await send(queues, LINE, b"same", group="a", dedup_id="own")
+
+    assert await receive(queues, LINE) == [b"same", b"same"]
+
+
+async def test_the_scope_of_a_deduplication_id_may_be_its_group(engines):
+    queues = engines.queues
+    await made(engines, LINE, dedup_scope=DedupScope.GROUP)
+    for group in ("a", "b", "a"):
+        await send(queues, LINE, group.encode(), group=group, dedup_id="1")
+
+    assert await receive(queues, LINE) == [b"a", b"b"]
+
+
+async def test_a_fifo_queue_delays_all_alike_and_keeps_the_order(engines, clock):
+    queues = engines.queues
+    await made(engines, LINE, delay_ms=5_000)
+    await send(queues, LINE, b"1", group="a")
+    await engines.catalog.change_queue(
+        LINE, lambda spec: QueueSpec(type=spec.type, attempts_max=None)
+    )
+    await send(queues, LINE, b"2", group="a")  # not before the one that is still delayed
+    early = await receive(queues, LINE)
+    clock.advance(ms=5_000)
+
+    assert early == []
+    assert await receive(queues, LINE) == [b"1", b"2"]
+
+
+async def test_a_delayed_message_does_not_lock_its_group(engines, clock):
+    queues = engines.queues
+    await made(engines, LINE, delay_ms=1_000)
+    await send(queues, LINE, b"1", group="a")
+    clock.advance(ms=600)
+    await send(queues, LINE, b"2", group="a")
+    clock.advance(ms=400)
+
+    assert await receive(queues, LINE) == [b"1"]

@@ -1,0 +1,338 @@
+"""Dead-letter queues, and moves from one queue to another."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.clock import ManualClock
+from storage.domain.errors import (
+    MoveRefused,
+)
+from storage.domain.messages import ReceivedMessage, SettleAction, WhichDead
+from storage.domain.moves import Move, MoveState
+from storage.domain.names import QueueName
+from storage.domain.queues import (
+    DeadLetterTarget,
+)
+from storage.lifespan import Storage, open_storage
+from storage.settings import StorageSettings
+from tests.queue_verbs import (
+    DEAD,
+    LINE,
+    LOST,
+    WORK,
+    made,
+    receive,
+    send,
+    settle,
+    times_out,
+)
+
+# ── Dead-letter queues ──
+
+
+async def test_a_message_moves_at_the_receive_that_would_be_one_too_many(engines, clock):
+    queues = engines.queues
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
+    await send(queues, WORK, b"poison", headers=(("k", "String", b"v"),))
+    [last] = await times_out(queues, WORK, clock, times=2)
+    waiting = (await queues.stats(DEAD)).ready  # nothing moves when the lease runs out
+
+    empty = await queues.receive(WORK)
+    [dead] = await queues.receive(DEAD)
+
+    assert (waiting, empty) == (0, [])
+    assert dead.message_id == last.message_id
+    assert (dead.body, dead.headers) == (b"poison", last.headers)
+    assert (dead.receives, dead.dead_letter_source) == (3, "work")
+    assert dead.sent_at_ms == last.sent_at_ms
+
+
+async def test_counts_of_both_queues_add_up_after_a_move(engines, clock):
+    queues = engines.queues
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(queues, WORK, b"1", b"2")
+    await times_out(queues, WORK, clock, times=2)
+
+    source, target = await queues.stats(WORK), await queues.stats(DEAD)
+
+    assert (source.sent, source.ready, source.moving, source.moved_out) == (2, 0, 0, 2)
+    assert (target.sent, target.ready, target.moved_in) == (0, 2, 2)
+
+
+async def test_messages_pass_through_a_chain_of_queues(engines, clock):
+    queues = engines.queues
+    q3 = await made(engines, QueueName("q3"))
+    q2 = await made(engines, QueueName("q2"), dead_letters=DeadLetterTarget("q3", 2))
+    q1 = await made(engines, QueueName("q1"), dead_letters=DeadLetterTarget("q2", 1))
+    await send(queues, q1, b"far")
+    await times_out(queues, q1, clock, times=2)
+    await times_out(queues, q2, clock, times=2)
+
+    [arrived] = await queues.receive(q3)
+
+    assert (arrived.receives, arrived.dead_letter_source) == (3, "q2")
+
+
+async def test_a_dead_letter_queue_that_is_gone_leaves_messages_where_they_are(engines, clock):
+    queues = engines.queues
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(queues, WORK, b"stays")
+    await times_out(queues, WORK, clock, times=1)
+    await engines.catalog.delete_queue(DEAD)
+
+    assert await receive(queues, WORK) == [b"stays"]
+
+
+async def test_a_fifo_groups_later_messages_go_on_after_one_has_died(engines, clock):
+    queues = engines.queues
+    await made(engines, LOST)
+    await made(engines, LINE, dead_letters=DeadLetterTarget("lost.fifo", 1))
+    await send(queues, LINE, b"bad", b"good", group="a")
+    [bad] = await queues.receive(LINE, messages_max=1, visibility_timeout_ms=1_000)
+    clock.advance(ms=1_000)
+
+    following = await receive(queues, LINE, 1)
+    [dead] = await queues.receive(LOST)
+
+    assert following == [b"good"]
+    assert (dead.body, dead.group, dead.dedup_id) == (b"bad", "a", bad.message_id)
+
+
+async def test_what_was_left_on_its_way_is_brought_by_a_sweep_and_only_once(engines, clock):
+    """The process that let messages depart ends before it brings them; two others find them."""
+    queues, carrier = engines.queues, engines.queues._carrier
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(queues, WORK, b"1", b"2", b"3")
+    await times_out(queues, WORK, clock, times=1)
+    bring, carrier.carry = carrier.carry, _does_nothing
+    await queues.receive(WORK)
+    on_the_way = await queues.stats(WORK)
+    carrier.carry = bring
+
+    await asyncio.gather(*(queues.tidy(WORK) for _ in range(4)))
+
+    assert (on_the_way.moving, on_the_way.ready) == (3, 0)
+    assert await receive(queues, DEAD) == [b"1", b"2", b"3"]
+    assert (await queues.stats(WORK)).moved_out == 3
+
+
+async def _does_nothing(_: QueueName) -> None:
+    """In place of carrying."""
+
+
+# ── Moves ──
+
+
+async def until_over(engines: Storage, move: Move) -> Move:
+    for _ in range(500):
+        move = await engines.moves.get(move.move_id)
+        if move.state not in (MoveState.RUNNING, MoveState.CANCELLING):
+            return move
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"the move does not end: {move}")
+
+
+async def until_moving(engines: Storage, move: Move) -> None:
+    for _ in range(500):
+        if (await engines.moves.get(move.move_id)).moved:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"nothing moves: {move}")
+
+
+async def dead_letters(engines: Storage, clock: ManualClock, count: int) -> None:
+    """So many messages in DEAD, which died in WORK."""
+    await made(engines, DEAD)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(engines.queues, WORK, *[b"%d" % number for number in range(count)])
+    while (await engines.queues.stats(DEAD)).ready < count:
+        await engines.queues.receive(WORK, messages_max=1_000, visibility_timeout_ms=1)
+        clock.advance(ms=1)
+
+
+async def test_a_move_takes_messages_back_to_where_they_died(engines, clock):
+    await dead_letters(engines, clock, 250)
+
+    move = await engines.moves.start(DEAD)
+    ended = await until_over(engines, move)
+    source, target = await engines.queues.stats(DEAD), await engines.queues.stats(WORK)
+    [first, *_] = await engines.queues.receive(WORK)
+
+    assert (move.state, move.to_move) == (MoveState.RUNNING, 250)
+    assert (ended.state, ended.moved, ended.failure) == (MoveState.COMPLETED, 250, "")
+    assert (source.ready, target.ready) == (0, 250)
+    assert (first.body, first.receives, first.dead_letter_source) == (b"0", 1, "")
+
+
+async def test_a_move_may_have_another_destination(engines, clock):
+    other = await made(engines, QueueName("other"))
+    await dead_letters(engines, clock, 3)
+
+    await until_over(engines, await engines.moves.start(DEAD, other))
+
+    assert await receive(engines.queues, other) == [b"0", b"1", b"2"]
+
+
+async def test_only_a_dead_letter_queue_can_be_moved_from_once_at_a_time(engines, clock):
+    await dead_letters(engines, clock, 3)
+    with pytest.raises(MoveRefused) as refused:
+        await engines.moves.start(WORK)
+    running = await engines.moves.start(DEAD, per_second=1)
+    with pytest.raises(MoveRefused) as refused_again:
+        await engines.moves.start(DEAD)
+    await engines.moves.cancel(running.move_id)
+    ended = await until_over(engines, running)
+
+    assert refused.value.facts["reason"] == "not_a_dead_letter_queue"
+    assert refused_again.value.facts["reason"] == "already_running"
+    assert ended.state is MoveState.CANCELLED
+    assert ended.moved + (await engines.queues.stats(DEAD)).ready == 3
+
+
+async def test_a_move_fails_when_its_destination_goes_and_loses_nothing(engines, clock):
+    await dead_letters(engines, clock, 5)
+    await engines.catalog.delete_queue(WORK)
+    await made(engines, QueueName("source"), dead_letters=DeadLetterTarget("dead", 1))
+
+    ended = await until_over(engines, await engines.moves.start(DEAD))
+
+    assert (ended.state, ended.failure) == (MoveState.FAILED, "queue_not_found")
+    assert (await engines.queues.stats(DEAD)).ready == 5
+
+
+async def test_a_move_that_nobody_works_on_is_taken_up_again(engines, clock):
+    await dead_letters(engines, clock, 5)
+    move = await engines.moves.start(DEAD, per_second=1)
+    await engines.moves.close()
+    stopped = await engines.moves.get(move.move_id)
+
+    await engines.moves.resume()
+    await engines.moves.cancel(move.move_id)
+    ended = await until_over(engines, move)
+
+    assert stopped.state is MoveState.RUNNING
+    assert ended.state is MoveState.CANCELLED
+
+
+async def test_moves_are_listed_newest_first(engines, clock):
+    await dead_letters(engines, clock, 1)
+    first = await until_over(engines, await engines.moves.start(DEAD))
+    clock.advance(ms=1)
+    second = await until_over(engines, await engines.moves.start(DEAD))
+
+    assert [one.move_id for one in await engines.moves.list(DEAD)] == [
+        second.move_id,
+        first.move_id,
+    ]
+
+
+# ── Two processes at once ──
+
+
+async def test_carrying_by_many_at_once_loses_and_doubles_nothing(
+    engines, redis_url, database_url, clock
+):
+    """Two processes let messages die and move them back, and a sweep carries, all at the same time."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as other:
+        await made(engines, DEAD)
+        await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+        bodies = [b"%d" % number for number in range(400)]
+        await send(engines.queues, WORK, *bodies)
+        for _ in range(6):
+            for process in (engines, other):
+                await process.queues.receive(WORK, messages_max=200, visibility_timeout_ms=1)
+            clock.advance(ms=1)
+            await asyncio.gather(
+                *(process.queues.receive(WORK, messages_max=1) for process in (engines, other)),
+                *(process.queues._carrier.carry(WORK) for process in (engines, other)),
+                *(process.queues.tidy(WORK) for process in (engines, other)),
+            )
+            started = await asyncio.gather(
+                *(process.moves.start(DEAD, per_second=100) for process in (engines, other)),
+                return_exceptions=True,
+            )
+            for move in started:
+                if isinstance(move, Move):
+                    await until_moving(engines, move)
+                    await engines.moves.cancel(move.move_id)
+                    await until_over(engines, move)
+        clock.advance(ms=60_000)
+
+        found: list[bytes] = []
+        for name in (WORK, DEAD):
+            page, _ = await engines.contents.browse(name, messages_max=1_000)
+            found += [message.body for message in page]
+        work, dead = await engines.queues.stats(WORK), await engines.queues.stats(DEAD)
+
+    assert sorted(found) == sorted(bodies)
+    assert work.moved_out + dead.moved_out > 400  # they did go to and fro
+    assert (work.moved_out, dead.moved_out) == (dead.moved_in, work.moved_in)
+
+
+# ── Redrives at a pace ──
+
+
+async def test_a_redrive_goes_on_in_the_background_and_keeps_its_groups_in_order(engines, clock):
+    queues = engines.queues
+    await made(engines, LINE)
+    for number in range(6):
+        await send(queues, LINE, b"%d" % number, group="ab"[number % 2])
+        [message] = await queues.receive(LINE)
+        await settle(queues, LINE, message, SettleAction.REJECT, reason="boom")
+
+    move = await engines.moves.redrive(LINE, WhichDead(group="a"), per_second=500)
+    over = await until_over(engines, move)
+
+    assert (over.state, over.moved) == (MoveState.COMPLETED, 3)
+    assert await receive(queues, LINE) == [b"0", b"2", b"4"]
+    assert (await queues.stats(LINE)).dead_lettered == 3
+
+
+async def test_a_redrive_that_is_taken_up_again_goes_on_where_it_was(engines, clock):
+    """What it redrove and died again is not redriven a second time."""
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2", b"3")
+    for message in await queues.receive(WORK, messages_max=3):
+        await settle(queues, WORK, message, SettleAction.REJECT)
+    move = await engines.moves.redrive(WORK, WhichDead(), per_second=1)
+    [first] = await received_in_time(engines, WORK)
+    await engines.moves.close()  # as if its process had stopped
+    await settle(queues, WORK, first, SettleAction.REJECT)
+
+    await engines.moves.resume()
+    [second] = await received_in_time(engines, WORK)
+    await engines.moves.cancel(move.move_id)
+    over = await until_over(engines, move)
+
+    assert (first.body, second.body) == (b"1", b"2")
+    assert (over.state, over.moved) == (MoveState.CANCELLED, 2)
+
+
+async def received_in_time(engines: Storage, name: QueueName) -> list[ReceivedMessage]:
+    for _ in range(500):
+        if received := await engines.queues.receive(name):
+            return list(received)
+        await asyncio.sleep(0.01)
+    raise AssertionError("nothing came")
+
+
+async def test_a_redrive_of_a_queue_that_is_gone_fails(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"1", b"2")
+    for message in await queues.receive(WORK, messages_max=2):
+        await settle(queues, WORK, message, SettleAction.REJECT)
+    move = await engines.moves.redrive(WORK, WhichDead(), per_second=1)
+    await received_in_time(engines, WORK)
+
+    await engines.catalog.delete_queue(WORK)
+    over = await until_over(engines, move)
+
+    assert (over.state, over.failure) == (MoveState.FAILED, "queue_not_found")

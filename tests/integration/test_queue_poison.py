@@ -1,0 +1,290 @@
+"""What becomes of a group when one of its messages fails for good: skip, block, park; and groups paused by hand."""
+
+import pytest
+
+from storage.domain.errors import GroupNotParked, ValidationFailed
+from storage.domain.messages import MessageState, NewMessage, SettleAction
+from storage.domain.queue_rules import ParkedGroup, PoisonPolicy
+from storage.domain.queues import DeadLetterTarget, QueueSpec, QueueType
+from storage.lifespan import Storage
+from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle, times_out
+
+
+async def parking(engines: Storage, attempts_max: int | None = 1) -> None:
+    spec = QueueSpec(
+        type=QueueType.FIFO, attempts_max=attempts_max, on_poison=PoisonPolicy.PARK_GROUP
+    )
+    await engines.catalog.put_queue(LINE, spec)
+
+
+async def fail(engines: Storage, reason: str = "boom") -> None:
+    """The next message fails."""
+    [message] = await engines.queues.receive(LINE)
+    await settle(engines.queues, LINE, message, SettleAction.NACK, reason=reason)
+
+
+async def parked(engines: Storage) -> list[ParkedGroup]:
+    return await engines.contents.parked_groups(LINE)
+
+
+async def test_a_poisoned_group_waits_in_its_order_and_the_others_go_on(engines):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    await send(queues, LINE, b"b1", group="b")
+    await fail(engines)
+    await send(queues, LINE, b"a3", group="a")
+
+    others = await receive(queues, LINE)
+    [group] = await parked(engines)
+    stats = await queues.stats(LINE)
+
+    assert others == [b"b1"]
+    assert (group.group, group.reason, group.messages) == ("a", "boom", 3)
+    assert (group.poison_offset, group.first_offset) == (0, 0)
+    assert (stats.parked, stats.ready, stats.in_flight, stats.dead_lettered) == (3, 0, 1, 0)
+
+
+async def test_a_resumed_group_delivers_everything_in_its_order(engines, clock):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    await fail(engines)
+    await send(queues, LINE, b"a3", group="a")
+
+    resumed = await engines.contents.resume_group(LINE, "a")
+
+    assert resumed == 3
+    assert await parked(engines) == []
+    assert (await queues.stats(LINE)).parked == 0
+    assert await receive(queues, LINE) == [b"a1", b"a2", b"a3"]
+
+
+async def test_the_poisoned_message_has_all_its_attempts_again(engines):
+    await parking(engines, attempts_max=2)
+    await send(engines.queues, LINE, b"a1", group="a")
+    await fail(engines)
+    await fail(engines)
+    await engines.contents.resume_group(LINE, "a")
+
+    await fail(engines)
+    after_one = await parked(engines)
+    await fail(engines, "again")
+    [group] = await parked(engines)
+
+    assert after_one == []
+    assert group.reason == "again"
+
+
+async def test_time_outs_before_the_resumption_do_not_count_either(engines, clock):
+    queues = engines.queues
+    await parking(engines, attempts_max=2)
+    await send(queues, LINE, b"a1", group="a")
+    await times_out(queues, LINE, clock, 2)
+    await receive(queues, LINE)
+    await engines.contents.resume_group(LINE, "a")
+
+    await times_out(queues, LINE, clock, 1)
+
+    assert await receive(queues, LINE) == [b"a1"]
+
+
+async def test_a_message_whose_lease_ran_out_too_often_parks_its_group(engines, clock):
+    await parking(engines)
+    await send(engines.queues, LINE, b"a1", b"a2", group="a")
+    await times_out(engines.queues, LINE, clock, 1)
+
+    received = await receive(engines.queues, LINE)
+    [group] = await parked(engines)
+
+    assert received == []
+    assert group.reason == "visibility timeout passed 1 times"
+
+
+async def test_a_rejected_message_parks_its_group_whatever_its_attempts(engines):
+    await parking(engines, attempts_max=None)
+    await send(engines.queues, LINE, b"a1", group="a")
+    await fail(engines)
+    [message] = await engines.queues.receive(LINE)
+
+    await settle(engines.queues, LINE, message, SettleAction.REJECT, reason="not JSON")
+
+    assert [group.reason for group in await parked(engines)] == ["not JSON"]
+
+
+async def test_messages_in_flight_with_the_poisoned_one_return_to_the_parked_group(engines, clock):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"a1", b"a2", b"a3", group="a")
+    first, second, third = await queues.receive(LINE, messages_max=3)
+
+    await settle(queues, LINE, first, SettleAction.NACK)
+    await settle(queues, LINE, second, SettleAction.ACK)
+    await settle(queues, LINE, third, SettleAction.RELEASE)
+    [group] = await parked(engines)
+    await engines.contents.resume_group(LINE, "a")
+
+    assert group.messages == 2
+    assert await receive(queues, LINE) == [b"a1", b"a3"]
+
+
+async def test_the_poisoned_message_can_be_mended_in_its_place(engines):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"{", b"{}", group="a")
+    await fail(engines)
+
+    await engines.contents.replace(LINE, "0", b"mended")
+    await engines.contents.resume_group(LINE, "a")
+
+    assert await receive(queues, LINE) == [b"mended", b"{}"]
+
+
+async def test_a_group_stays_parked_without_its_poisoned_message(engines):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    await fail(engines)
+
+    await engines.contents.drop(LINE, "0")
+
+    assert await receive(queues, LINE) == []
+    assert (await queues.stats(LINE)).parked == 1
+    await engines.contents.resume_group(LINE, "a")
+    assert await receive(queues, LINE) == [b"a2"]
+
+
+async def test_a_delayed_retry_joins_its_parked_group_when_it_is_due(engines, clock):
+    queues = engines.queues
+    await parking(engines, attempts_max=2)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    first, second = await queues.receive(LINE, messages_max=2)
+    await settle(queues, LINE, second, SettleAction.NACK, delay_ms=5_000)
+    await settle(queues, LINE, first, SettleAction.REJECT)
+
+    before = await queues.stats(LINE)
+    clock.advance(ms=5_000)
+    after = await queues.stats(LINE)
+    await engines.contents.resume_group(LINE, "a")
+
+    assert (before.parked, before.delayed) == (1, 1)
+    assert (after.parked, after.delayed) == (2, 0)
+    assert await receive(queues, LINE) == [b"a1", b"a2"]
+
+
+async def test_of_a_thousand_groups_one_is_poisoned_and_the_others_do_not_notice(engines):
+    queues = engines.queues
+    await parking(engines)
+    for body in (b"1", b"2"):
+        messages = [NewMessage(body, group=f"g{number}") for number in range(1_000)]
+        await queues.send(LINE, messages)
+    await fail(engines)
+
+    received = await queues.receive(LINE, messages_max=1_000)
+    received += await queues.receive(LINE, messages_max=1_000)
+
+    assert len(received) == 1_998
+    assert [group.group for group in await parked(engines)] == ["g0"]
+
+
+async def test_parked_messages_are_browsed_and_expire_as_others_do(engines, clock):
+    queues = engines.queues
+    await made(engines, LINE, retention_ms=HOUR_MS)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+    await engines.contents.park_group(LINE, "a", "maintenance")
+
+    shown, _ = await engines.contents.browse(LINE, state=MessageState.PARKED)
+    ready, _ = await engines.contents.browse(LINE, state=MessageState.READY)
+    clock.advance(ms=HOUR_MS)
+    stats = await queues.stats(LINE)
+
+    assert [message.body for message in shown] == [b"a1", b"a2"]
+    assert ready == []
+    assert (stats.parked, stats.expired) == (0, 2)
+
+
+async def test_a_purge_leaves_no_group_parked(engines):
+    queues = engines.queues
+    await parking(engines)
+    await send(queues, LINE, b"a1", group="a")
+    await fail(engines)
+
+    await queues.purge(LINE)
+    await send(queues, LINE, b"new", group="a")
+
+    assert (await queues.stats(LINE)).parked == 0
+    assert await receive(queues, LINE) == [b"new"]
+
+
+async def test_a_blocking_queue_tries_on_and_on_and_its_group_waits(engines):
+    queues = engines.queues
+    spec = QueueSpec(type=QueueType.FIFO, attempts_max=1, on_poison=PoisonPolicy.BLOCK)
+    await engines.catalog.put_queue(LINE, spec)
+    await send(queues, LINE, b"a1", b"a2", group="a")
+
+    for _ in range(3):
+        await fail(engines)
+
+    [again] = await queues.receive(LINE)
+    assert (again.body, again.failures) == (b"a1", 3)
+    assert await receive(queues, LINE) == []
+
+
+@pytest.mark.parametrize("name", [WORK, LINE])
+async def test_a_group_can_be_paused_and_resumed_by_hand(engines, name):
+    queues = engines.queues
+    await made(engines, name)
+    await send(queues, name, b"a1", group="a")
+    await send(queues, name, b"b1", group="b")
+
+    await engines.contents.park_group(name, "a", "deploying")
+    await engines.contents.park_group(name, "a", "not this reason")
+    await send(queues, name, b"a2", group="a")
+    meanwhile = await receive(queues, name)
+    [group] = await engines.contents.parked_groups(name)
+    await engines.contents.resume_group(name, "a")
+
+    assert meanwhile == [b"b1"]
+    assert (group.group, group.reason, group.poison_offset) == ("a", "deploying", None)
+    assert sorted(await receive(queues, name)) == [b"a1", b"a2"]
+
+
+async def test_a_group_may_be_paused_before_it_has_messages(engines):
+    await made(engines, LINE)
+    await engines.contents.park_group(LINE, "a", "not yet")
+    await send(engines.queues, LINE, b"a1", group="a")
+
+    assert await receive(engines.queues, LINE) == []
+    assert (await engines.queues.stats(LINE)).parked == 1
+
+
+async def test_only_a_parked_group_can_be_resumed(engines):
+    await made(engines, LINE)
+
+    with pytest.raises(GroupNotParked):
+        await engines.contents.resume_group(LINE, "a")
+
+
+async def test_parked_groups_are_listed_by_name(engines):
+    await made(engines, LINE)
+    for group in ("b", "c", "a"):
+        await engines.contents.park_group(LINE, group, "")
+
+    first = await engines.contents.parked_groups(LINE, groups_max=2)
+    rest = await engines.contents.parked_groups(LINE, after="b")
+
+    assert [group.group for group in first] == ["a", "b"]
+    assert [group.group for group in rest] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [(WORK, {}), (LINE, {"dead_letters": DeadLetterTarget("lost.fifo", 3)})],
+)
+async def test_a_policy_that_could_not_be_kept_is_refused(engines, name, more):
+    await made(engines, DEAD)
+
+    with pytest.raises(ValidationFailed) as refused:
+        await made(engines, name, on_poison=PoisonPolicy.PARK_GROUP, **more)
+
+    assert "/on_poison" in [fault.pointer for fault in refused.value.faults]

@@ -1,0 +1,178 @@
+"""A queue's stream view: what it was sent, readable as a stream, whatever becomes of the messages."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.errors import StreamNotFound, StreamReadOnly, ValidationFailed
+from storage.domain.messages import NewMessage, SettleAction
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import DeadLetterTarget, QueueType
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.lifespan import Storage
+from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle
+
+
+def viewed(name: QueueName) -> StreamName:
+    return StreamName(name.name)
+
+
+async def shown(engines: Storage, name: QueueName = WORK) -> list[tuple[int, bytes]]:
+    read = await engines.streams.read_shard(viewed(name), 0, ReadFrom(time_ms=0))
+    return [(record.offset, record.record.data) for record in read.records]
+
+
+async def test_messages_can_be_read_after_they_were_acknowledged_dropped_or_purged(engines):
+    queues = engines.queues
+    await made(engines, WORK, stream_view=True)
+    await send(queues, WORK, b"1", b"2", b"3", b"4")
+    [first] = await queues.receive(WORK)
+    await settle(queues, WORK, first, SettleAction.ACK)
+    await engines.contents.drop(WORK, "1")
+    await queues.purge(WORK)
+    await send(queues, WORK, b"5")
+
+    assert await shown(engines) == [(0, b"1"), (1, b"2"), (2, b"3"), (3, b"4"), (4, b"5")]
+    assert await receive(queues, WORK) == [b"5"]
+
+
+async def test_a_record_has_its_messages_headers_and_its_group_or_id_as_its_key(engines):
+    await made(engines, WORK, stream_view=True)
+    headers = (("colour", "", b"red"),)
+    messages = [NewMessage(b"{}", headers, "application/json", group="a"), NewMessage(b"2")]
+    _, second = await engines.queues.send(WORK, messages)
+
+    read = await engines.streams.read_shard(viewed(WORK), 0, ReadFrom(time_ms=0))
+
+    one, two = (at.record for at in read.records)
+    assert (one.key, two.key) == ("a", second.message_id)
+    assert one.headers == (*headers, (":content_type", "", b"application/json"))
+    assert two.headers == ()
+
+
+@pytest.mark.parametrize("name", [WORK, LINE])
+async def test_delayed_and_grouped_messages_are_shown_when_they_are_sent(engines, name):
+    await made(engines, name, stream_view=True, delay_ms=HOUR_MS)
+    await send(engines.queues, name, b"1", group="a")
+
+    assert await shown(engines, name) == [(0, b"1")]
+
+
+async def test_a_repeated_send_is_shown_once(engines):
+    await made(engines, LINE, stream_view=True)
+    for _ in range(2):
+        await engines.queues.send(LINE, [NewMessage(b"1", group="a", dedup_id="x")])
+
+    assert await shown(engines, LINE) == [(0, b"1")]
+
+
+async def test_a_view_begins_where_it_was_switched_on_and_anew_after_it_was_off(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"before")
+    await made(engines, WORK, stream_view=True)
+    await send(queues, WORK, b"1")
+    first = await shown(engines)
+    await made(engines, WORK)
+    await queues.tidy(WORK)
+    with pytest.raises(StreamNotFound):
+        await shown(engines)
+    await send(queues, WORK, b"unseen")
+    await made(engines, WORK, stream_view=True)
+    await send(queues, WORK, b"2")
+
+    assert first == [(1, b"1")]
+    assert await shown(engines) == [(3, b"2")]
+
+
+async def test_a_view_of_a_queue_that_was_never_used_is_empty(engines):
+    await made(engines, WORK, stream_view=True)
+
+    assert await shown(engines) == []
+    [state] = await engines.streams.shards(viewed(WORK))
+    assert (state.start, state.next) == (0, 0)
+
+
+async def test_a_view_keeps_what_its_queues_retention_says(engines, clock):
+    queues = engines.queues
+    await made(engines, WORK, stream_view=True, retention_ms=HOUR_MS)
+    await send(queues, WORK, b"1")
+    clock.advance(ms=HOUR_MS - 1)
+    await send(queues, WORK, b"2")
+    clock.advance(ms=1)
+    await queues.tidy(WORK)
+    await queues.tidy(WORK)
+
+    assert await shown(engines) == [(1, b"2")]
+
+
+async def test_a_reader_waits_at_the_end_of_a_view_beside_the_queues_consumers(engines):
+    queues = engines.queues
+    await made(engines, WORK, stream_view=True)
+    wait = engines.streams.read_shard(viewed(WORK), 0, ReadFrom(offset=0), wait_ms=10_000)
+    reading = asyncio.create_task(wait)
+    receiving = asyncio.create_task(queues.receive(WORK, wait_ms=10_000))
+    await asyncio.sleep(0.1)
+    await send(queues, WORK, b"1")
+
+    async with asyncio.timeout(5):
+        read, received = await reading, await receiving
+
+    assert [one.record.data for one in read.records] == [b"1"]
+    assert [one.body for one in received] == [b"1"]
+
+
+async def test_what_comes_from_another_queue_is_shown_too(engines, clock):
+    queues = engines.queues
+    await made(engines, DEAD, stream_view=True)
+    await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+    await send(queues, WORK, b"1")
+    await queues.receive(WORK, visibility_timeout_ms=1)
+    clock.advance(ms=1)
+    await receive(queues, WORK)
+
+    assert await shown(engines, DEAD) == [(0, b"1")]
+
+
+async def test_a_changed_body_is_delivered_and_the_view_shows_what_was_sent(engines):
+    await made(engines, WORK, stream_view=True)
+    await send(engines.queues, WORK, b"sent")
+    await engines.contents.replace(WORK, "0", b"changed")
+
+    assert await receive(engines.queues, WORK) == [b"changed"]
+    assert await shown(engines) == [(0, b"sent")]
+
+
+async def test_a_view_is_read_only(engines):
+    await made(engines, WORK, stream_view=True)
+    streams, name = engines.streams, viewed(WORK)
+
+    with pytest.raises(StreamReadOnly):
+        await streams.append(name, [Record(b"1")])
+    with pytest.raises(StreamReadOnly):
+        await streams.append_to_shard(name, 0, [Record(b"1")])
+    with pytest.raises(StreamReadOnly):
+        await engines.catalog.put_stream(name, StreamSpec())
+    with pytest.raises(StreamReadOnly):
+        await streams.set_shard_count(name, 2)
+
+
+async def test_a_view_cannot_have_the_name_of_a_stream(engines):
+    await engines.catalog.put_stream(viewed(WORK), StreamSpec())
+
+    with pytest.raises(ValidationFailed):
+        await made(engines, WORK, stream_view=True)
+
+
+async def test_a_view_goes_with_its_queue(engines):
+    await made(engines, WORK, stream_view=True)
+    await send(engines.queues, WORK, b"1")
+    await engines.catalog.delete_queue(WORK)
+
+    with pytest.raises(StreamNotFound):
+        await shown(engines)
+
+    await made(engines, WORK, stream_view=True)
+    assert await shown(engines) == []
+    assert (await engines.catalog.queue(WORK)).spec.type is QueueType.STANDARD

@@ -1,0 +1,64 @@
+"""A queue's verbs in few words, for tests of its rules."""
+
+from typing import Any
+
+from storage.domain.clock import ManualClock
+from storage.domain.errors import (
+    ErrorCode,
+)
+from storage.domain.messages import (
+    NewMessage,
+    ReceivedMessage,
+    SettleAction,
+    Settlement,
+)
+from storage.domain.names import QueueName
+from storage.domain.queues import (
+    QueueSpec,
+    QueueType,
+)
+from storage.lifespan import Storage
+from storage.queues import Queues
+
+WORK, DEAD = QueueName("work"), QueueName("dead")
+LINE, LOST = QueueName("line.fifo"), QueueName("lost.fifo")
+HOUR_MS = 3_600_000
+
+
+async def made(engines: Storage, name: QueueName, **spec: object) -> QueueName:
+    kind = QueueType.FIFO if name.name.endswith(".fifo") else QueueType.STANDARD
+    await engines.catalog.put_queue(name, QueueSpec(type=kind, attempts_max=None, **spec))  # type: ignore[arg-type]
+    return name
+
+
+async def send(
+    queues: Queues, name: QueueName, *bodies: bytes, group: str = "", **more: object
+) -> None:
+    await queues.send(name, [NewMessage(body, group=group, **more) for body in bodies])  # type: ignore[arg-type]
+
+
+async def receive(queues: Queues, name: QueueName, most: int = 10) -> list[bytes]:
+    return [message.body for message in await queues.receive(name, messages_max=most)]
+
+
+async def settle(
+    queues: Queues,
+    name: QueueName,
+    message: ReceivedMessage,
+    action: SettleAction,
+    **more: Any,
+) -> ErrorCode | None:
+    verdict = Settlement(message.receipt_handle, action, **more)
+    [settled] = await queues.settle(name, [verdict], any_delivery=True)
+    return settled.error
+
+
+async def times_out(
+    queues: Queues, name: QueueName, clock: ManualClock, times: int
+) -> list[ReceivedMessage]:
+    """Receive one message so often, without a verdict; the last delivery."""
+    received: list[ReceivedMessage] = []
+    for _ in range(times):
+        received = await queues.receive(name, messages_max=10, visibility_timeout_ms=1_000)
+        clock.advance(ms=1_000)
+    return received
