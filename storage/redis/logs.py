@@ -296,14 +296,14 @@ class HotLogs:
 
     async def close(
         self, at: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
-    ) -> str | None:
-        """Close the log to its children, which were given this fence; None when it is closed, or the fence
-        that they must be given first."""
+    ) -> tuple[bool, str]:
+        """Close the log to its children, which were given this fence: whether it is closed, and its fence. It
+        stays open while its fence is another one. Without children this only tells."""
         closed = pack_children(children)
         reply = checked(
             await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed, fence)
         )
-        return None if reply[1] else str(reply[2].decode())
+        return bool(reply[1]), str(reply[2].decode())
 
     async def set_fence(
         self, at: LogAddress, token: str, expected: str | None, store_epoch: int

@@ -306,7 +306,7 @@ def break_at(monkeypatch, engines, step: str, *, half: bool = False):
     async def die(*_):
         if half:
             stream = await engines.catalog.fresh_stream(WIDE)
-            await resharder.close_log(stream, stream.shard(0))
+            await resharder._close_family(stream, (0,))
         raise StorageUnavailable("died")
 
     monkeypatch.setattr(target, step, die)

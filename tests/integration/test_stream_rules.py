@@ -5,16 +5,18 @@ import asyncio
 import pytest
 import redis
 
-from consumers.sweeper import scale_streams
+from consumers.sweeper import finish_reshards, scale_streams
 from storage.domain.batches import Record
 from storage.domain.columns import Columns
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,
     OffsetOutOfRange,
+    OutcomeUnknown,
     RecordNotFound,
     ShardClosed,
     ShardNotFound,
+    StorageUnavailable,
     ValidationFailed,
 )
 from storage.domain.names import StreamName
@@ -104,6 +106,33 @@ async def test_children_keep_the_fence_of_their_parents(streams):
         await streams.append_to_shard(WIDE, 7, [Record(b"x")])
     with pytest.raises(ShardClosed):
         await streams.set_fence(WIDE, 1, "other")
+
+
+async def test_a_fence_that_changed_while_a_split_had_broken_off_is_the_one_children_get(
+    engines, streams, monkeypatch
+):
+    await streams.set_fence(CLICKS, 0, "old")
+    hot = streams._hot
+
+    async def die(*_):
+        raise StorageUnavailable("died")
+
+    with monkeypatch.context() as broken:
+        given, close = [], hot.close
+
+        async def close_later(at, children, fence, epoch):
+            given.append(fence)
+            return await (die() if children else close(at, children, fence, epoch))
+
+        broken.setattr(hot, "close", close_later)
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+    await streams.set_fence(CLICKS, 0, "")
+
+    await finish_reshards(engines)
+
+    assert given == ["", "old"]
+    assert [state.fenced for state in await streams.shards(CLICKS)] == [False, False, False]
 
 
 # Places on the ring
