@@ -49,9 +49,11 @@ from storage.redis.logs import (
     Appends,
     HotLogs,
     LogAddress,
+    LogOpen,
     ParentsUnasked,
     PartAppended,
 )
+from storage.resharding import Resharder
 
 Outcome = list[Appended] | MillstreamError
 
@@ -101,9 +103,16 @@ class Appending:
     """The verbs of `storage.streams.Streams` that append."""
 
     def __init__(
-        self, hot: HotLogs, on_stream: OnStream, keeper: LogKeeper, clock: Clock, known: Limits
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        keeper: LogKeeper,
+        resharder: Resharder,
+        clock: Clock,
+        known: Limits,
     ) -> None:
         self._hot = hot
+        self._resharder = resharder
         self._on_stream = on_stream
         self._keeper = keeper
         self._clock = clock
@@ -221,7 +230,11 @@ class Appending:
     async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
         at = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall_producer, at, producer_id)
-        state = await self._on_stream.mended(at, recall)
+        try:
+            state = await self._on_stream.mended(at, recall)
+        except LogOpen:
+            await self._resharder.close_soon(stream, shard)
+            state = await self._on_stream.mended(at, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state

@@ -161,6 +161,13 @@ class Resharder:
             giving = _Giving.ANY if nth == 0 else _Giving.SET if not fence else _Giving.NONE
             fence = await self._close_log(stream, stream.shard(index), giving) or fence
 
+    async def close_soon(self, stream: Stream, shard: Shard) -> None:
+        """Close a shard whose children are being opened, before whoever is at it comes to that: its step is
+        harmless when done twice."""
+        children = [one for one in (*stream.shards, *stream.opening) if shard.index in one.parents]
+        for parents in {child.parents for child in children}:
+            await self._close_family(stream, parents)
+
     async def close_again(self, stream: Stream, shard: Shard) -> None:
         """Close the log of a closed shard, whose store forgot that it is."""
         await self._close_log(stream, shard, _Giving.NONE)
