@@ -84,6 +84,18 @@ READ_HOT = Row(
     unit="records/s",
     reference="R",
 )
+READ_GROUPS = Row(
+    name="read-groups",
+    what="100 groups, a member each, read 500 records of 256 B of one shard, in MessagePack",
+    unit="records/s",
+    reference="R",
+)
+COMMIT_GROUPS = Row(
+    name="commit-groups",
+    what="100 groups commit an offset of one shard, each in a call",
+    unit="calls/s",
+    reference="R",
+)
 DEEP_BACKLOG_ROW = Row(
     name="deep-backlog",
     what="receive 10 from a queue with a deep backlog and many in flight",
@@ -136,6 +148,8 @@ ROWS = (
     PRODUCE_1,
     PRODUCE_16,
     READ_HOT,
+    READ_GROUPS,
+    COMMIT_GROUPS,
     DEEP_BACKLOG_ROW,
     FIFO,
     FAIR,
