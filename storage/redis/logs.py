@@ -29,8 +29,8 @@ from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Sh
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
-from storage.redis.messages import as_stream_record
 from storage.redis.pipeline import Command, Pipeline, command_of
+from storage.redis.queue_words import as_stream_record
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
