@@ -32,6 +32,7 @@ from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
+from storage.registrations import Registrations
 from storage.resharding import Resharder
 from storage.settings import StorageSettings
 from storage.streams import Streams
@@ -52,6 +53,7 @@ class Storage:
     moves: Moves
     catalog: Catalog
     access: Access
+    registrations: Registrations
     health: Health
     upkeep: Upkeep
 
@@ -102,6 +104,7 @@ async def open_storage(
             moves,
             catalog,
             Access(),
+            Registrations(database, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

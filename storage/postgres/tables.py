@@ -4,6 +4,7 @@
                 ├─ streams ── shards ───┼── logs ── log_holes
                 └───────────────────────┘
     moves       one row for each move of messages out of a queue, or out of its dead letters
+    registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
@@ -165,3 +166,26 @@ class MoveRow(SQLModel, table=True):
     started_at_ms: int = Field(sa_type=BigInteger)
     which_dead: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     looked_at: int = Field(sa_type=BigInteger)
+
+
+class RegisteredConsumerRow(SQLModel, table=True):
+    """A `storage.domain.registrations.RegisteredConsumer`."""
+
+    __tablename__ = "registered_consumers"
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    name: str = Field(primary_key=True, sa_type=NAME)
+    registered_at_ms: int = Field(sa_type=BigInteger)
+    tags: dict[str, str] = Field(sa_type=JSONB)
+    policy: str | None = Field(default=None, sa_type=Text)
+
+
+class AccountSettingsRow(SQLModel, table=True):
+    """What a namespace has set, by name."""
+
+    __tablename__ = "account_settings"
+
+    namespace: str = Field(primary_key=True, foreign_key="namespaces.name", sa_type=NAME)
+    settings: dict[str, Any] = Field(sa_type=JSONB)
