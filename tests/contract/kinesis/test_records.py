@@ -5,9 +5,9 @@ import datetime
 import hashlib
 
 import pytest
-from tests.contract.kinesis.conftest import arn_of, iterator_of, records_of, refusal, shards_of
 
 from api.aws.kinesis.sequence_numbers import read_number
+from tests.contract.kinesis.conftest import arn_of, iterator_of, records_of, refusal, shards_of
 
 RING = 2**128
 

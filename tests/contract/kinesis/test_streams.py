@@ -3,6 +3,7 @@
 import datetime
 
 import pytest
+
 from tests.contract.kinesis.conftest import arn_of, refusal, shards_of
 
 HOUR_S = 3_600
@@ -250,7 +251,7 @@ def test_tags_of_both_families_are_the_same(client, kinesis, stream):
 
 
 def test_tags_are_listed_a_page_at_a_time(kinesis, stream):
-    kinesis.add_tags_to_stream(StreamName=stream, Tags={word: "" for word in "edcba"})
+    kinesis.add_tags_to_stream(StreamName=stream, Tags=dict.fromkeys("edcba", ""))
 
     first = kinesis.list_tags_for_stream(StreamName=stream, Limit=2)
     second = kinesis.list_tags_for_stream(StreamName=stream, ExclusiveStartTagKey="b", Limit=3)
