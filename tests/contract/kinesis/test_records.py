@@ -3,6 +3,7 @@
 import base64
 import datetime
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_a_record_comes_back_as_it_was_put(kinesis, single):
 
 
 def test_each_record_of_a_batch_is_answered_in_its_place(kinesis, stream):
-    records = [{"Data": b"%d" % nth, "PartitionKey": f"key-{nth}"} for nth in range(50)]
+    records: list[Any] = [{"Data": b"%d" % nth, "PartitionKey": f"key-{nth}"} for nth in range(50)]
 
     told = kinesis.put_records(StreamName=stream, Records=records)
 
@@ -177,7 +178,8 @@ def test_ten_megabytes_are_the_most_of_one_answer(kinesis, single):
         batch = [{"Data": megabyte, "PartitionKey": "k"} for _ in range(3)]
         kinesis.put_records(StreamName=single, Records=batch)
 
-    sizes, iterator = [], iterator_of(kinesis, single)
+    sizes: list[int] = []
+    iterator = iterator_of(kinesis, single)
     while sum(sizes) < 12:
         told = kinesis.get_records(ShardIterator=iterator)
         sizes.append(len(told["Records"]))
@@ -199,7 +201,7 @@ def test_a_call_has_ten_megabytes_at_most(kinesis, stream):
 
 def test_a_dry_run_says_that_all_was_right_and_does_nothing(kinesis, single):
     asked = {"StreamName": single, "DryRun": True}
-    calls = [
+    calls: list[tuple[Any, dict[str, Any]]] = [
         (kinesis.put_record, {"Data": b"x", "PartitionKey": "k"}),
         (kinesis.put_records, {"Records": [{"Data": b"x", "PartitionKey": "k"}]}),
         (

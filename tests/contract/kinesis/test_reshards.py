@@ -140,7 +140,7 @@ def test_a_count_is_reached_in_equal_parts_and_keys_keep_their_order(kinesis, si
         for shard in kinesis.list_shards(StreamName=single, ShardFilter={"Type": "AT_LATEST"})["Shards"]
     ]  # fmt: skip
     assert sorted(int(one["StartingHashKey"]) for one in opened) == [0, 2**127]
-    by_key = {}
+    by_key: dict[str, list[int]] = {}
     for key, data in read_all(kinesis, single):
         by_key.setdefault(key, []).append(int(data))
     assert sorted(number for numbers in by_key.values() for number in numbers) == list(range(30))
