@@ -5,6 +5,7 @@
 A record that the stream would never take refuses the whole call; what fails on its way fails alone.
 """
 
+import re
 import secrets
 from collections.abc import Sequence
 from typing import Annotated
@@ -47,6 +48,7 @@ from storage.domain.streams import RING_SIZE, Appended, Shard, Stream, hash_key
 
 operations = Operations()
 
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 CALL_BYTES_MAX = 10 * limits.MIB
 
 
@@ -122,13 +124,11 @@ def _looks_right(asked: PutRecords) -> bool:
     records = asked.records
     if not records or len(records) > RECORDS_MAX or asked.stream_arn is not None:
         return False
-    if asked.stream_name is None or not asked.stream_name.isalnum():
+    if asked.stream_name is None or not _NAME.fullmatch(asked.stream_name):
         return False
     lengths = [len(one.partition_key) if one.partition_key else 0 for one in records]
     return (
-        len(asked.stream_name) <= limits.NAME_CHARACTERS_MAX
-        and asked.stream_name.isascii()
-        and min(lengths) > 0
+        min(lengths) > 0
         and max(lengths) <= KEY_CHARACTERS_MAX
         and None not in [one.data for one in records]
         and not any(one.explicit_hash_key for one in records)
@@ -290,16 +290,30 @@ async def _as_placed(
 
 def _numbers(stream: Stream, results: Sequence[Appended]) -> list[str]:
     """Each record's sequence number. Those of one shard and append arrived together."""
+    if results and len(stream.shards) == 1:
+        first, count = results[0], len(results)
+        if results[-1].offset - first.offset == count - 1 and _together(results):
+            base = _base(stream, first) + first.offset * STEP
+            return [str(number) for number in range(base, base + count * STEP, STEP)]
     bases: dict[tuple[int, int], int] = {}
     numbers = []
     for one in results:
         key = (one.shard, one.arrival_ms)
         base = bases.get(key)
         if base is None:
-            opened_ms = stream.shard(one.shard).opened_at_ms
-            base = bases[key] = first_number(opened_ms, one.shard, 0, one.arrival_ms)
+            base = bases[key] = _base(stream, one)
         numbers.append(str(base + one.offset * STEP))
     return numbers
+
+
+def _base(stream: Stream, placed: Appended) -> int:
+    opened_ms = stream.shard(placed.shard).opened_at_ms
+    return first_number(opened_ms, placed.shard, 0, placed.arrival_ms)
+
+
+def _together(results: Sequence[Appended]) -> bool:
+    """Whether one append placed them all."""
+    return results[0].arrival_ms == results[-1].arrival_ms
 
 
 def _told(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
