@@ -1,6 +1,5 @@
 """What a stream's owner set at this door and the engine has no use for: the specification's annotations.
 
-mode                 PROVISIONED or ON_DEMAND                  decides which operations a stream takes
 distribution         AUTO or USER_PARTITION_KEY                AUTO: records go to any shard
 warm_throughput      MiB/s                                     kept
 metrics              words with commas                         kept
@@ -12,7 +11,6 @@ from msgspec.structs import replace
 
 from storage.domain.streams import StreamSpec
 
-MODE = "mode"
 DISTRIBUTION = "distribution"
 WARM_THROUGHPUT = "warm_throughput"
 METRICS = "metrics"

@@ -20,9 +20,10 @@ from api.aws.kinesis.shards import shard_out
 from api.aws.kinesis.times import seconds
 from api.aws.wire.shapes import Output
 from storage.domain import limits
-from storage.domain.streams import Stream, StreamSpec
+from storage.domain.streams import Stream, StreamMode, StreamSpec
 
 ACTIVE, UPDATING = "ACTIVE", "UPDATING"
+HOURS_MIN, HOURS_MAX = 24, 8_760
 
 
 class StreamSummary(Output):
@@ -74,8 +75,8 @@ class StreamDescriptionSummary(Output):
 
 
 def mode_of(spec: StreamSpec) -> str:
-    """How its capacity is paid for at Amazon's; natively made streams are provisioned."""
-    return annotation(spec, annotations.MODE) or PROVISIONED
+    """Who sees to its shards: its owner, or its load."""
+    return ON_DEMAND if spec.mode is StreamMode.ON_DEMAND else PROVISIONED
 
 
 def metrics_of(spec: StreamSpec) -> list[str]:
@@ -85,8 +86,8 @@ def metrics_of(spec: StreamSpec) -> list[str]:
 
 
 def retention_hours(spec: StreamSpec) -> int:
-    """Its retention in whole hours, rounded up."""
-    return -(-spec.retention_ms // limits.HOUR_MS)
+    """Its retention in whole hours, rounded up; for ever is Amazon's longest."""
+    return HOURS_MAX if spec.retention_ms is None else -(-spec.retention_ms // limits.HOUR_MS)
 
 
 def warm_throughput(spec: StreamSpec) -> WarmThroughput | None:

@@ -76,7 +76,9 @@ def chosen_shards(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Se
 
 
 def _test(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Callable[[Shard], bool]:
-    horizon_ms = max(stream.created_at_ms, now_ms - stream.spec.retention_ms)
+    horizon_ms, kept_ms = stream.created_at_ms, stream.spec.retention_ms
+    if kept_ms is not None:
+        horizon_ms = max(horizon_ms, now_ms - kept_ms)
     match "FROM_TRIM_HORIZON" if chosen is None else cast(str, chosen.type):
         case "FROM_TRIM_HORIZON":
             return lambda _: True  # what is older has expired, and is no shard of the stream's

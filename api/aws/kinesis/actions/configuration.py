@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from api.aws.kinesis import annotations
 from api.aws.kinesis.annotations import annotated, annotation
 from api.aws.kinesis.calls import arn_of, pace, stream_of
-from api.aws.kinesis.descriptions import metrics_of, mode_of, retention_hours
+from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, metrics_of, mode_of, retention_hours
 from api.aws.kinesis.errors import INVALID_ARGUMENT, VALIDATION, invalid, refuse
 from api.aws.kinesis.shapes import (
     AUTO,
@@ -34,11 +34,10 @@ from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.streams import Stream, StreamSpec
+from storage.domain.streams import Stream, StreamMode, StreamSpec
 
 operations = Operations()
 
-HOURS_MIN, HOURS_MAX = 24, 8_760
 _ALL = "ALL"
 
 
@@ -175,13 +174,13 @@ async def _change_retention(
 
     def change(spec: StreamSpec) -> StreamSpec:
         now = retention_hours(spec)
-        if longer and hours <= now:
+        if longer and (spec.retention_ms is None or hours <= now):
             raise invalid(
                 f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
                 f"shorter than or equal to existing retention period ({now} hours). "
                 "Use DecreaseRetentionPeriod API."
             )
-        if not longer and hours >= now:
+        if not longer and spec.retention_ms is not None and hours >= now:
             raise invalid(
                 f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
                 f"longer than or equal to existing retention period ({now} hours). "
@@ -207,7 +206,7 @@ async def update_max_record_size(call: Call[UpdateMaxRecordSize]) -> None:
 
 @operations.add("UpdateStreamMode", UpdateStreamMode, Action.STREAM_MANAGE)
 async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
-    """Change how capacity is paid for; the shards stay those that they are."""
+    """Let load see to the shards, or their owner; for now they stay those that they are."""
     asked = call.asked
     details = asked.stream_mode_details
     mode = str(details.stream_mode if details else "")
@@ -218,7 +217,7 @@ async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
         _check_warm(mode, warm)
 
     def change(spec: StreamSpec) -> StreamSpec:
-        spec = annotated(spec, annotations.MODE, mode)
+        spec = replace(spec, mode=StreamMode[mode])
         if mode != ON_DEMAND:
             spec = annotated(spec, annotations.WARM_THROUGHPUT, None)
             return annotated(spec, annotations.DISTRIBUTION, None)

@@ -164,13 +164,12 @@ async def _put(
     )
     if not auto:
         _check_keys(entries, path)
-    records = [Record(one.data or b"", one.partition_key or "") for one in entries]
+    records = _placed(entries, auto)
     total = _check_sizes(stream, records, path)
-    places = _places(entries, auto)
     if dry:
         raise dry_run()
     call.metrics.received(len(records), total)
-    results = await _append_at_pace(call, stream, records, places)
+    results = await _append_at_pace(call, stream, records)
     refused = sum([not isinstance(one, Appended) for one in results])
     call.metrics.confirmed(len(results) - refused, 0)
     return results
@@ -206,13 +205,17 @@ def _check_sizes(stream: Stream, records: Sequence[Record], path: str) -> int:
     return total
 
 
-def _places(entries: Sequence[PutRecordsEntry], auto: bool) -> list[int | None] | None:
-    """The hash key of each record that has one of its own; None where no record has."""
+def _placed(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
+    """The records, with a place on the ring where their key's is not meant."""
     if auto:
-        return [secrets.randbelow(RING_SIZE) for _ in entries]
+        keys = [(one.data or b"", one.partition_key or "") for one in entries]
+        return [Record(data, key, hash_key=secrets.randbelow(RING_SIZE)) for data, key in keys]
     if not any(one.explicit_hash_key for one in entries):
-        return None
-    return [_place(one.explicit_hash_key) for one in entries]
+        return [Record(one.data or b"", one.partition_key or "") for one in entries]
+    return [
+        Record(one.data or b"", one.partition_key or "", hash_key=_place(one.explicit_hash_key))
+        for one in entries
+    ]
 
 
 def _place(explicit: str | None) -> int | None:
@@ -240,26 +243,22 @@ async def _append_at_pace(
     call: Call[PutRecord] | Call[PutRecords],
     stream: Stream,
     records: Sequence[Record],
-    places: Sequence[int | None] | None,
 ) -> Sequence[Result]:
     pace = kept(call).pace
     append = call.storage.streams.append
     if not pace.limited:
-        return await append(stream.name, records, hash_keys=places)
-    hashes = [
-        hash_key(record.key) if place is None else place
-        for record, place in zip(records, places or [None] * len(records), strict=True)
-    ]
+        return await append(stream.name, records)
     now_s = now_ms(call) / 1_000
     results: list[Result] = []
-    for record, place in zip(records, hashes, strict=True):
+    for record in records:
+        place = hash_key(record.key) if record.hash_key is None else record.hash_key
         shard = next(one for one in stream.open_shards if one.takes(place))
         fits = pace.write((stream.stream_id, shard.index), record.size_bytes, now_s)
         results.append(_MAY_GO if fits else _too_fast(shard, stream))
     going = [nth for nth, one in enumerate(results) if one is _MAY_GO]
     if going:
         chosen = [records[nth] for nth in going]
-        appended = await append(stream.name, chosen, hash_keys=[hashes[nth] for nth in going])
+        appended = await append(stream.name, chosen)
         for nth, result in zip(going, appended, strict=True):
             results[nth] = result
     return results
@@ -299,10 +298,9 @@ def _numbers(stream: Stream, results: Sequence[Appended]) -> list[str]:
     numbers = []
     for one in results:
         key = (one.shard, one.arrival_ms)
-        base = bases.get(key)
-        if base is None:
-            base = bases[key] = _base(stream, one)
-        numbers.append(str(base + one.offset * STEP))
+        if key not in bases:
+            bases[key] = _base(stream, one)
+        numbers.append(str(bases[key] + one.offset * STEP))
     return numbers
 
 

@@ -28,7 +28,6 @@ from api.aws.kinesis.pages import list_token, next_token
 from api.aws.kinesis.shapes import (
     AUTO,
     ON_DEMAND,
-    PROVISIONED,
     ModeDetails,
     NaturalIn,
     NextTokenIn,
@@ -50,7 +49,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.streams import StreamSpec
+from storage.domain.streams import StreamMode, StreamSpec
 
 operations = Operations()
 
@@ -153,11 +152,11 @@ def _spec_of(asked: CreateStream) -> StreamSpec:
         refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
     spec = StreamSpec(
         shards=asked.shard_count or ON_DEMAND_SHARDS,
+        mode=StreamMode.ON_DEMAND if on_demand else StreamMode.PROVISIONED,
         retention_ms=RETENTION_MS,
         record_bytes_max=(asked.max_record_size_in_kib or 1024) * limits.KIB,
         tags=with_tags({}, asked.tags or {}),
     )
-    spec = annotated(spec, annotations.MODE, ON_DEMAND if on_demand else PROVISIONED)
     if asked.record_distribution_strategy == AUTO:
         spec = annotated(spec, annotations.DISTRIBUTION, AUTO)
     if asked.warm_throughput_mi_bps is not None:
