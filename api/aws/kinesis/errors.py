@@ -109,6 +109,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.MOVE_REFUSED
             | ErrorCode.MOVE_NOT_FOUND
             | ErrorCode.IDEMPOTENCY_KEY_REUSED
+            | ErrorCode.RECORD_NOT_FOUND
             | ErrorCode.OFFSET_MISMATCH
             | ErrorCode.FENCE_MISMATCH
             | ErrorCode.PRODUCER_FENCED
