@@ -122,6 +122,12 @@ class TestEventStream:
         assert closed == [True]
 
 
+class Arn(msgspec.Struct, rename="pascal"):
+    arn: Annotated[
+        str, bounds(1, 2048, r"arn:aws.*:kinesis:.*:\d{12}:.*(stream|channel|queue)/\S+")
+    ]
+
+
 class Inner(msgspec.Struct, rename="pascal"):
     size: Annotated[int | None, bounds(1, 5), REQUIRED] = None
 
@@ -182,6 +188,24 @@ def test_a_constraint_that_is_not_met_is_told_as_amazon_tells_it(asked, words):
 
 def test_what_is_right_passes():
     check(Asked("abc", "A", {"a": ""}, ["a"], [Inner(1)], b""), BAD_REQUEST)
+
+
+def test_a_bad_arn_is_refused_at_once():
+    """The model's own pattern tries every way to place three colons in two thousand characters."""
+    arn = "arn:aws" + ":kinesis:" * 70 + ":000000000000:" * 50 + "stream/" * 40 + " "
+    asked = Arn(arn[:2_048])
+
+    with pytest.raises(AwsError) as refused:
+        check(asked, BAD_REQUEST)
+
+    assert "regular expression" in refused.value.message
+
+
+def test_a_text_that_is_too_long_is_not_looked_through():
+    with pytest.raises(AwsError) as refused:
+        check(Arn("arn:aws" * 100_000), BAD_REQUEST)
+
+    assert "regular expression" not in refused.value.message
 
 
 def test_only_so_many_faults_are_told():
