@@ -1,14 +1,19 @@
 """Records as Kinesis tells them, and how many fit into one answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from api.aws.kinesis.annotations import KEY, annotation
 from api.aws.kinesis.deaggregation import parts_of, wants_parts
 from api.aws.kinesis.sequence_numbers import STEP, first_number
 from api.aws.kinesis.shapes import KMS, RecordOut
+from api.aws.kinesis.times import seconds
 from storage.domain import limits
 from storage.domain.streams import LogRecord, Shard, Stream
+
+_arrival = attrgetter("arrival_ms")
 
 
 class Told(NamedTuple):
@@ -51,19 +56,18 @@ def _fitting(found: Sequence[LogRecord]) -> tuple[Sequence[LogRecord], int]:
 
 
 def _as_they_are(
-    shard: Shard, found: Iterable[LogRecord], encryption: str | None
+    shard: Shard, found: Sequence[LogRecord], encryption: str | None
 ) -> list[RecordOut]:
-    """Records of one entry arrived together, so that the number of the first gives those of the others."""
-    opened_ms, index = shard.opened_at_ms, shard.index
-    arrival_ms, base, arrival = -1, 0, 0.0
-    told = []
-    for one in found:
-        if one.arrival_ms != arrival_ms:
-            arrival_ms = one.arrival_ms
-            base, arrival = first_number(opened_ms, index, 0, arrival_ms), arrival_ms / 1_000
-        record = one.record
-        number = str(base + one.offset * STEP)
-        told.append(RecordOut(number, arrival, record.data, record.key, encryption))
+    """Records that arrived together are neighbours, whose numbers are a step apart."""
+    told: list[RecordOut] = []
+    for arrival_ms, together in groupby(found, _arrival):
+        run, arrival = list(together), seconds(arrival_ms)
+        first = first_number(shard.opened_at_ms, shard.index, run[0].offset, arrival_ms)
+        numbers = range(first, first + len(run) * STEP, STEP)
+        told += [
+            RecordOut(str(number), arrival, one.record.data, one.record.key, encryption)
+            for number, one in zip(numbers, run, strict=True)
+        ]
     return told
 
 

@@ -126,14 +126,15 @@ def _looks_right(asked: PutRecords) -> bool:
         return False
     if asked.stream_name is None or not _NAME.fullmatch(asked.stream_name):
         return False
-    lengths = [len(one.partition_key) if one.partition_key else 0 for one in records]
-    return (
-        min(lengths) > 0
-        and max(lengths) <= KEY_CHARACTERS_MAX
-        and None not in [one.data for one in records]
-        and not any(one.explicit_hash_key for one in records)
-        and asked.stream_id is None
-    )
+    keys = [one.partition_key for one in records]
+    if None in keys or None in [one.data for one in records] or _has_places(records):
+        return False
+    lengths = [len(key or "") for key in keys]
+    return min(lengths) > 0 and max(lengths) <= KEY_CHARACTERS_MAX and asked.stream_id is None
+
+
+def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
+    return [one.explicit_hash_key for one in entries].count(None) != len(entries)
 
 
 @operations.add("PutRecords", PutRecords, Action.STREAM_PUT, looks_right=_looks_right)
@@ -210,7 +211,7 @@ def _placed(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
     if auto:
         keys = [(one.data or b"", one.partition_key or "") for one in entries]
         return [Record(data, key, hash_key=secrets.randbelow(RING_SIZE)) for data, key in keys]
-    if not any(one.explicit_hash_key for one in entries):
+    if not _has_places(entries):
         return [Record(one.data or b"", one.partition_key or "") for one in entries]
     return [
         Record(one.data or b"", one.partition_key or "", hash_key=_place(one.explicit_hash_key))
