@@ -1,4 +1,5 @@
-"""What the Kinesis door does with time, and with several processes: over real stores, with a clock that tests move."""
+"""What the Kinesis door does with time, several processes, and stores that fail: over real stores, with a clock
+that tests move."""
 
 import asyncio
 import base64
@@ -10,10 +11,14 @@ import pytest
 from api.app import create_app
 from api.aws.kinesis.throughput import CONSUMERS_MAX_AT_AMAZON
 from api.settings import Settings
+from storage.catalog import Catalog
 from storage.domain import limits
+from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageFull, StorageUnavailable
 from storage.domain.names import StreamName
+from storage.domain.streams import Appended
 from storage.lifespan import open_storage
 from storage.settings import StorageSettings
+from storage.streams import Streams
 
 MINUTE_MS = limits.MINUTE_MS
 SHARD = "shardId-000000000000"
@@ -26,9 +31,13 @@ class Client:
         transport = httpx.ASGITransport(app=app)
         self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
-    async def __call__(self, operation: str, **asked: Any) -> Any:
+    async def post(self, operation: str, **asked: Any) -> httpx.Response:
+        """The whole answer."""
         headers = {"x-amz-target": f"Kinesis_20131202.{operation}"}
-        answer = await self._http.post("/", json=asked, headers=headers)
+        return await self._http.post("/", json=asked, headers=headers)
+
+    async def __call__(self, operation: str, **asked: Any) -> Any:
+        answer = await self.post(operation, **asked)
         return answer.json() if answer.content else None
 
     async def code(self, operation: str, **asked: Any) -> str | None:
@@ -239,3 +248,78 @@ async def test_a_stream_has_twenty_consumers(limited, kinesis, stream, clock):
         )
 
     assert codes == [None] * CONSUMERS_MAX_AT_AMAZON + ["LimitExceededException"]
+
+
+# Stores that fail
+
+
+def answering(monkeypatch, *results):
+    """Let every append have these results."""
+
+    async def append(self, name, records, **_):
+        if isinstance(results[0], Exception) and len(results) == 1:
+            raise results[0]
+        return list(results)
+
+    monkeypatch.setattr(Streams, "append", append)
+
+
+async def test_a_record_that_fails_on_its_way_fails_alone(kinesis, stream, clock, monkeypatch):
+    placed = Appended(0, 7, arrival_ms=clock.now_ms())
+    answering(monkeypatch, StorageBusy(), placed, OutcomeUnknown(), StorageUnavailable())
+
+    told = await put(kinesis, 4)
+
+    assert told["FailedRecordCount"] == 3
+    assert [record.get("ErrorCode") for record in told["Records"]] == [
+        "ProvisionedThroughputExceededException",
+        None,
+        "InternalFailure",
+        "InternalFailure",
+    ]
+    assert told["Records"][1]["ShardId"] == SHARD
+    assert all(
+        record.get("ErrorMessage") or record.get("SequenceNumber") for record in told["Records"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (StorageUnavailable(), 503, "ServiceUnavailableException"),
+        (StorageFull(), 503, "ServiceUnavailableException"),
+        (OutcomeUnknown(), 500, "InternalFailureException"),
+        (StorageBusy(), 400, "ProvisionedThroughputExceededException"),
+        (RuntimeError("a bug"), 500, "InternalFailureException"),
+    ],
+)
+async def test_one_record_that_fails_is_a_failure_of_the_call(
+    kinesis, stream, monkeypatch, error, status, code
+):
+    answering(monkeypatch, error)
+
+    answer = await kinesis.post("PutRecord", StreamName="orders", Data="eA==", PartitionKey="k")
+
+    assert (answer.status_code, answer.json()["__type"]) == (status, code)
+    assert "a bug" not in answer.json()["message"]
+
+
+async def test_records_that_went_to_shards_made_meanwhile_are_named(
+    kinesis, stream, engines, clock, monkeypatch
+):
+    """The definition in the cache may be older than the shards that an append was led to."""
+    old = await engines.catalog.stream(StreamName("orders"))
+    clock.advance(ms=5_000)
+    await kinesis(
+        "SplitShard", StreamName="orders", ShardToSplit=SHARD, NewStartingHashKey=str(2**127)
+    )
+    stale = [old]
+
+    async def cached(self, name):
+        return stale.pop() if stale else await Catalog.fresh_stream(self, name)
+
+    monkeypatch.setattr(Catalog, "stream", cached)
+    told = await put(kinesis, 3)
+
+    assert told["FailedRecordCount"] == 0
+    assert {record["ShardId"][-1] for record in told["Records"]} <= {"1", "2"}
