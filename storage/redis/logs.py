@@ -80,6 +80,7 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
     offset: int
     duplicate: bool
     left: int
+    arrival_ms: int = 0
 
 
 class HotRead(msgspec.Struct, frozen=True):
@@ -173,19 +174,19 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
-        left, verdicts = reply[2], iter(reply[3:])
+        now_ms, left, verdicts = reply[1], reply[2], iter(reply[3:])
         plain = next(verdicts) if any(part.is_plain for part in parts) else (0, 0)
-        refused = _verdict(plain, left) if plain[0] else None
+        refused = _verdict(plain, left, now_ms) if plain[0] else None
         plain_at = plain[1]
         answers: list[PartAppended | Exception] = []
         for part in parts:
             if part.is_plain and refused:
                 answers.append(refused)
             elif part.is_plain:
-                answers.append(PartAppended(plain_at, False, left))
+                answers.append(PartAppended(plain_at, False, left, now_ms))
                 plain_at += len(part.records)
             else:
-                answers.append(_verdict(next(verdicts), left))
+                answers.append(_verdict(next(verdicts), left, now_ms))
         return answers
 
 
@@ -231,11 +232,11 @@ class ParentsUnasked(Exception):
     """The log does not know this producer; its closed parents may. Nothing happened."""
 
 
-def _verdict(verdict: Reply, left: int) -> PartAppended | Exception:
+def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception:
     """The numbers are those of append_records.lua."""
     match verdict:
         case [0, offset]:
-            return PartAppended(offset, False, left)
+            return PartAppended(offset, False, left, now_ms)
         case [1, -1]:
             return DuplicateForgotten()
         case [1, offset]:

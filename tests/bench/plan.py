@@ -96,6 +96,27 @@ COMMIT_GROUPS = Row(
     unit="calls/s",
     reference="R",
 )
+KINESIS_PUT_1 = Row(
+    name="kinesis-put-1",
+    what="Kinesis: PutRecords of 500 records of 256 B to a stream of 1 shard",
+    unit="records/s",
+    reference="R",
+    bar=Bar(0.8),
+)
+KINESIS_PUT_16 = Row(
+    name="kinesis-put-16",
+    what="Kinesis: PutRecords of 500 records of 256 B to a stream of 16 shards",
+    unit="records/s",
+    reference="R",
+    bar=Bar(0.8),
+)
+KINESIS_GET = Row(
+    name="kinesis-get",
+    what="Kinesis: GetRecords of 500 records of 256 B of one shard",
+    unit="records/s",
+    reference="R",
+    bar=Bar(1.2),
+)
 DEEP_BACKLOG_ROW = Row(
     name="deep-backlog",
     what="receive 10 from a queue with a deep backlog and many in flight",
@@ -150,6 +171,9 @@ ROWS = (
     READ_HOT,
     READ_GROUPS,
     COMMIT_GROUPS,
+    KINESIS_PUT_1,
+    KINESIS_PUT_16,
+    KINESIS_GET,
     DEEP_BACKLOG_ROW,
     FIFO,
     FAIR,
