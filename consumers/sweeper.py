@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
+_AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -106,6 +107,11 @@ async def _resume_moves(storage: Storage) -> int:
     return await storage.moves.resume()
 
 
+async def settle_groups(storage: Storage) -> int:
+    """Look at every consumer group: silent members go, and their shards go to others."""
+    return await storage.groups.settle_all()
+
+
 async def _bury_deleted(storage: Storage) -> int:
     return await storage.upkeep.bury_deleted()
 
@@ -114,6 +120,7 @@ DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
+    Duty("groups", 1 * limits.SECOND_MS, settle_groups),
     Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
     Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
@@ -123,15 +130,17 @@ DUTIES = (
 
 async def sweep(storage: Storage) -> None:
     """Do all duties until cancelled."""
+    turns = asyncio.Semaphore(_AT_ONCE)
     async with asyncio.TaskGroup() as group:
         for duty in DUTIES:
-            group.create_task(_repeat(duty, storage))
+            group.create_task(_repeat(duty, storage, turns))
 
 
-async def _repeat(duty: Duty, storage: Storage) -> None:
+async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> None:
     async for _ in _every(duty.every_ms):
         try:
-            await _do(duty, storage)
+            async with turns:
+                await _do(duty, storage)
         except MillstreamError as error:
             logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
 

@@ -242,7 +242,8 @@ class Appending:
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
         done = await self.put(stream, shard, part)
-        return _placed(shard.index, done.offset, len(part.records), done.duplicate)
+        count = len(part.records)
+        return _placed(shard.index, done.offset, count, done.duplicate, done.arrival_ms)
 
     async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
         """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
@@ -282,8 +283,10 @@ def _place_of(record: Record, keyless: str) -> int:
     return hash_key(record.key or keyless)
 
 
-def _placed(shard: int, offset: int, count: int, duplicate: bool) -> list[Appended]:
-    return [Appended(shard, offset + nth, duplicate) for nth in range(count)]
+def _placed(
+    shard: int, offset: int, count: int, duplicate: bool, arrival_ms: int = 0
+) -> list[Appended]:
+    return [Appended(shard, offset + nth, duplicate, arrival_ms) for nth in range(count)]
 
 
 def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:

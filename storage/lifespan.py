@@ -14,6 +14,7 @@ from storage.contents import Contents
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
+from storage.groups import Groups
 from storage.health import Health
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
@@ -32,6 +33,7 @@ from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
+from storage.registrations import Registrations
 from storage.resharding import Resharder
 from storage.settings import StorageSettings
 from storage.streams import Streams
@@ -50,8 +52,10 @@ class Storage:
     contents: Contents
     streams: Streams
     moves: Moves
+    groups: Groups
     catalog: Catalog
     access: Access
+    registrations: Registrations
     health: Health
     upkeep: Upkeep
 
@@ -95,13 +99,17 @@ async def open_storage(
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
         streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
+        groups = Groups(database, streams, catalog, clock, limits)
+        stack.push_async_callback(groups.close)
         yield Storage(
             queues,
             contents,
             streams,
             moves,
+            groups,
             catalog,
             Access(),
+            Registrations(database, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

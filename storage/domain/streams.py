@@ -47,7 +47,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     A record is kept until one of the retentions no longer covers it: its age, and the bytes and records
     that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
     time may be from now, either way. With a `key_index` the newest record of a key is found at once; it
-    begins with the records that are appended from then on.
+    begins with the records that are appended from then on. `annotations` are kept for a front door and mean
+    nothing here.
     """
 
     shards: int = 1
@@ -55,11 +56,12 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     retention_ms: int | None = limits.STREAM_RETENTION_MS_DEFAULT
     retention_bytes: int | None = None
     retention_records: int | None = None
-    record_bytes_max: int = limits.RECORD_BYTES_MAX
+    record_bytes_max: int = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: EventTimes = EventTimes.CLIENT_PREFER
     event_time_skew_ms_max: int | None = None
     key_index: bool = False
     tags: dict[str, str] = {}
+    annotations: dict[str, str] = {}
 
     def check(self) -> None:
         """Raise ValidationFailed with every fault of the specification."""
@@ -278,11 +280,15 @@ UNCONDITIONAL = AppendCondition()
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
-    """Where a record went. `duplicate`: it had been appended before, and nothing was added."""
+    """Where a record went. `duplicate`: it had been appended before, and nothing was added.
+
+    `arrival_ms` is that of this call, which a duplicate does not have.
+    """
 
     shard: int
     offset: int
     duplicate: bool = False
+    arrival_ms: int = 0
 
 
 class AppendedRange(msgspec.Struct, frozen=True, gc=False):

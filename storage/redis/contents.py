@@ -20,8 +20,8 @@ from storage.domain.queue_rules import ParkedGroup
 from storage.domain.queues import Queue
 from storage.redis.answers import checked
 from storage.redis.client import Reply
-from storage.redis.messages import fifo_word, queue_keys_of, words_of
 from storage.redis.pipeline import Pipeline
+from storage.redis.queue_words import fifo_word, queue_keys_of, words_of
 from storage.redis.queues import upkeep_arguments
 
 _GONE, _OUT = 1, 2  # as change_message.lua and replace_message.lua have them

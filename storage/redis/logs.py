@@ -1,6 +1,7 @@
 """A stream's shard, and what every log has: the typed side of the log scripts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -27,8 +28,8 @@ from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Sh
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
-from storage.redis.messages import as_stream_record
 from storage.redis.pipeline import Command, Pipeline, command_of
+from storage.redis.queue_words import as_stream_record
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
@@ -72,15 +73,13 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
         return self.condition is UNCONDITIONAL and not self.idempotency_key
 
 
-_NOTHING = AppendPart(())
-
-
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
     """Where a part's first record went. `left`: offsets that are reserved beyond the log's end."""
 
     offset: int
     duplicate: bool
     left: int
+    arrival_ms: int = 0
 
 
 class HotRead(msgspec.Struct, frozen=True):
@@ -126,13 +125,19 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     def _command(self, parts: Sequence[AppendPart]) -> Command:
         plain = [part.records for part in parts if part.is_plain]
         arguments: list[bytes | int] = []
-        if plain:
-            condition = self._condition_of(_NOTHING, _keys_of(plain)) if self.indexed else b""
-            arguments = [*_encode_plain(plain), condition]
+        if plain and self.indexed:
+            records = [*chain.from_iterable(map(_as_records, plain))]
+            arguments = [
+                encode_batch(records),
+                len(records),
+                self._condition_of(AppendPart(records)),
+            ]
+        elif plain:
+            arguments = [*_encode_plain(plain), b""]
         for part in parts:
-            if not part.is_plain and not isinstance(part.records, Columns):
-                condition = self._condition_of(part, _keys_of([part.records]))
-                arguments += [encode_batch(part.records), len(part.records), condition]
+            if not part.is_plain:
+                batch = _as_records(part.records)
+                arguments += [encode_batch(batch), len(batch), self._condition_of(part)]
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -145,8 +150,8 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             *arguments,
         )
 
-    def _condition_of(self, part: AppendPart, keys: Iterable[str]) -> bytes:
-        """What append_records.lua looks at for a part, whose records have these keys."""
+    def _condition_of(self, part: AppendPart) -> bytes:
+        """What append_records.lua looks at for a part."""
         condition = part.condition
         producer, expected = condition.producer, condition.expected_offset
         return _condition_encoder.encode(
@@ -159,7 +164,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *([_last_of_keys(keys)] if self.indexed else []),
+                *([_last_of_keys(_as_records(part.records))] if self.indexed else []),
             )
         )
 
@@ -168,19 +173,19 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         refusal = refusal_in(reply)
         if refusal is not None:
             return [refusal] * len(parts)
-        left, verdicts = reply[2], iter(reply[3:])
+        now_ms, left, verdicts = reply[1], reply[2], iter(reply[3:])
         plain = next(verdicts) if any(part.is_plain for part in parts) else (0, 0)
-        refused = _verdict(plain, left) if plain[0] else None
+        refused = _verdict(plain, left, now_ms) if plain[0] else None
         plain_at = plain[1]
         answers: list[PartAppended | Exception] = []
         for part in parts:
             if part.is_plain and refused:
                 answers.append(refused)
             elif part.is_plain:
-                answers.append(PartAppended(plain_at, False, left))
+                answers.append(PartAppended(plain_at, False, left, now_ms))
                 plain_at += len(part.records)
             else:
-                answers.append(_verdict(next(verdicts), left))
+                answers.append(_verdict(next(verdicts), left, now_ms))
         return answers
 
 
@@ -189,10 +194,12 @@ def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, i
     columns = [part for part in parts if isinstance(part, Columns)]
     if len(columns) == len(parts):
         return encode_columns(columns), sum(map(len, columns))
-    records: list[Record] = []
-    for part in parts:
-        records += part.records() if isinstance(part, Columns) else part
+    records = [*chain.from_iterable(map(_as_records, parts))]
     return encode_batch(records), len(records)
+
+
+def _as_records(part: Sequence[Record] | Columns) -> Sequence[Record]:
+    return part.records() if isinstance(part, Columns) else part
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
@@ -209,18 +216,9 @@ def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
     return runs
 
 
-def _keys_of(parts: Sequence[Sequence[Record] | Columns]) -> Iterator[str]:
-    """The keys of all records, in order; empty where one has none."""
-    for part in parts:
-        if isinstance(part, Columns):
-            yield from part.keys or [""] * len(part)
-        else:
-            yield from (record.key for record in part)
-
-
-def _last_of_keys(keys: Iterable[str]) -> dict[str, int]:
+def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
     """The number of each key's last record."""
-    return {key: number for number, key in enumerate(keys) if key}
+    return {record.key: number for number, record in enumerate(records) if record.key}
 
 
 def _inheritance_of(part: AppendPart) -> tuple[int, int]:
@@ -237,11 +235,11 @@ class ParentsUnasked(Exception):
     """The log does not know this producer; its closed parents may. Nothing happened."""
 
 
-def _verdict(verdict: Reply, left: int) -> PartAppended | Exception:
+def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception:
     """The numbers are those of append_records.lua."""
     match verdict:
         case [0, offset]:
-            return PartAppended(offset, False, left)
+            return PartAppended(offset, False, left, now_ms)
         case [1, -1]:
             return DuplicateForgotten()
         case [1, offset]:

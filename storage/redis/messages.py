@@ -1,76 +1,44 @@
 """A queue's messages: the typed side of the queue scripts."""
 
-import hashlib
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from storage.domain import limits
 from storage.domain.backoff import Backoff
 from storage.domain.batches import (
-    CONTENT_TYPE,
-    DEAD_LETTER_SOURCE,
-    DEDUP_ID,
-    GROUP,
-    MESSAGE_ID,
-    RESERVED,
-    Header,
-    Record,
     decode_one,
-    encode_batch,
 )
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import (
     ErrorCode,
-    IdempotencyKeyReused,
     InFlightLimitReached,
-    QueueFull,
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
-    NewMessage,
     ReceiptHandle,
     ReceivedMessage,
-    SentMessage,
     SettleAction,
     Settled,
     Settlement,
     message_id,
 )
 from storage.domain.names import LogId
-from storage.domain.queue_rules import GroupWeight, PoisonPolicy
-from storage.domain.queues import DedupScope, Queue, QueueType
-from storage.domain.streams import LogRecord
+from storage.domain.queues import Queue
 from storage.redis.answers import checked, refusal_in
 from storage.redis.client import Reply
-from storage.redis.keys import queue_keys
-from storage.redis.pipeline import Argument, Command, Pipeline, command_of
-from storage.redis.scripts import script
+from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.queue_words import (
+    attempts_of,
+    encode_weights,
+    fifo_word,
+    queue_keys_of,
+    words_of,
+)
+from storage.redis.sends import PartSent, SendPart, Sends
 
 _encoder = msgspec.msgpack.Encoder()
-
-
-class SendPart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's messages, already encoded: (batch, options) for each."""
-
-    encoded: Sequence[tuple[bytes, bytes]]
-    idempotency_key: str = ""
-    fingerprint: str = ""
-
-    @property
-    def size_bytes(self) -> int:
-        """About: as if all were like the first."""
-        return len(self.encoded) * len(self.encoded[0][0])
-
-
-class PartSent(msgspec.Struct, frozen=True, gc=False):
-    """Where a part's messages went. `left`: offsets that are reserved beyond the log's end."""
-
-    messages: list[SentMessage]
-    left: int
 
 
 class HotReceive(msgspec.Struct, frozen=True):
@@ -83,119 +51,6 @@ class HotReceive(msgspec.Struct, frozen=True):
     now_ms: int
     next_due_ms: int
     departed: int
-
-
-class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Gathers the sends of one flush to one queue. Compared by identity: one object, one gathering."""
-
-    namespace: str
-    log_id: LogId
-    fifo: bool
-    store_epoch: int
-    now: ScriptTime
-    limits: Limits
-    rules: tuple[int, int, str, str]
-
-    def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
-        """One script call for each BATCH_MESSAGES_MAX messages or so."""
-        return [(self._command(some), len(some)) for some in _calls_of(parts)]
-
-    def _command(self, parts: Sequence[SendPart]) -> Command:
-        arguments: list[Argument] = []
-        for part in parts:
-            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint)
-            for pair in part.encoded:
-                arguments += pair
-        return command_of(
-            script("send_messages"),
-            queue_keys(self.namespace, self.log_id),
-            self.now,
-            self.store_epoch,
-            "1" if self.fifo else "0",
-            limits.IDEMPOTENCY_WINDOW_MS,
-            self.limits.idempotency_keys_max,
-            limits.DEDUP_WINDOW_MS,
-            *self.rules,
-            *arguments,
-        )
-
-    def answers(self, parts: Sequence[SendPart], reply: Reply) -> Sequence[Any]:
-        """A PartSent for each part, or the error that its caller is to see."""
-        refusal = refusal_in(reply)
-        if refusal is not None:
-            return [refusal] * len(parts)
-        left = reply[2]
-        return [
-            self._answer(part, verdict, left)
-            for part, verdict in zip(parts, reply[3:], strict=True)
-        ]
-
-    def _answer(
-        self, part: SendPart, verdict: Reply, left: int
-    ) -> PartSent | IdempotencyKeyReused | QueueFull:
-        match verdict:
-            case [0, first]:
-                offsets: Iterable[int] = range(first, first + len(part.encoded))
-            case [1, *found]:
-                offsets = found
-            case [2]:
-                return IdempotencyKeyReused()
-            case _:
-                return QueueFull()
-        return PartSent([self._sent(offset) for offset in offsets], left)
-
-    def _sent(self, offset: int) -> SentMessage:
-        if offset < 0:
-            return SentMessage(message_id(self.log_id, -1 - offset), -1 - offset, duplicate=True)
-        return SentMessage(message_id(self.log_id, offset), offset)
-
-
-def rules_of(queue: Queue) -> tuple[int, int, str, str]:
-    """What a send is told: how many messages and bytes the queue may hold, 0 for no limit, what happens beyond them,
-    and whether it is shown as a stream."""
-    spec = queue.spec
-    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow, view_word(queue)
-
-
-def view_word(queue: Queue) -> str:
-    """What scripts are told of a queue's stream view."""
-    return "1" if queue.spec.stream_view else "0"
-
-
-def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
-    """A message as the log keeps it, and its options for the script."""
-    spec, dedup_id = queue.spec, message.dedup_id
-    if spec.deduplicate_by_content and not dedup_id:
-        dedup_id = hashlib.sha256(message.body).hexdigest()
-    reserved: list[Header] = list(message.system)
-    if message.content_type:
-        reserved.append((CONTENT_TYPE, "", message.content_type.encode()))
-    if message.group:
-        reserved.append((GROUP, "", message.group.encode()))
-    if dedup_id:
-        reserved.append((DEDUP_ID, "", dedup_id.encode()))
-    batch = encode_batch((Record(message.body, "", (*message.headers, *reserved)),))
-    delay_ms = spec.delay_ms if message.delay_ms is None else message.delay_ms
-    ttl_ms = message.ttl_ms or spec.ttl_ms
-    if spec.type is QueueType.FIFO:
-        scope = message.group if spec.dedup_scope is DedupScope.GROUP else ""
-        key = f"{scope}\0{dedup_id}" if dedup_id and scope else dedup_id
-        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms, 0))
-    if not (delay_ms or message.group or ttl_ms or message.priority):
-        return batch, b""
-    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms, message.priority))
-
-
-def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
-    runs: list[list[SendPart]] = [[]]
-    messages = 0
-    for part in parts:
-        messages += len(part.encoded)
-        if runs[-1] and messages > limits.BATCH_MESSAGES_MAX:
-            runs.append([])
-            messages = len(part.encoded)
-        runs[-1].append(part)
-    return runs
 
 
 class HotQueues:
@@ -245,7 +100,7 @@ class HotQueues:
                 queue.spec.in_flight_max,
                 attempt_id,
                 limits.ATTEMPT_WINDOW_MS,
-                _encode_weights(queue.spec.group_weights),
+                encode_weights(queue.spec.group_weights),
                 abandoned=give_up,
             )
         )
@@ -291,36 +146,6 @@ class HotQueues:
         return [by_place[nth] for nth in range(len(verdicts))]
 
 
-def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
-    """The keys of a queue, in the scripts' order."""
-    return queue_keys(queue.name.namespace, queue.log_id)
-
-
-def fifo_word(queue: Queue) -> str:
-    """What scripts are told of a queue's type."""
-    return "1" if queue.spec.type is QueueType.FIFO else "0"
-
-
-def attempts_of(queue: Queue) -> int:
-    """What scripts are told of a queue's attempts: 0 for no limit, negative when they end with a parked group."""
-    attempts_max = queue.spec.attempts_max or 0
-    match queue.spec.on_poison:
-        case PoisonPolicy.SKIP:
-            return attempts_max
-        case PoisonPolicy.BLOCK:
-            return 0
-        case PoisonPolicy.PARK_GROUP:
-            return -(attempts_max or _NEVER)
-
-
-_NEVER = 2**40  # attempts that no message will have: its group is parked only when it is rejected
-
-
-@lru_cache(1024)
-def _encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
-    return _encoder.encode([(one.match, one.weight) for one in weights]) if weights else b""
-
-
 def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     extends = settlement.action is SettleAction.EXTEND
     delay_ms = -1 if settlement.delay_ms is None else settlement.delay_ms
@@ -361,53 +186,6 @@ def _settled(result: int, visible_at_ms: int) -> Settled:
             return Settled(ErrorCode.VALIDATION_FAILED)
         case _:
             return Settled(ErrorCode.MESSAGE_NOT_FOUND)
-
-
-class Words(msgspec.Struct, gc=False):
-    """The reserved headers of a message, apart from its own ones."""
-
-    headers: tuple[Header, ...]
-    content_type: str = ""
-    group: str = ""
-    dedup_id: str = ""
-    message_id: str = ""
-    dead_letter_source: str = ""
-    system: tuple[Header, ...] = ()
-
-
-def words_of(record: Record) -> Words:
-    """A message's reserved headers as words, apart from its own ones."""
-    if not record.headers:
-        return _NO_WORDS
-    own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
-    if len(own) == len(record.headers):
-        return Words(own)
-    reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
-    known = {name: value.decode() for name, _, value in reserved if name in _OURS}
-    return Words(
-        own,
-        known.get(CONTENT_TYPE, ""),
-        known.get(GROUP, ""),
-        known.get(DEDUP_ID, ""),
-        known.get(MESSAGE_ID, ""),
-        known.get(DEAD_LETTER_SOURCE, ""),
-        tuple(header for header in reserved if header[0] not in _OURS),
-    )
-
-
-def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
-    """A message as its queue's stream view shows it: its key is its group, or else its id."""
-    words = words_of(at.record)
-    headers = words.headers
-    if words.content_type:
-        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
-    known_as = words.message_id or message_id(log_id, at.offset)
-    record = Record(at.record.data, words.group or known_as, headers)
-    return LogRecord(at.offset, at.arrival_ms, record)
-
-
-_OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
-_NO_WORDS = Words(())
 
 
 _RECEIVE_HEAD = 4

@@ -7,8 +7,8 @@ from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues import Queue, QueueStats
 from storage.redis.answers import checked
-from storage.redis.messages import attempts_of, fifo_word, queue_keys_of
 from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of
 
 
 class Tidied(msgspec.Struct, frozen=True):

@@ -14,9 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench import machine, rows_http, rows_idle, rows_records, rows_sqs, rows_state
+from tests.bench import (
+    machine,
+    rows_http,
+    rows_idle,
+    rows_kinesis,
+    rows_records,
+    rows_sqs,
+    rows_state,
+)
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
+    COMMIT_GROUPS,
     DEEP_BACKLOG,
     DEEP_BACKLOG_ROW,
     FAIR,
@@ -24,9 +33,13 @@ from tests.bench.plan import (
     IDLE_POLLS,
     IDLE_QUEUES,
     IDLE_SHARDS,
+    KINESIS_GET,
+    KINESIS_PUT_1,
+    KINESIS_PUT_16,
     PRODUCE_1,
     PRODUCE_16,
     QUICK,
+    READ_GROUPS,
     READ_HOT,
     RECEIVE_SETTLE,
     ROWS,
@@ -60,7 +73,8 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((IDLE_SHARDS,), _alone(rows_idle.measure_idle_shards)),
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
     ((SQS_SEND, SQS_WORK), rows_sqs.measure),
-    ((PRODUCE_1, PRODUCE_16, READ_HOT), rows_records.measure),
+    ((PRODUCE_1, PRODUCE_16, READ_HOT, READ_GROUPS, COMMIT_GROUPS), rows_records.measure),
+    ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )

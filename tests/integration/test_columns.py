@@ -184,3 +184,12 @@ def test_columns_are_encoded_as_their_records_are():
     records = [record for part in parts for record in part.records()]
     assert encoded == encode_batch(records)
     assert decode_batch(encoded) == records
+
+
+async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines):
+    await stream(engines, 2, key_index=True)
+    await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"], ["a", "b", "a"]))
+
+    _, newest = await engines.streams.latest_of_key(CLICKS, "a")
+
+    assert newest.record.data == b"3"

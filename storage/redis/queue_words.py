@@ -1,0 +1,108 @@
+"""What scripts are told of a queue, and what they and their callers say of its messages."""
+
+from functools import lru_cache
+
+import msgspec
+
+from storage.domain.batches import (
+    CONTENT_TYPE,
+    DEAD_LETTER_SOURCE,
+    DEDUP_ID,
+    GROUP,
+    MESSAGE_ID,
+    RESERVED,
+    Header,
+    Record,
+)
+from storage.domain.messages import (
+    message_id,
+)
+from storage.domain.names import LogId
+from storage.domain.queue_rules import GroupWeight, PoisonPolicy
+from storage.domain.queues import Queue, QueueType
+from storage.domain.streams import LogRecord
+from storage.redis.keys import queue_keys
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
+    """The keys of a queue, in the scripts' order."""
+    return queue_keys(queue.name.namespace, queue.log_id)
+
+
+def fifo_word(queue: Queue) -> str:
+    """What scripts are told of a queue's type."""
+    return "1" if queue.spec.type is QueueType.FIFO else "0"
+
+
+def attempts_of(queue: Queue) -> int:
+    """What scripts are told of a queue's attempts: 0 for no limit, negative when they end with a parked group."""
+    attempts_max = queue.spec.attempts_max or 0
+    match queue.spec.on_poison:
+        case PoisonPolicy.SKIP:
+            return attempts_max
+        case PoisonPolicy.BLOCK:
+            return 0
+        case PoisonPolicy.PARK_GROUP:
+            return -(attempts_max or _NEVER)
+
+
+_NEVER = 2**40  # attempts that no message will have: its group is parked only when it is rejected
+
+
+@lru_cache(1024)
+def encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
+    return _encoder.encode([(one.match, one.weight) for one in weights]) if weights else b""
+
+
+def view_word(queue: Queue) -> str:
+    """What scripts are told of a queue's stream view."""
+    return "1" if queue.spec.stream_view else "0"
+
+
+class Words(msgspec.Struct, gc=False):
+    """The reserved headers of a message, apart from its own ones."""
+
+    headers: tuple[Header, ...]
+    content_type: str = ""
+    group: str = ""
+    dedup_id: str = ""
+    message_id: str = ""
+    dead_letter_source: str = ""
+    system: tuple[Header, ...] = ()
+
+
+def words_of(record: Record) -> Words:
+    """A message's reserved headers as words, apart from its own ones."""
+    if not record.headers:
+        return _NO_WORDS
+    own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
+    if len(own) == len(record.headers):
+        return Words(own)
+    reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
+    known = {name: value.decode() for name, _, value in reserved if name in _OURS}
+    return Words(
+        own,
+        known.get(CONTENT_TYPE, ""),
+        known.get(GROUP, ""),
+        known.get(DEDUP_ID, ""),
+        known.get(MESSAGE_ID, ""),
+        known.get(DEAD_LETTER_SOURCE, ""),
+        tuple(header for header in reserved if header[0] not in _OURS),
+    )
+
+
+def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
+    """A message as its queue's stream view shows it: its key is its group, or else its id."""
+    words = words_of(at.record)
+    headers = words.headers
+    if words.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
+    known_as = words.message_id or message_id(log_id, at.offset)
+    record = Record(at.record.data, words.group or known_as, headers)
+    return LogRecord(at.offset, at.arrival_ms, record)
+
+
+_OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
+_NO_WORDS = Words(())

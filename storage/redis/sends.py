@@ -1,0 +1,166 @@
+"""Sending messages: what one flush adds to a queue, gathered from its callers."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.batches import (
+    CONTENT_TYPE,
+    DEDUP_ID,
+    GROUP,
+    Header,
+    Record,
+    encode_batch,
+)
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import (
+    IdempotencyKeyReused,
+    QueueFull,
+)
+from storage.domain.limits import Limits
+from storage.domain.messages import (
+    NewMessage,
+    SentMessage,
+    message_id,
+)
+from storage.domain.names import LogId
+from storage.domain.queues import DedupScope, Queue, QueueType
+from storage.redis.answers import refusal_in
+from storage.redis.client import Reply
+from storage.redis.keys import queue_keys
+from storage.redis.pipeline import Argument, Command, command_of
+from storage.redis.queue_words import view_word
+from storage.redis.scripts import script
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+class SendPart(msgspec.Struct, frozen=True, gc=False):
+    """One caller's messages, already encoded: (batch, options) for each."""
+
+    encoded: Sequence[tuple[bytes, bytes]]
+    idempotency_key: str = ""
+    fingerprint: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """About: as if all were like the first."""
+        return len(self.encoded) * len(self.encoded[0][0])
+
+
+class PartSent(msgspec.Struct, frozen=True, gc=False):
+    """Where a part's messages went. `left`: offsets that are reserved beyond the log's end."""
+
+    messages: list[SentMessage]
+    left: int
+
+
+class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Gathers the sends of one flush to one queue. Compared by identity: one object, one gathering."""
+
+    namespace: str
+    log_id: LogId
+    fifo: bool
+    store_epoch: int
+    now: ScriptTime
+    limits: Limits
+    rules: tuple[int, int, str, str]
+
+    def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
+        """One script call for each BATCH_MESSAGES_MAX messages or so."""
+        return [(self._command(some), len(some)) for some in _calls_of(parts)]
+
+    def _command(self, parts: Sequence[SendPart]) -> Command:
+        arguments: list[Argument] = []
+        for part in parts:
+            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint)
+            for pair in part.encoded:
+                arguments += pair
+        return command_of(
+            script("send_messages"),
+            queue_keys(self.namespace, self.log_id),
+            self.now,
+            self.store_epoch,
+            "1" if self.fifo else "0",
+            limits.IDEMPOTENCY_WINDOW_MS,
+            self.limits.idempotency_keys_max,
+            limits.DEDUP_WINDOW_MS,
+            *self.rules,
+            *arguments,
+        )
+
+    def answers(self, parts: Sequence[SendPart], reply: Reply) -> Sequence[Any]:
+        """A PartSent for each part, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        left = reply[2]
+        return [
+            self._answer(part, verdict, left)
+            for part, verdict in zip(parts, reply[3:], strict=True)
+        ]
+
+    def _answer(
+        self, part: SendPart, verdict: Reply, left: int
+    ) -> PartSent | IdempotencyKeyReused | QueueFull:
+        match verdict:
+            case [0, first]:
+                offsets: Iterable[int] = range(first, first + len(part.encoded))
+            case [1, *found]:
+                offsets = found
+            case [2]:
+                return IdempotencyKeyReused()
+            case _:
+                return QueueFull()
+        return PartSent([self._sent(offset) for offset in offsets], left)
+
+    def _sent(self, offset: int) -> SentMessage:
+        if offset < 0:
+            return SentMessage(message_id(self.log_id, -1 - offset), -1 - offset, duplicate=True)
+        return SentMessage(message_id(self.log_id, offset), offset)
+
+
+def rules_of(queue: Queue) -> tuple[int, int, str, str]:
+    """What a send is told: how many messages and bytes the queue may hold, 0 for no limit, what happens beyond them,
+    and whether it is shown as a stream."""
+    spec = queue.spec
+    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow, view_word(queue)
+
+
+def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
+    """A message as the log keeps it, and its options for the script."""
+    spec, dedup_id = queue.spec, message.dedup_id
+    if spec.deduplicate_by_content and not dedup_id:
+        dedup_id = hashlib.sha256(message.body).hexdigest()
+    reserved: list[Header] = list(message.system)
+    if message.content_type:
+        reserved.append((CONTENT_TYPE, "", message.content_type.encode()))
+    if message.group:
+        reserved.append((GROUP, "", message.group.encode()))
+    if dedup_id:
+        reserved.append((DEDUP_ID, "", dedup_id.encode()))
+    batch = encode_batch((Record(message.body, "", (*message.headers, *reserved)),))
+    delay_ms = spec.delay_ms if message.delay_ms is None else message.delay_ms
+    ttl_ms = message.ttl_ms or spec.ttl_ms
+    if spec.type is QueueType.FIFO:
+        scope = message.group if spec.dedup_scope is DedupScope.GROUP else ""
+        key = f"{scope}\0{dedup_id}" if dedup_id and scope else dedup_id
+        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms, 0))
+    if not (delay_ms or message.group or ttl_ms or message.priority):
+        return batch, b""
+    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms, message.priority))
+
+
+def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
+    runs: list[list[SendPart]] = [[]]
+    messages = 0
+    for part in parts:
+        messages += len(part.encoded)
+        if runs[-1] and messages > limits.BATCH_MESSAGES_MAX:
+            runs.append([])
+            messages = len(part.encoded)
+        runs[-1].append(part)
+    return runs
