@@ -1,6 +1,6 @@
 """What goes back to a client, whichever door it came through."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 
 from starlette.types import Receive
@@ -19,13 +19,17 @@ _log = get_logger("api")
 
 
 class Answer(NamedTuple):
-    """Everything that goes back to a client. `more`: headers beside the usual ones."""
+    """Everything that goes back to a client. `more`: headers beside the usual ones.
+
+    An answer with `pieces` goes on until they end; it has no `body`. They are closed when the client leaves.
+    """
 
     status: int
     kind: str
     body: bytes
     request_id: bytes
     more: ExtraHeaders
+    pieces: AsyncGenerator[bytes] | None = None
 
 
 Answerer = Callable[[HotRequest, Receive | None], Awaitable[Answer | None]]

@@ -23,8 +23,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.aws.kinesis.kept import Kept
+from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
+from api.aws.wire.target import Fork, TargetDoor
 from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
 from api.logs import configure_logs
 from api.metrics import (
@@ -68,20 +71,41 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
-    planes = (messages.dataplane, records.dataplane, columns.dataplane, group_records.dataplane)
+    planes = (
+        messages.dataplane,
+        records.dataplane,
+        columns.dataplane,
+        group_records.dataplane,
+    )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
     control = _control_plane(settings, storage, dispatcher, counts)
     gate = TrustingMode() if settings.insecure else OpenMode()
-    aws = AwsDoor(
+
+    def opened() -> Storage:
+        return cast(Storage, control.state.storage)
+
+    sqs = AwsDoor(
         SQS,
         gate,
         counts,
         protocol="sqs",
         region=settings.aws_region,
         durability=settings.durability,
-        storage=lambda: cast(Storage, control.state.storage),
+        storage=opened,
     )
+    kinesis = TargetDoor(
+        KINESIS,
+        gate,
+        counts,
+        protocol="kinesis",
+        region=settings.aws_region,
+        durability=settings.durability,
+        storage=opened,
+        noun="stream",
+        kept=Kept(settings.limits),
+    )
+    aws = Fork(sqs, kinesis)
     return Doors(control, dispatcher, aws, gate, counts, settings.durability)
 
 
@@ -196,7 +220,7 @@ class Doors:
         self,
         control: FastAPI,
         dispatcher: Dispatcher,
-        aws: AwsDoor,
+        aws: Fork,
         gate: Gate,
         counts: Counts,
         durability: Durability,
@@ -232,8 +256,12 @@ class Doors:
         query_string = scope["query_string"]
         request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
         answer = await place.answer(request, receive if place.takes_body else None)
-        if answer is not None:
+        if answer is None:
+            return
+        if answer.pieces is None:
             await _send(send, answer)
+        else:
+            await _send_pieces(send, receive, answer, answer.pieces)
 
     def _find_place(self, method: bytes, path: bytes) -> Place | None:
         if b"%" in path or not path.isascii():
@@ -309,6 +337,35 @@ class _Observed:
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), (REQUEST_ID, self._request_id)]
         await self._send(message)
+
+
+async def _send_pieces(
+    send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
+) -> None:
+    """Send an answer that goes on, until it ends or the client leaves."""
+
+    async def sending() -> None:
+        headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
+        headers += answer.more
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def leaving() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(sending()), asyncio.create_task(leaving())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await pieces.aclose()
+    for task in done:
+        task.result()
 
 
 async def _send(send: Send, answer: Answer) -> None:

@@ -9,7 +9,8 @@ said beforehand, nothing else under way on its connection) is collected here and
 ASGI leads to. Whatever is unusual takes uvicorn's way.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -62,13 +63,14 @@ class HotCycle:
 class HotProtocol(HttpToolsProtocol):
     """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
 
-    # Slots, since with three more names Python would no longer share the keys of the instances' dicts.
-    __slots__ = ("_busy_at", "_find", "_hot")
+    # Slots, since with more names Python would no longer share the keys of the instances' dicts.
+    __slots__ = ("_busy_at", "_find", "_hot", "_lasting")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hot: HotCycle | None = None  # what is being received or answered
         self._busy_at = 0.0
+        self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
         self._find: FindPlace | None = None
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Doors):
@@ -145,25 +147,49 @@ class HotProtocol(HttpToolsProtocol):
         except BaseException:
             self.transport.close()
             raise
+        if answer is not None and answer.pieces is not None:
+            await self._write_pieces(answer, answer.pieces, cycle)
         if answer is None or cycle.disconnected:
             return
-        self.transport.write(self._told(answer, cycle.keep_alive))
+        if answer.pieces is None:
+            length = b"content-length: %d\r\n" % len(answer.body)
+            self.transport.write(self._head(answer, length, cycle) + answer.body)
         cycle.response_complete = True
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
 
-    def _told(self, answer: Answer, keep_alive: bool) -> bytes:
-        """The answer as it goes over the wire."""
-        return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b\r\n%b" % (
+    async def _write_pieces(
+        self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: HotCycle
+    ) -> None:
+        """Write an answer that goes on, in chunks. Its task ends when the connection does."""
+        self._lasting = asyncio.current_task()
+        try:
+            self.transport.write(self._head(answer, b"transfer-encoding: chunked\r\n", cycle))
+            async for piece in pieces:
+                self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await self.flow.drain()
+            self.transport.write(b"0\r\n\r\n")
+        except asyncio.CancelledError:
+            if not cycle.disconnected:
+                raise
+        except BaseException:
+            self.transport.close()
+            raise
+        finally:
+            self._lasting = None
+            await pieces.aclose()
+
+    def _head(self, answer: Answer, length: bytes, cycle: HotCycle) -> bytes:
+        """The status and the headers."""
+        return b"%b%bcontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n" % (
             _STATUS_LINES[answer.status],
             _server_lines(self.server_state.default_headers),
             answer.kind.encode(),
-            len(answer.body),
+            length,
             answer.request_id,
             _lines(answer.more) if answer.more else b"",
-            b"" if keep_alive else b"connection: close\r\n",
-            answer.body,
+            b"" if cycle.keep_alive else b"connection: close\r\n",
         )
 
     # Connections that nobody uses: one timer looks again, rather than one for each request
@@ -194,12 +220,21 @@ class HotProtocol(HttpToolsProtocol):
         else:
             super().timeout_keep_alive_handler()
 
+    def shutdown(self) -> None:
+        """The server is asked to end: an answer that goes on ends now, others are finished."""
+        if self._lasting is None:
+            super().shutdown()
+        else:
+            self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer too."""
+        """Forget the timer too, and end an answer that goes on."""
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
         super().connection_lost(exc)
+        if self._lasting is not None:
+            self._lasting.cancel()
 
     def _look_again_in(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(

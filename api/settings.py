@@ -59,6 +59,10 @@ class Settings(BaseSettings):
         pattern=r"^[a-z0-9-]{1,32}$",
         description="The region that ARNs name. Requests signed for any other are taken as well.",
     )
+    limits: Literal["native", "aws"] = Field(
+        default="native",
+        description="'aws': the Kinesis door throttles as Amazon does, each process for itself.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod

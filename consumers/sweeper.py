@@ -18,11 +18,9 @@ from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = (
-    2  # duties: each holds a connection to Postgres for its lock, and needs others for its work
-)
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
+_AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
 class Duty(msgspec.Struct, frozen=True):

@@ -49,9 +49,11 @@ from storage.redis.logs import (
     Appends,
     HotLogs,
     LogAddress,
+    LogOpen,
     ParentsUnasked,
     PartAppended,
 )
+from storage.resharding import Resharder
 
 Outcome = list[Appended] | MillstreamError
 
@@ -101,9 +103,16 @@ class Appending:
     """The verbs of `storage.streams.Streams` that append."""
 
     def __init__(
-        self, hot: HotLogs, on_stream: OnStream, keeper: LogKeeper, clock: Clock, known: Limits
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        keeper: LogKeeper,
+        resharder: Resharder,
+        clock: Clock,
+        known: Limits,
     ) -> None:
         self._hot = hot
+        self._resharder = resharder
         self._on_stream = on_stream
         self._keeper = keeper
         self._clock = clock
@@ -221,7 +230,11 @@ class Appending:
     async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
         at = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall_producer, at, producer_id)
-        state = await self._on_stream.mended(at, recall)
+        try:
+            state = await self._on_stream.mended(at, recall)
+        except LogOpen:
+            await self._resharder.close_soon(stream, shard)
+            state = await self._on_stream.mended(at, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state
@@ -229,7 +242,8 @@ class Appending:
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
         done = await self.put(stream, shard, part)
-        return _placed(shard.index, done.offset, len(part.records), done.duplicate)
+        count = len(part.records)
+        return _placed(shard.index, done.offset, count, done.duplicate, done.arrival_ms)
 
     async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
         """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
@@ -269,8 +283,10 @@ def _place_of(record: Record, keyless: str) -> int:
     return hash_key(record.key or keyless)
 
 
-def _placed(shard: int, offset: int, count: int, duplicate: bool) -> list[Appended]:
-    return [Appended(shard, offset + nth, duplicate) for nth in range(count)]
+def _placed(
+    shard: int, offset: int, count: int, duplicate: bool, arrival_ms: int = 0
+) -> list[Appended]:
+    return [Appended(shard, offset + nth, duplicate, arrival_ms) for nth in range(count)]
 
 
 def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:
@@ -288,16 +304,13 @@ def _note(
 def _eldest(groups: dict[Shard, Sequence[int]]) -> dict[Shard, Sequence[int]]:
     """The shards that no other one may still send records to: none with a lower number shares hash keys
     with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
-    return {
-        shard: numbers
-        for shard, numbers in groups.items()
-        if not any(
-            other.index < shard.index
-            and other.first_hash_key <= shard.last_hash_key
-            and shard.first_hash_key <= other.last_hash_key
-            for other in groups
-        )
-    }
+    younger: set[int] = set()
+    beside: list[Shard] = []
+    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
+        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
+        younger.update(max(shard.index, other.index) for other in beside)
+        beside.append(shard)
+    return {shard: numbers for shard, numbers in groups.items() if shard.index not in younger}
 
 
 def _part(

@@ -33,6 +33,7 @@ from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
+from storage.registrations import Registrations
 from storage.resharding import Resharder
 from storage.settings import StorageSettings
 from storage.streams import Streams
@@ -54,6 +55,7 @@ class Storage:
     groups: Groups
     catalog: Catalog
     access: Access
+    registrations: Registrations
     health: Health
     upkeep: Upkeep
 
@@ -107,6 +109,7 @@ async def open_storage(
             groups,
             catalog,
             Access(),
+            Registrations(database, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

@@ -303,7 +303,7 @@ EXAMPLES: dict[str, Example] = {
     "redrive_queue": Example(
         "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
     ),
-    "list_groups": Example(
+    "list_parked_groups": Example(
         "/v1/queues/orders/groups?state=parked",
         answer={"items": [_PARKED], "next_cursor": None},
         before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),

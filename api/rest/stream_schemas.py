@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Self
 
+import msgspec
 from pydantic import BaseModel, Field
 
 from api.rest.fields import optional_ms, rfc3339
@@ -29,7 +30,7 @@ class StreamConfig(Config):
     retention_records: Annotated[
         Bytes | None, Field(description="Of each shard; null: no limit.")
     ] = None
-    record_bytes_max: Bytes = limits.RECORD_BYTES_MAX
+    record_bytes_max: Bytes = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: Annotated[
         EventTimes,
         Field(
@@ -105,7 +106,8 @@ class StreamPatch(Config):
         after = merged(before, patch)
         if "retention_seconds" in patch:
             after["retention_seconds"] = patch["retention_seconds"]
-        return StreamConfig(**after).to_domain()
+        changed = StreamConfig(**after).to_domain()
+        return msgspec.structs.replace(changed, annotations=spec.annotations)
 
 
 class StreamOut(BaseModel):

@@ -26,7 +26,8 @@ TAG_VALUE_CHARACTERS_MAX = 256
 
 # One message or record
 MESSAGE_BYTES_MAX = 1 * MIB  # body and headers together, as SQS since 2025
-RECORD_BYTES_MAX = 1 * MIB
+RECORD_BYTES_MAX = 10 * MIB  # as Kinesis; a stream takes more than the default where it says so
+RECORD_BYTES_MAX_DEFAULT = 1 * MIB
 HEADERS_MAX = 32
 HEADER_NAME_CHARACTERS_MAX = 256
 REASON_CHARACTERS_MAX = 1_024

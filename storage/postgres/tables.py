@@ -7,6 +7,7 @@
     groups ─────┼─ group_shards     of one stream: see `storage.domain.assignment`
                 └─ group_bookmarks
     moves       one row for each move of messages out of a queue, or out of its dead letters
+    registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
     attendance  one row
 
@@ -257,3 +258,26 @@ class AttendanceRow(SQLModel, table=True):
     id: int = Field(default=1, primary_key=True)
     seen_ms: int = Field(sa_type=BigInteger)
     back_since_ms: int = Field(sa_type=BigInteger)
+
+
+class RegisteredConsumerRow(SQLModel, table=True):
+    """A `storage.domain.registrations.RegisteredConsumer`."""
+
+    __tablename__ = "registered_consumers"
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    name: str = Field(primary_key=True, sa_type=NAME)
+    registered_at_ms: int = Field(sa_type=BigInteger)
+    tags: dict[str, str] = Field(sa_type=JSONB)
+    policy: str | None = Field(default=None, sa_type=Text)
+
+
+class AccountSettingsRow(SQLModel, table=True):
+    """What a namespace has set, by name."""
+
+    __tablename__ = "account_settings"
+
+    namespace: str = Field(primary_key=True, foreign_key="namespaces.name", sa_type=NAME)
+    settings: dict[str, Any] = Field(sa_type=JSONB)

@@ -14,7 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench import machine, rows_http, rows_idle, rows_records, rows_sqs, rows_state
+from tests.bench import (
+    machine,
+    rows_http,
+    rows_idle,
+    rows_kinesis,
+    rows_records,
+    rows_sqs,
+    rows_state,
+)
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
     COMMIT_GROUPS,
@@ -24,6 +32,10 @@ from tests.bench.plan import (
     FIFO,
     IDLE_POLLS,
     IDLE_QUEUES,
+    IDLE_SHARDS,
+    KINESIS_GET,
+    KINESIS_PUT_1,
+    KINESIS_PUT_16,
     PRODUCE_1,
     PRODUCE_16,
     QUICK,
@@ -58,9 +70,11 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
     ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),
     ((IDLE_QUEUES,), _alone(rows_idle.measure_idle_queues)),
+    ((IDLE_SHARDS,), _alone(rows_idle.measure_idle_shards)),
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
     ((SQS_SEND, SQS_WORK), rows_sqs.measure),
     ((PRODUCE_1, PRODUCE_16, READ_HOT, READ_GROUPS, COMMIT_GROUPS), rows_records.measure),
+    ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )

@@ -16,6 +16,7 @@ class Plan:
     latency_samples: int = 400
     long_polls: int = 2_000
     idle_queues: int = 1_000
+    idle_shards: int = 1_000
 
 
 QUICK = Plan(
@@ -26,6 +27,7 @@ QUICK = Plan(
     latency_samples=50,
     long_polls=300,
     idle_queues=50,
+    idle_shards=50,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -96,6 +98,27 @@ COMMIT_GROUPS = Row(
     unit="calls/s",
     reference="R",
 )
+KINESIS_PUT_1 = Row(
+    name="kinesis-put-1",
+    what="Kinesis: PutRecords of 500 records of 256 B to a stream of 1 shard",
+    unit="records/s",
+    reference="R",
+    bar=Bar(0.8),
+)
+KINESIS_PUT_16 = Row(
+    name="kinesis-put-16",
+    what="Kinesis: PutRecords of 500 records of 256 B to a stream of 16 shards",
+    unit="records/s",
+    reference="R",
+    bar=Bar(0.8),
+)
+KINESIS_GET = Row(
+    name="kinesis-get",
+    what="Kinesis: GetRecords of 500 records of 256 B of one shard",
+    unit="records/s",
+    reference="R",
+    bar=Bar(1.2),
+)
 DEEP_BACKLOG_ROW = Row(
     name="deep-backlog",
     what="receive 10 from a queue with a deep backlog and many in flight",
@@ -138,6 +161,13 @@ IDLE_QUEUES = Row(
     reference="10 KB",
     bar=Bar(1, at_most=True),
 )
+IDLE_SHARDS = Row(
+    name="idle-shards",
+    what="memory of the store for each idle shard that has one record of 256 B",
+    unit="B",
+    reference="10 KB",
+    bar=Bar(1, at_most=True),
+)
 
 ROWS = (
     SEND_JSON,
@@ -150,10 +180,14 @@ ROWS = (
     READ_HOT,
     READ_GROUPS,
     COMMIT_GROUPS,
+    KINESIS_PUT_1,
+    KINESIS_PUT_16,
+    KINESIS_GET,
     DEEP_BACKLOG_ROW,
     FIFO,
     FAIR,
     WAKE_UP,
     IDLE_POLLS,
     IDLE_QUEUES,
+    IDLE_SHARDS,
 )

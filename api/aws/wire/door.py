@@ -11,6 +11,7 @@ Signatures are not verified: in open mode only local callers are let in, and eac
 import re
 import time
 from collections.abc import Callable
+from typing import Any
 
 from starlette.types import Receive
 
@@ -44,14 +45,21 @@ class AwsDoor:
         region: str,
         durability: Durability,
         storage: Callable[[], Storage],
+        noun: str = "queue",
+        kept: Any = None,
     ) -> None:
         self._service = service
         self._gate = gate
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
-        metrics = DoorMetrics(counts, "queue", protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics)
+        metrics = DoorMetrics(counts, noun, protocol, durability)
+        self._around = Surroundings(Accounts(), region, metrics, kept)
         self._more: ExtraHeaders = weaker_promise(durability)
+
+    @property
+    def target(self) -> bytes:
+        """What the X-Amz-Target of its calls begins with."""
+        return self._service.target.encode()
 
     def find(self, method: str, path: str, query_string: bytes) -> Place | None:
         """The place that a path is, or None when it is none of this door's.
@@ -69,15 +77,16 @@ class AwsDoor:
     async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
         target = request.headers.get(b"x-amz-target")
         if target is None:
-            return await self._answer(QueryWire(self._service, request), request, receive)
-        return await self._answer(JsonWire(self._service, request, target), request, receive)
+            return await self.answer(QueryWire(self._service, request), request, receive)
+        return await self.answer(JsonWire(self._service, request, target), request, receive)
 
     async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
-        return await self._answer(QueryWire(self._service, request), request, receive)
+        return await self.answer(QueryWire(self._service, request), request, receive)
 
-    async def _answer(
+    async def answer(
         self, wire: Wire, request: HotRequest, receive: Receive | None
     ) -> Answer | None:
+        """What goes back to the client, refusals included; None when it is gone."""
         started = time.perf_counter()
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
@@ -104,12 +113,12 @@ class AwsDoor:
             status, told = self._refused(error, wire, name, request_id)
         self._requests.observe(name, status, time.perf_counter() - started)
         more = (*self._more, (HEADER, request_id), *told.headers)
-        return Answer(status, told.kind, told.body, request_id, more)
+        return Answer(status, told.kind, told.body, request_id, more, told.pieces)
 
     def _refused(
         self, error: Exception, wire: Wire, operation: str, request_id: bytes
     ) -> tuple[int, Told]:
-        refused = self._in_their_words(error)
+        refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
         log_failure(error, operation, status, request_id)
         return status, wire.error(refused, request_id)

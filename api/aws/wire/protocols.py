@@ -5,6 +5,7 @@ JSON      X-Amz-Target: <service>.<n>  a JSON object               JSON, `__type
 Query     Action=<n>                   parameters (`wire.query`)   XML (`wire.xml`)
 """
 
+from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -23,11 +24,12 @@ _json = msgspec.json.Encoder()
 
 
 class Told(NamedTuple):
-    """An answer before it has its headers."""
+    """An answer before it has its headers. One that goes on has `pieces` and no body."""
 
     kind: str
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncGenerator[bytes] | None = None
 
 
 class Wire(Protocol):
@@ -37,9 +39,7 @@ class Wire(Protocol):
 
     def read(self, operation: Operation) -> Any: ...
 
-    def answer(
-        self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
-    ) -> Told: ...
+    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told: ...
 
     def error(self, error: AwsError, request_id: bytes) -> Told: ...
 

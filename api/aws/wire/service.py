@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from api.aws.wire.errors import AwsError
+from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
 from storage.catalog import Catalog
 from storage.domain.access import Action, Principal
@@ -30,11 +31,12 @@ class Accounts:
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share."""
+    """What a door's calls share. `kept`: what a service remembers between them."""
 
     accounts: Accounts
     region: str
     metrics: DoorMetrics
+    kept: Any = None
 
 
 class Call(Generic[In]):
@@ -78,6 +80,11 @@ class Call(Generic[In]):
         """What this door counts."""
         return self._around.metrics
 
+    @property
+    def kept(self) -> Any:
+        """What the service remembers between calls, in this process."""
+        return self._around.kept
+
     async def account_id(self) -> str:
         """The caller's account."""
         return await self._around.accounts.id_of(self.principal.namespace, self.storage.catalog)
@@ -87,7 +94,12 @@ class Call(Generic[In]):
         self.storage.access.authorise(self.principal, self.action, resource)
 
 
-Handler = Callable[[Call[Any]], Awaitable[msgspec.Struct | None]]
+Told = msgspec.Struct | EventStream | None
+"""What a handler answers."""
+
+Out = TypeVar("Out", bound=Told)
+
+Handler = Callable[[Call[Any]], Awaitable[Told]]
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -98,6 +110,7 @@ class Operation(msgspec.Struct, frozen=True):
     asked: type[msgspec.Struct]
     action: Action
     decode_json: Callable[[bytes], Any]
+    looks_right: Callable[[Any], bool] | None = None
 
 
 class Operations:
@@ -107,18 +120,23 @@ class Operations:
         self.all: list[Operation] = []
 
     def add(
-        self, name: str, asked: type[In], action: Action
-    ) -> Callable[
-        [Callable[[Call[In]], Awaitable[msgspec.Struct | None]]],
-        Callable[[Call[In]], Awaitable[msgspec.Struct | None]],
-    ]:
-        """Declare an operation that reads `asked` and needs the right to `action`."""
+        self,
+        name: str,
+        asked: type[In],
+        action: Action,
+        *,
+        looks_right: Callable[[In], bool] | None = None,
+    ) -> Callable[[Callable[[Call[In]], Awaitable[Out]]], Callable[[Call[In]], Awaitable[Out]]]:
+        """Declare an operation that reads `asked` and needs the right to `action`.
+
+        `looks_right`: a quick look at a large input, which spares it the check of its constraints.
+        """
 
         def declare(
-            handler: Callable[[Call[In]], Awaitable[msgspec.Struct | None]],
-        ) -> Callable[[Call[In]], Awaitable[msgspec.Struct | None]]:
+            handler: Callable[[Call[In]], Awaitable[Out]],
+        ) -> Callable[[Call[In]], Awaitable[Out]]:
             decode = msgspec.json.Decoder(asked).decode
-            self.all.append(Operation(name, handler, asked, action, decode))
+            self.all.append(Operation(name, handler, asked, action, decode, looks_right))
             return handler
 
         return declare
@@ -128,7 +146,8 @@ class Service:
     """A service of Amazon's that this deployment stands for.
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` tells an engine's errors in its
-    words. `place_name` is the parameter for which the path stands in a Query call that does not give it.
+    words, and `spell` those that every service has. `place_name` is the parameter for which the path stands in
+    a Query call that does not give it. `times`: the members of answers that are times.
     """
 
     def __init__(
@@ -136,16 +155,20 @@ class Service:
         *,
         target: str,
         json_type: str,
-        namespace: str,
-        place_name: str,
+        namespace: str = "",
+        place_name: str = "",
         operations: Iterable[Operations],
         translate: Callable[[MillstreamError], AwsError],
+        spell: Callable[[AwsError], AwsError] = lambda error: error,
+        times: Iterable[str] = (),
     ) -> None:
         self.target = target
         self.json_type = json_type
         self.namespace = namespace
         self.place_name = place_name
         self.translate = translate
+        self.spell = spell
+        self.times = frozenset(times)
         self.operations: Mapping[str, Operation] = {
             one.name: one for some in operations for one in some.all
         }

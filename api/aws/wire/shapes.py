@@ -31,7 +31,7 @@ def named(query: str, key: str = "", value: str = "") -> msgspec.Meta:
 
 
 class Scalar(NamedTuple):
-    """A member without parts: text, a number, a truth, or bytes."""
+    """A member without parts: text, a number, a moment, a truth, or bytes."""
 
     kind: type
 
@@ -70,6 +70,7 @@ Plan: TypeAlias = Scalar | ListOf | MapOf | Structure
 _SCALARS: dict[type[inspect.Type], type] = {
     inspect.StrType: str,
     inspect.IntType: int,
+    inspect.FloatType: float,
     inspect.BoolType: bool,
     inspect.BytesType: bytes,
 }
@@ -90,13 +91,15 @@ def _structure(described: inspect.StructType) -> Structure:
 def _member(field: inspect.Field) -> Member:
     described, words = field.type, {"query": field.encode_name, "key": "", "value": ""}
     if isinstance(described, inspect.Metadata):
-        words = described.extra or words
+        words |= described.extra or {}
         described = described.type
     plan = _plan(described, words)
     return Member(field.name, field.encode_name, words["query"], plan)
 
 
 def _plan(described: inspect.Type, words: dict[str, str]) -> Plan:
+    if isinstance(described, inspect.Metadata):  # of an item: bounds, which are no matter of names
+        described = described.type
     if isinstance(described, inspect.UnionType):  # with None: the member may be missing
         [described] = [one for one in described.types if not isinstance(one, inspect.NoneType)]
     if isinstance(described, inspect.StructType):

@@ -1,0 +1,131 @@
+"""DescribeLimits, DescribeAccountSettings and UpdateAccountSettings."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from api.aws.kinesis.calls import now_ms, pace
+from api.aws.kinesis.descriptions import mode_of
+from api.aws.kinesis.shapes import ON_DEMAND
+from api.aws.kinesis.throughput import ON_DEMAND_STREAMS_MAX, SHARDS_OF_AN_ACCOUNT
+from api.aws.kinesis.times import seconds
+from api.aws.wire.constraints import REQUIRED, bounds
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain import limits
+from storage.domain.access import Action
+
+operations = Operations()
+
+ENABLED, DISABLED = "ENABLED", "DISABLED"
+_COMMITMENT = "kinesis.minimum_throughput_billing_commitment"
+
+
+class DescribeLimits(Input):
+    """Nothing."""
+
+
+class DescribeLimitsResult(Output):
+    """What the account has, and may have at Amazon's."""
+
+    shard_limit: int
+    open_shard_count: int
+    on_demand_stream_count: int
+    on_demand_stream_count_limit: int
+    channel_count: int
+    channel_count_limit: int
+
+
+class CommitmentIn(Input):
+    """Whether to commit to a throughput."""
+
+    status: Annotated[str | None, bounds(choices=(ENABLED, DISABLED)), REQUIRED] = None
+
+
+class CommitmentOut(Output):
+    """Whether that is so, and since when or until when."""
+
+    status: str
+    started_at: float | None = None
+    ended_at: float | None = None
+    earliest_allowed_end_at: float | None = None
+
+
+class DescribeAccountSettings(Input):
+    """Nothing."""
+
+
+class UpdateAccountSettings(Input):
+    """What to set."""
+
+    minimum_throughput_billing_commitment: Annotated[CommitmentIn | None, REQUIRED] = None
+
+
+class AccountSettingsResult(Output):
+    """What is set."""
+
+    minimum_throughput_billing_commitment: CommitmentOut
+
+
+@operations.add("DescribeLimits", DescribeLimits, Action.STREAM_READ)
+async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
+    """Count the account's shards; the limits are Amazon's, and not enforced."""
+    namespace = call.principal.namespace
+    call.authorise(f"{namespace}/*")
+    await pace(call, "DescribeLimits", 1, None)
+    shards = on_demand = 0
+    after = ""
+    while True:
+        page = await call.storage.catalog.list_streams(
+            namespace, after=after, limit=limits.PAGE_ITEMS_MAX
+        )
+        shards += sum([len(stream.open_shards) for stream in page])
+        on_demand += sum([mode_of(stream.spec) == ON_DEMAND for stream in page])
+        if len(page) < limits.PAGE_ITEMS_MAX:
+            break
+        after = page[-1].name.name
+    return DescribeLimitsResult(
+        SHARDS_OF_AN_ACCOUNT, shards, on_demand, ON_DEMAND_STREAMS_MAX, 0, 0
+    )
+
+
+@operations.add("DescribeAccountSettings", DescribeAccountSettings, Action.STREAM_READ)
+async def describe_settings(call: Call[DescribeAccountSettings]) -> AccountSettingsResult:
+    """Tell what was set."""
+    call.authorise(f"{call.principal.namespace}/*")
+    await pace(call, "DescribeAccountSettings", 5, None)
+    return AccountSettingsResult(_commitment(await _settings(call)))
+
+
+@operations.add("UpdateAccountSettings", UpdateAccountSettings, Action.STREAM_MANAGE)
+async def update_settings(call: Call[UpdateAccountSettings]) -> AccountSettingsResult:
+    """Keep it: nothing is billed here."""
+    namespace = call.principal.namespace
+    call.authorise(f"{namespace}/*")
+    await pace(call, "UpdateAccountSettings", 5, None)
+    wanted = call.asked.minimum_throughput_billing_commitment
+    status = str(wanted.status if wanted else DISABLED)
+    kept = await _settings(call)
+    if kept.get("status", DISABLED) != status:
+        moment = "started_at_ms" if status == ENABLED else "ended_at_ms"
+        started = {} if status == ENABLED else {"started_at_ms": kept.get("started_at_ms")}
+        kept = {"status": status, **started, moment: now_ms(call)}
+        await call.account_id()  # the row stands on the namespace's
+        await call.storage.registrations.put_setting(namespace, _COMMITMENT, kept)
+    return AccountSettingsResult(_commitment(kept))
+
+
+async def _settings(
+    call: Call[DescribeAccountSettings] | Call[UpdateAccountSettings],
+) -> dict[str, Any]:
+    settings = await call.storage.registrations.settings(call.principal.namespace)
+    return msgspec.convert(settings.get(_COMMITMENT, {}), dict[str, Any])
+
+
+def _commitment(kept: dict[str, Any]) -> CommitmentOut:
+    started, ended = kept.get("started_at_ms"), kept.get("ended_at_ms")
+    return CommitmentOut(
+        kept.get("status", DISABLED),
+        None if started is None else seconds(started),
+        None if ended is None else seconds(ended),
+    )

@@ -1,0 +1,332 @@
+"""What can be changed of a stream: retention, record size, mode, warm throughput, distribution, monitoring, encryption."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from msgspec import field
+from msgspec.structs import replace
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotated, annotation
+from api.aws.kinesis.calls import arn_of, pace, stream_of
+from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, metrics_of, mode_of, retention_hours
+from api.aws.kinesis.errors import INVALID_ARGUMENT, VALIDATION, invalid, refuse
+from api.aws.kinesis.shapes import (
+    AUTO,
+    KMS,
+    METRICS,
+    ON_DEMAND,
+    EncryptionTypeIn,
+    KeyIdIn,
+    MetricsIn,
+    ModeDetails,
+    NaturalIn,
+    RecordSizeIn,
+    StrategyIn,
+    StreamArnIn,
+    StreamIdentity,
+    StreamIdIn,
+    WarmThroughput,
+)
+from api.aws.kinesis.throughput import WARM_THROUGHPUT_MAX
+from api.aws.wire.constraints import REQUIRED
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.streams import Stream, StreamMode, StreamSpec
+
+operations = Operations()
+
+_ALL = "ALL"
+
+
+class ChangeRetention(StreamIdentity):
+    """How long records are to be kept."""
+
+    retention_period_hours: Annotated[int | None, REQUIRED] = None
+
+
+class IncreaseRetention(ChangeRetention):
+    """How much longer."""
+
+
+class DecreaseRetention(ChangeRetention):
+    """How much shorter."""
+
+
+class StreamByArn(Input):
+    """A stream, by its ARN."""
+
+    stream_arn: StreamArnIn = field(name="StreamARN", default=None)
+    stream_id: StreamIdIn = None
+
+
+class UpdateMaxRecordSize(StreamByArn):
+    """How large a record may be."""
+
+    max_record_size_in_kib: Annotated[RecordSizeIn, REQUIRED] = field(
+        name="MaxRecordSizeInKiB", default=None
+    )
+
+
+class UpdateStreamMode(Input):
+    """How a stream's capacity is to be paid for."""
+
+    stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
+    stream_id: StreamIdIn = None
+    stream_mode_details: Annotated[ModeDetails | None, REQUIRED] = None
+    warm_throughput_mi_bps: NaturalIn = field(name="WarmThroughputMiBps", default=None)
+
+
+class UpdateStreamWarmThroughput(StreamIdentity):
+    """What a stream is to take at once."""
+
+    warm_throughput_mi_bps: Annotated[NaturalIn, REQUIRED] = field(
+        name="WarmThroughputMiBps", default=None
+    )
+
+
+class UpdateStreamWarmThroughputResult(Output):
+    """What it takes."""
+
+    stream_arn: str = field(name="StreamARN")
+    stream_name: str
+    warm_throughput: WarmThroughput
+
+
+class UpdateDistribution(Input):
+    """Whether partition keys choose the shards."""
+
+    stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
+    stream_id: StreamIdIn = None
+    record_distribution_strategy: Annotated[StrategyIn, REQUIRED] = None
+
+
+class EnhancedMonitoring(StreamIdentity):
+    """Metrics of each shard."""
+
+    shard_level_metrics: MetricsIn = None
+
+
+class EnableMonitoring(EnhancedMonitoring):
+    """Metrics to have."""
+
+
+class DisableMonitoring(EnhancedMonitoring):
+    """Metrics to do without."""
+
+
+class EnhancedMonitoringResult(Output):
+    """Those that were kept, and those that will be."""
+
+    stream_name: str
+    current_shard_level_metrics: list[str]
+    desired_shard_level_metrics: list[str]
+    stream_arn: str = field(name="StreamARN")
+
+
+class Encryption(StreamIdentity):
+    """A key."""
+
+    encryption_type: EncryptionTypeIn = None
+    key_id: KeyIdIn = None
+
+
+class StartEncryption(Encryption):
+    """The key to use."""
+
+
+class StopEncryption(Encryption):
+    """The key to use no more."""
+
+
+async def _change(
+    call: Call[Any], stream: Stream, change: Callable[[StreamSpec], StreamSpec]
+) -> Stream:
+    return await call.storage.catalog.change_stream(stream.name, change)
+
+
+# ── Retention ──
+
+
+@operations.add("IncreaseStreamRetentionPeriod", IncreaseRetention, Action.STREAM_MANAGE)
+async def increase_retention(call: Call[IncreaseRetention]) -> None:
+    """Keep records longer; what is gone stays gone."""
+    await _change_retention(call, longer=True)
+
+
+@operations.add("DecreaseStreamRetentionPeriod", DecreaseRetention, Action.STREAM_MANAGE)
+async def decrease_retention(call: Call[DecreaseRetention]) -> None:
+    """Keep records less long; what is older goes at the next sweep."""
+    await _change_retention(call, longer=False)
+
+
+async def _change_retention(
+    call: Call[IncreaseRetention] | Call[DecreaseRetention], *, longer: bool
+) -> None:
+    asked, hours = call.asked, call.asked.retention_period_hours or 0
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "ChangeRetention", 5, stream)
+    if not HOURS_MIN <= hours <= HOURS_MAX:
+        bound, least = ("Minimum", HOURS_MIN) if hours < HOURS_MIN else ("Maximum", HOURS_MAX)
+        raise invalid(f"{bound} allowed retention period is {least} hours. Requested {hours}.")
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        now = retention_hours(spec)
+        if longer and (spec.retention_ms is None or hours <= now):
+            raise invalid(
+                f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
+                f"shorter than or equal to existing retention period ({now} hours). "
+                "Use DecreaseRetentionPeriod API."
+            )
+        if not longer and spec.retention_ms is not None and hours >= now:
+            raise invalid(
+                f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
+                f"longer than or equal to existing retention period ({now} hours). "
+                "Use IncreaseRetentionPeriod API."
+            )
+        return replace(spec, retention_ms=hours * limits.HOUR_MS)
+
+    await _change(call, stream, change)
+
+
+# ── Size, mode, throughput ──
+
+
+@operations.add("UpdateMaxRecordSize", UpdateMaxRecordSize, Action.STREAM_MANAGE)
+async def update_max_record_size(call: Call[UpdateMaxRecordSize]) -> None:
+    """Take larger or only smaller records from now on."""
+    asked = call.asked
+    stream = await stream_of(call, None, asked.stream_arn)
+    await pace(call, "UpdateMaxRecordSize", 5, stream)
+    most = (asked.max_record_size_in_kib or 0) * limits.KIB
+    await _change(call, stream, lambda spec: replace(spec, record_bytes_max=most))
+
+
+@operations.add("UpdateStreamMode", UpdateStreamMode, Action.STREAM_MANAGE)
+async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
+    """Let load see to the shards, or their owner; for now they stay those that they are."""
+    asked = call.asked
+    details = asked.stream_mode_details
+    mode = str(details.stream_mode if details else "")
+    stream = await stream_of(call, None, asked.stream_arn)
+    await pace(call, "UpdateStreamMode", 5, stream)
+    warm = asked.warm_throughput_mi_bps
+    if warm is not None:
+        _check_warm(mode, warm)
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        spec = replace(spec, mode=StreamMode[mode])
+        if mode != ON_DEMAND:
+            spec = annotated(spec, annotations.WARM_THROUGHPUT, None)
+            return annotated(spec, annotations.DISTRIBUTION, None)
+        if warm is not None:
+            spec = annotated(spec, annotations.WARM_THROUGHPUT, str(warm))
+        return spec
+
+    await _change(call, stream, change)
+
+
+@operations.add("UpdateStreamWarmThroughput", UpdateStreamWarmThroughput, Action.STREAM_MANAGE)
+async def update_warm_throughput(
+    call: Call[UpdateStreamWarmThroughput],
+) -> UpdateStreamWarmThroughputResult:
+    """Keep a number: a stream takes what its shards and this machine take."""
+    asked, wanted = call.asked, call.asked.warm_throughput_mi_bps or 0
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "UpdateStreamWarmThroughput", 5, None)
+    before = annotation(stream.spec, annotations.WARM_THROUGHPUT)
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        _check_warm(mode_of(spec), wanted)
+        return annotated(spec, annotations.WARM_THROUGHPUT, str(wanted))
+
+    await _change(call, stream, change)
+    told = WarmThroughput(wanted, int(before or 0))
+    return UpdateStreamWarmThroughputResult(await arn_of(call, stream), stream.name.name, told)
+
+
+def _check_warm(mode: str, wanted: int) -> None:
+    if mode != ON_DEMAND:
+        refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
+    if wanted > WARM_THROUGHPUT_MAX:
+        refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
+
+
+@operations.add("UpdateStreamRecordDistributionStrategy", UpdateDistribution, Action.STREAM_MANAGE)
+async def update_distribution(call: Call[UpdateDistribution]) -> None:
+    """Let partition keys choose the shards, or let records go to any."""
+    asked = call.asked
+    stream = await stream_of(call, None, asked.stream_arn)
+    await pace(call, "UpdateStreamRecordDistributionStrategy", 5, stream)
+    strategy = asked.record_distribution_strategy
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        if mode_of(spec) != ON_DEMAND:
+            refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
+        return annotated(spec, annotations.DISTRIBUTION, AUTO if strategy == AUTO else None)
+
+    await _change(call, stream, change)
+
+
+# ── Monitoring ──
+
+
+@operations.add("EnableEnhancedMonitoring", EnableMonitoring, Action.STREAM_MANAGE)
+async def enable_monitoring(call: Call[EnableMonitoring]) -> EnhancedMonitoringResult:
+    """Keep the wish; metrics are at /metrics whatever it says."""
+    return await _monitor(call, lambda before, asked: [*before, *asked])
+
+
+@operations.add("DisableEnhancedMonitoring", DisableMonitoring, Action.STREAM_MANAGE)
+async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitoringResult:
+    """Keep the wish."""
+    return await _monitor(call, lambda before, asked: [one for one in before if one not in asked])
+
+
+async def _monitor(
+    call: Call[EnableMonitoring] | Call[DisableMonitoring],
+    combine: Callable[[Sequence[str], Sequence[str]], list[str]],
+) -> EnhancedMonitoringResult:
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    every = [metric for metric in METRICS if metric != _ALL]
+    wanted = asked.shard_level_metrics or []
+    named = every if _ALL in wanted else wanted
+    before = metrics_of(stream.spec)
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        after = frozenset(combine(metrics_of(spec), named))
+        words = ",".join(metric for metric in every if metric in after)
+        return annotated(spec, annotations.METRICS, words or None)
+
+    changed = await _change(call, stream, change)
+    return EnhancedMonitoringResult(
+        stream.name.name, before, metrics_of(changed.spec), await arn_of(call, stream)
+    )
+
+
+# ── Encryption ──
+
+
+@operations.add("StartStreamEncryption", StartEncryption, Action.STREAM_MANAGE)
+async def start_encryption(call: Call[StartEncryption]) -> None:
+    """Keep the key's name; nothing is encrypted by it."""
+    await _encrypt(call, str(call.asked.key_id))
+
+
+@operations.add("StopStreamEncryption", StopEncryption, Action.STREAM_MANAGE)
+async def stop_encryption(call: Call[StopEncryption]) -> None:
+    """Forget the key's name."""
+    await _encrypt(call, None)
+
+
+async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str | None) -> None:
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    if asked.encryption_type != KMS:
+        refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
+    if "\0" in str(asked.key_id):
+        refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
+    await _change(call, stream, lambda spec: annotated(spec, annotations.KEY, key))

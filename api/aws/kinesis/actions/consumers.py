@@ -1,0 +1,192 @@
+"""Registered consumers: RegisterStreamConsumer, DescribeStreamConsumer, ListStreamConsumers, DeregisterStreamConsumer."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from api.aws.kinesis.calls import arn_of, kept, pace, stream_of
+from api.aws.kinesis.errors import (
+    INVALID_ARGUMENT,
+    LIMIT_EXCEEDED,
+    RESOURCE_IN_USE,
+    invalid,
+    refuse,
+)
+from api.aws.kinesis.pages import list_token, next_token
+from api.aws.kinesis.registered import consumer_named, consumer_out, no_such_consumer
+from api.aws.kinesis.shapes import (
+    Consumer,
+    ConsumerArnIn,
+    ConsumerNameIn,
+    NextTokenIn,
+    PageIn,
+    SecondsIn,
+    StreamArnIn,
+    StreamIdIn,
+    TagsIn,
+)
+from api.aws.kinesis.tags import with_tags
+from api.aws.kinesis.throughput import CONSUMERS_MAX, CONSUMERS_MAX_AT_AMAZON
+from api.aws.kinesis.times import moment_ms, seconds
+from api.aws.wire.constraints import REQUIRED
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain.access import Action
+from storage.domain.registrations import RegisteredConsumer
+from storage.domain.streams import Stream
+
+operations = Operations()
+
+_LISTED_MAX = 100
+
+
+class RegisterStreamConsumer(Input):
+    """A consumer to register."""
+
+    stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
+    consumer_name: Annotated[ConsumerNameIn, REQUIRED] = None
+    stream_id: StreamIdIn = None
+    tags: TagsIn = None
+
+
+class RegisterStreamConsumerResult(Output):
+    """The consumer."""
+
+    consumer: Consumer
+
+
+class OneConsumer(Input):
+    """A consumer: by its ARN, or by its name and its stream's ARN."""
+
+    stream_arn: StreamArnIn = field(name="StreamARN", default=None)
+    consumer_name: ConsumerNameIn = None
+    consumer_arn: ConsumerArnIn = field(name="ConsumerARN", default=None)
+    stream_id: StreamIdIn = None
+
+
+class DescribeStreamConsumer(OneConsumer):
+    """The consumer to tell."""
+
+
+class DeregisterStreamConsumer(OneConsumer):
+    """The consumer to forget."""
+
+
+class ConsumerDescription(Consumer):
+    """A consumer, and whose it is."""
+
+    stream_arn: str = field(name="StreamARN")
+
+
+class DescribeStreamConsumerResult(Output):
+    """The consumer."""
+
+    consumer_description: ConsumerDescription
+
+
+class ListStreamConsumers(Input):
+    """A page of a stream's consumers."""
+
+    stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
+    next_token: NextTokenIn = None
+    max_results: PageIn = None
+    stream_creation_timestamp: SecondsIn = None
+    stream_id: StreamIdIn = None
+
+
+class ListStreamConsumersResult(Output):
+    """Consumers by name."""
+
+    consumers: list[Consumer]
+    next_token: str | None = None
+
+
+@operations.add("RegisterStreamConsumer", RegisterStreamConsumer, Action.STREAM_MANAGE)
+async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumerResult:
+    """Register a consumer, which is ACTIVE at once."""
+    asked = call.asked
+    stream = await stream_of(call, None, asked.stream_arn)
+    await pace(call, "RegisterStreamConsumer", 5, None)
+    most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
+    tags = with_tags({}, asked.tags or {})
+    name = str(asked.consumer_name)
+    made = await call.storage.registrations.register(stream, name, tags, most)
+    words = f"under stream {stream.name.name}"
+    if made == "exists":
+        refuse(RESOURCE_IN_USE, f"Consumer {name} {words} already exists.")
+    if isinstance(made, str):
+        refuse(LIMIT_EXCEEDED, f"There are {most} consumers {words} already.")
+    return RegisterStreamConsumerResult(consumer_out(made, await arn_of(call, stream)))
+
+
+@operations.add("DescribeStreamConsumer", DescribeStreamConsumer, Action.STREAM_READ)
+async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumerResult:
+    """Tell a consumer."""
+    stream, consumer = await _named(call)
+    await pace(call, "DescribeStreamConsumer", 20, stream)
+    arn = await arn_of(call, stream)
+    told = consumer_out(consumer, arn)
+    description = ConsumerDescription(
+        told.consumer_name,
+        told.consumer_arn,
+        told.consumer_status,
+        told.consumer_creation_timestamp,
+        arn,
+    )
+    return DescribeStreamConsumerResult(description)
+
+
+@operations.add("DeregisterStreamConsumer", DeregisterStreamConsumer, Action.STREAM_MANAGE)
+async def deregister(call: Call[DeregisterStreamConsumer]) -> None:
+    """Forget a consumer, and end its subscriptions of this process."""
+    stream, consumer = await _named(call)
+    await pace(call, "DeregisterStreamConsumer", 5, stream)
+    if not await call.storage.registrations.deregister(stream, consumer.name):
+        raise no_such_consumer(consumer.name)
+    kept(call).subscriptions.end_all(stream.stream_id, consumer.name)
+
+
+async def _named(
+    call: Call[DescribeStreamConsumer] | Call[DeregisterStreamConsumer],
+) -> tuple[Stream, RegisteredConsumer]:
+    asked = call.asked
+    if asked.consumer_arn is not None:
+        stream, consumer = await consumer_named(call, asked.consumer_arn)
+        if asked.consumer_name not in (None, consumer.name):
+            raise invalid("ConsumerName and ConsumerARN name different consumers.")
+        if asked.stream_arn not in (None, await arn_of(call, stream)):
+            raise invalid("StreamARN and ConsumerARN name different streams.")
+        return stream, consumer
+    if asked.stream_arn is None or asked.consumer_name is None:
+        raise invalid("Either ConsumerARN, or both StreamARN and ConsumerName, must be provided.")
+    stream = await stream_of(call, None, asked.stream_arn)
+    found = await call.storage.registrations.consumer(stream, asked.consumer_name)
+    if found is None:
+        raise no_such_consumer(asked.consumer_name)
+    return stream, found
+
+
+@operations.add("ListStreamConsumers", ListStreamConsumers, Action.STREAM_READ)
+async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumersResult:
+    """List a stream's consumers by name."""
+    asked = call.asked
+    stream = await stream_of(call, None, asked.stream_arn)
+    await pace(call, "ListStreamConsumers", 5, stream)
+    created = asked.stream_creation_timestamp
+    if created is not None and moment_ms(created) // 1_000 != stream.created_at_ms // 1_000:
+        refuse(
+            INVALID_ARGUMENT, f"No stream of that name was made at {seconds(moment_ms(created))}."
+        )
+    after = ""
+    if asked.next_token is not None:
+        token = await list_token(call, asked.next_token, "consumers")
+        if token.stream_id != stream.stream_id:
+            raise invalid("Invalid NextToken.")
+        after = token.after
+    limit = min(asked.max_results or _LISTED_MAX, _LISTED_MAX)
+    found = await call.storage.registrations.consumers(stream, after, limit + 1)
+    arn, page = await arn_of(call, stream), found[:limit]
+    more = None
+    if len(found) > limit:
+        more = await next_token(call, "consumers", page[-1].name, stream)
+    return ListStreamConsumersResult([consumer_out(one, arn) for one in page], more)

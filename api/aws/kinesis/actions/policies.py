@@ -1,0 +1,55 @@
+"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy: kept, and not in effect."""
+
+from typing import Annotated
+
+from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, refuse
+from api.aws.kinesis.policies import check_policy
+from api.aws.kinesis.resources import ByResource, change_policy, policy_of
+from api.aws.wire.constraints import REQUIRED
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Output
+from storage.domain.access import Action
+
+operations = Operations()
+
+
+class PutResourcePolicy(ByResource):
+    """The policy."""
+
+    policy: Annotated[str | None, REQUIRED] = None
+
+
+class GetResourcePolicy(ByResource):
+    """A stream or a consumer."""
+
+
+class GetResourcePolicyResult(Output):
+    """Its policy."""
+
+    policy: str
+
+
+class DeleteResourcePolicy(ByResource):
+    """A stream or a consumer."""
+
+
+@operations.add("PutResourcePolicy", PutResourcePolicy, Action.STREAM_MANAGE)
+async def put_policy(call: Call[PutResourcePolicy]) -> None:
+    """Keep a policy."""
+    text = call.asked.policy or ""
+    check_policy(text)
+    await change_policy(call, text)
+
+
+@operations.add("GetResourcePolicy", GetResourcePolicy, Action.STREAM_READ)
+async def get_policy(call: Call[GetResourcePolicy]) -> GetResourcePolicyResult:
+    """Tell the policy as it was put; an empty one where there is none."""
+    return GetResourcePolicyResult(await policy_of(call) or "{}")
+
+
+@operations.add("DeleteResourcePolicy", DeleteResourcePolicy, Action.STREAM_MANAGE)
+async def delete_policy(call: Call[DeleteResourcePolicy]) -> None:
+    """Keep it no more."""
+    if await policy_of(call) is None:
+        refuse(RESOURCE_NOT_FOUND, f"No policy found for {call.asked.resource_arn}.")
+    await change_policy(call, None)

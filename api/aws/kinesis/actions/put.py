@@ -1,0 +1,335 @@
+"""PutRecord and PutRecords.
+
+    decode ▶ constraints ▶ the stream's own limits ▶ place each record ▶ one append ▶ an answer for each
+
+A record that the stream would never take refuses the whole call; what fails on its way fails alone.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotation
+from api.aws.kinesis.calls import kept, now_ms, shard_id, stream_of
+from api.aws.kinesis.errors import (
+    INVALID_ARGUMENT,
+    THROUGHPUT_EXCEEDED,
+    VALIDATION,
+    dry_run,
+    invalid,
+    refuse,
+    translate,
+)
+from api.aws.kinesis.records import encryption_of
+from api.aws.kinesis.sequence_numbers import STEP, first_number, read_number
+from api.aws.kinesis.shapes import (
+    AUTO,
+    KEY_CHARACTERS_MAX,
+    RECORDS_MAX,
+    DataIn,
+    HashKeyIn,
+    PartitionKeyIn,
+    SequenceNumberIn,
+    StreamIdentity,
+)
+from api.aws.wire.constraints import REQUIRED, bounds
+from api.aws.wire.errors import AwsError
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.batches import Record
+from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.streams import RING_SIZE, Appended, Shard, Stream, hash_key
+
+operations = Operations()
+
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
+CALL_BYTES_MAX = 10 * limits.MIB
+
+
+class PutRecord(StreamIdentity):
+    """One record."""
+
+    data: DataIn = None
+    partition_key: PartitionKeyIn = None
+    explicit_hash_key: HashKeyIn = None
+    sequence_number_for_ordering: SequenceNumberIn = None
+    dry_run: bool | None = None
+
+
+class PutRecordResult(Output):
+    """Where it went."""
+
+    shard_id: str
+    sequence_number: str
+    encryption_type: str | None = None
+
+
+class PutRecordsEntry(msgspec.Struct, rename="pascal", gc=False):
+    """One record of several."""
+
+    data: DataIn = None
+    explicit_hash_key: HashKeyIn = None
+    partition_key: PartitionKeyIn = None
+
+
+class PutRecords(StreamIdentity):
+    """Records."""
+
+    records: Annotated[list[PutRecordsEntry] | None, bounds(1, RECORDS_MAX), REQUIRED] = None
+    dry_run: bool | None = None
+
+
+class PutRecordsResultEntry(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
+    """Where one went, or why it did not."""
+
+    sequence_number: str | None = None
+    shard_id: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+class PutRecordsResult(Output):
+    """An answer for each record, in their order."""
+
+    failed_record_count: int
+    records: list[PutRecordsResultEntry]
+    encryption_type: str | None = None
+
+
+@operations.add("PutRecord", PutRecord, Action.STREAM_PUT)
+async def put_record(call: Call[PutRecord]) -> PutRecordResult:
+    """Append one record."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    if asked.sequence_number_for_ordering is not None:
+        _check_ordering(asked.sequence_number_for_ordering, now_ms(call))
+    entry = PutRecordsEntry(asked.data, asked.explicit_hash_key, asked.partition_key)
+    [result] = await _put(call, stream, [entry], bool(asked.dry_run), "")
+    if isinstance(result, AwsError):
+        raise result
+    if isinstance(result, MillstreamError):
+        raise translate(result)
+    [number] = _numbers(await _as_placed(call, stream, [result]), [result])
+    return PutRecordResult(shard_id(result.shard), number, encryption_of(stream))
+
+
+def _looks_right(asked: PutRecords) -> bool:
+    """The usual call: every record has its data and a key of a fair length, and no hash key of its own."""
+    records = asked.records
+    if not records or len(records) > RECORDS_MAX or asked.stream_arn is not None:
+        return False
+    if asked.stream_name is None or not _NAME.fullmatch(asked.stream_name):
+        return False
+    keys = [one.partition_key for one in records]
+    if None in keys or None in [one.data for one in records] or _has_places(records):
+        return False
+    lengths = [len(key or "") for key in keys]
+    return min(lengths) > 0 and max(lengths) <= KEY_CHARACTERS_MAX and asked.stream_id is None
+
+
+def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
+    return [one.explicit_hash_key for one in entries].count(None) != len(entries)
+
+
+@operations.add("PutRecords", PutRecords, Action.STREAM_PUT, looks_right=_looks_right)
+async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
+    """Append up to 500 records; each is answered for itself."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    entries = asked.records or []
+    results = await _put(call, stream, entries, bool(asked.dry_run), "records.{}.member.")
+    told = _told(await _as_placed(call, stream, results), results)
+    failed = sum([one.error_code is not None for one in told])
+    return PutRecordsResult(failed, told, encryption_of(stream))
+
+
+Result = Appended | MillstreamError | AwsError
+
+
+async def _put(
+    call: Call[PutRecord] | Call[PutRecords],
+    stream: Stream,
+    entries: Sequence[PutRecordsEntry],
+    dry: bool,
+    path: str,
+) -> Sequence[Result]:
+    """Append; one result for each entry. Raises AwsError for what the stream would never take."""
+    auto = (
+        bool(stream.spec.annotations) and annotation(stream.spec, annotations.DISTRIBUTION) == AUTO
+    )
+    if not auto:
+        _check_keys(entries, path)
+    records = _placed(entries, auto)
+    total = _check_sizes(stream, records, path)
+    if dry:
+        raise dry_run()
+    call.metrics.received(len(records), total)
+    results = await _append_at_pace(call, stream, records)
+    refused = sum([not isinstance(one, Appended) for one in results])
+    call.metrics.confirmed(len(results) - refused, 0)
+    return results
+
+
+def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
+    for nth, one in enumerate(entries, 1):
+        if one.partition_key is None:
+            place = f"{path.format(nth)}partitionKey"
+            refuse(
+                VALIDATION,
+                f"1 validation error detected: Value null at '{place}' failed to satisfy constraint: "
+                "Member must not be null",
+            )
+
+
+def _check_sizes(stream: Stream, records: Sequence[Record], path: str) -> int:
+    """The bytes of all. Raises AwsError when there are too many, or too many in one record."""
+    most = stream.spec.record_bytes_max
+    total = sum([len(one.data) for one in records])
+    if (
+        total > min(most, limits.MIB) - limits.KIB
+    ):  # else none is too large: a key has at most a kilobyte
+        for nth, one in enumerate(records, 1):
+            if one.size_bytes > most:
+                refuse(
+                    VALIDATION,
+                    f"1 validation error detected: Value at '{path.format(nth)}data' failed to satisfy "
+                    f"constraint: Member must have length less than or equal to {most}",
+                )
+        if len(records) > 1 and sum([one.size_bytes for one in records]) > CALL_BYTES_MAX:
+            refuse(INVALID_ARGUMENT, "Records size exceeds 10 MB limit")
+    return total
+
+
+def _placed(entries: Sequence[PutRecordsEntry], auto: bool) -> list[Record]:
+    """The records, with a place on the ring where their key's is not meant."""
+    if auto:
+        keys = [(one.data or b"", one.partition_key or "") for one in entries]
+        return [Record(data, key, hash_key=secrets.randbelow(RING_SIZE)) for data, key in keys]
+    if not _has_places(entries):
+        return [Record(one.data or b"", one.partition_key or "") for one in entries]
+    return [
+        Record(one.data or b"", one.partition_key or "", hash_key=_place(one.explicit_hash_key))
+        for one in entries
+    ]
+
+
+def _place(explicit: str | None) -> int | None:
+    if explicit is None:
+        return None
+    place = int(explicit)
+    if place >= RING_SIZE:
+        raise invalid(
+            "Invalid ExplicitHashKey. ExplicitHashKey must be in the range: [0, 2^128-1]. "
+            f"Specified value was {explicit}"
+        )
+    return place
+
+
+def _check_ordering(number: str, now: int) -> None:
+    """Raise AwsError unless the number could have been given by now; offsets of a shard rise by themselves."""
+    place = read_number(number)
+    if place is None or place.arrival_s > now // 1_000 + 1:
+        raise invalid(
+            f"SequenceNumberForOrdering {number} is not a sequence number of this stream."
+        )
+
+
+async def _append_at_pace(
+    call: Call[PutRecord] | Call[PutRecords],
+    stream: Stream,
+    records: Sequence[Record],
+) -> Sequence[Result]:
+    pace = kept(call).pace
+    append = call.storage.streams.append
+    if not pace.limited:
+        return await append(stream.name, records)
+    now_s = now_ms(call) / 1_000
+    results: list[Result] = []
+    for record in records:
+        place = hash_key(record.key) if record.hash_key is None else record.hash_key
+        shard = next(one for one in stream.open_shards if one.takes(place))
+        fits = pace.write((stream.stream_id, shard.index), record.size_bytes, now_s)
+        results.append(_MAY_GO if fits else _too_fast(shard, stream))
+    going = [nth for nth, one in enumerate(results) if one is _MAY_GO]
+    if going:
+        chosen = [records[nth] for nth in going]
+        appended = await append(stream.name, chosen)
+        for nth, result in zip(going, appended, strict=True):
+            results[nth] = result
+    return results
+
+
+_MAY_GO = Appended(0, 0)
+
+
+def _too_fast(shard: Shard, stream: Stream) -> AwsError:
+    return AwsError(
+        THROUGHPUT_EXCEEDED,
+        f"Rate exceeded for shard {shard_id(shard.index)} in stream {stream.name.name}.",
+    )
+
+
+# ── Answers ──
+
+
+async def _as_placed(
+    call: Call[PutRecord] | Call[PutRecords], stream: Stream, results: Sequence[Result]
+) -> Stream:
+    """The stream as it was when the records were appended: a reshard may have made new shards meanwhile."""
+    used = {one.shard for one in results if isinstance(one, Appended)}
+    if used <= {shard.index for shard in stream.shards}:
+        return stream
+    return await call.storage.catalog.fresh_stream(stream.name)
+
+
+def _numbers(stream: Stream, results: Sequence[Appended]) -> list[str]:
+    """Each record's sequence number. Those of one shard and append arrived together."""
+    if results and len(stream.shards) == 1:
+        first, count = results[0], len(results)
+        if results[-1].offset - first.offset == count - 1 and _together(results):
+            base = _base(stream, first) + first.offset * STEP
+            return [str(number) for number in range(base, base + count * STEP, STEP)]
+    bases: dict[tuple[int, int], int] = {}
+    numbers = []
+    for one in results:
+        key = (one.shard, one.arrival_ms)
+        if key not in bases:
+            bases[key] = _base(stream, one)
+        numbers.append(str(bases[key] + one.offset * STEP))
+    return numbers
+
+
+def _base(stream: Stream, placed: Appended) -> int:
+    opened_ms = stream.shard(placed.shard).opened_at_ms
+    return first_number(opened_ms, placed.shard, 0, placed.arrival_ms)
+
+
+def _together(results: Sequence[Appended]) -> bool:
+    """Whether one append placed them all."""
+    return results[0].arrival_ms == results[-1].arrival_ms
+
+
+def _told(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
+    appended = [one for one in results if isinstance(one, Appended)]
+    names = {index: shard_id(index) for index in {one.shard for one in appended}}
+    placed = zip(_numbers(stream, appended), appended, strict=True)
+    told = [PutRecordsResultEntry(number, names[one.shard]) for number, one in placed]
+    if len(told) == len(results):
+        return told
+    going = iter(told)
+    return [next(going) if isinstance(one, Appended) else _failed(one) for one in results]
+
+
+def _failed(error: MillstreamError | AwsError) -> PutRecordsResultEntry:
+    """Only two codes are known to SDKs: try again more slowly, and try again."""
+    if isinstance(error, AwsError):
+        return PutRecordsResultEntry(error_code=error.fault.shape, error_message=error.message)
+    busy = error.code is ErrorCode.STORAGE_BUSY
+    code = THROUGHPUT_EXCEEDED.shape if busy else "InternalFailure"
+    return PutRecordsResultEntry(error_code=code, error_message=error.detail)

@@ -1,0 +1,243 @@
+"""ListShards, SplitShard, MergeShards and UpdateShardCount."""
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Annotated
+
+import msgspec
+from msgspec import field
+
+from api.aws.kinesis.calls import (
+    arn_of,
+    kept,
+    now_ms,
+    pace,
+    shard_id,
+    shard_of,
+    stream_named,
+    stream_of,
+)
+from api.aws.kinesis.descriptions import mode_of
+from api.aws.kinesis.errors import INVALID_ARGUMENT, LIMIT_EXCEEDED, VALIDATION, invalid, refuse
+from api.aws.kinesis.pages import list_token, next_token
+from api.aws.kinesis.shapes import (
+    ON_DEMAND,
+    HashKeyIn,
+    NextTokenIn,
+    PageIn,
+    PositiveIn,
+    SecondsIn,
+    ShardIdIn,
+    ShardOut,
+    StreamIdentity,
+)
+from api.aws.kinesis.shards import ShardFilter, chosen_shards, shard_out
+from api.aws.kinesis.times import moment_ms
+from api.aws.kinesis.tokens import ListToken
+from api.aws.wire.constraints import REQUIRED, bounds
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import OutcomeUnknown
+from storage.domain.streams import Shard, Stream
+
+operations = Operations()
+
+_LISTED_MAX = 1_000
+
+
+class ListShards(StreamIdentity):
+    """Shards of a stream, or the rest of a list of them."""
+
+    next_token: NextTokenIn = None
+    exclusive_start_shard_id: ShardIdIn = None
+    max_results: PageIn = None
+    stream_creation_timestamp: SecondsIn = None
+    shard_filter: ShardFilter | None = None
+
+
+class ListShardsResult(Output):
+    """A page of shards."""
+
+    shards: list[ShardOut]
+    next_token: str | None = None
+
+
+@operations.add("ListShards", ListShards, Action.STREAM_READ)
+async def list_shards(call: Call[ListShards]) -> ListShardsResult:
+    """List shards by name. Expired ones are not told."""
+    asked = call.asked
+    stream, chosen, after = await _asked_for(call)
+    await pace(call, "ListShards", 1_000, stream)
+    limit = min(asked.max_results or _LISTED_MAX, _LISTED_MAX)
+    shards = [
+        shard
+        for shard in chosen_shards(stream, chosen, now_ms(call))
+        if shard_id(shard.index) > after
+    ]
+    page = shards[:limit]
+    token = None
+    if len(shards) > limit:
+        rest = msgspec.to_builtins(chosen)
+        token = await next_token(call, "shards", shard_id(page[-1].index), stream, rest)
+    return ListShardsResult([shard_out(shard) for shard in page], token)
+
+
+async def _asked_for(call: Call[ListShards]) -> tuple[Stream, ShardFilter | None, str]:
+    """The stream, the filter, and the shard after which the page begins."""
+    asked = call.asked
+    named = asked.stream_name is not None or asked.stream_arn is not None
+    if asked.next_token is None:
+        if not named:
+            raise invalid("Either NextToken or StreamName should be provided.")
+        stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+        _check_creation(stream, asked.stream_creation_timestamp)
+        return stream, asked.shard_filter, asked.exclusive_start_shard_id or ""
+    if named or asked.shard_filter is not None:
+        raise invalid("NextToken and StreamName cannot be provided together.")
+    if asked.exclusive_start_shard_id is not None:
+        raise invalid("NextToken and ExclusiveStartShardId cannot be provided together.")
+    token: ListToken = await list_token(call, asked.next_token, "shards")
+    stream = await stream_named(call, token.stream)
+    if stream.stream_id != token.stream_id:
+        raise invalid("Invalid NextToken.")
+    return stream, msgspec.convert(token.rest, ShardFilter | None), token.after
+
+
+def _check_creation(stream: Stream, timestamp: float | None) -> None:
+    """Raise AwsError when another stream of that name, made at another time, is meant."""
+    if timestamp is not None and moment_ms(timestamp) // 1_000 != stream.created_at_ms // 1_000:
+        raise invalid(
+            f"StreamCreationTimestamp {timestamp} is not that of stream {stream.name.name}."
+        )
+
+
+# ── Reshard ──
+
+
+class SplitShard(StreamIdentity):
+    """A shard, and the first hash key of the second of its children."""
+
+    shard_to_split: Annotated[ShardIdIn, REQUIRED] = None
+    new_starting_hash_key: Annotated[HashKeyIn, REQUIRED] = None
+
+
+class MergeShards(StreamIdentity):
+    """Two shards that are neighbours on the ring."""
+
+    shard_to_merge: Annotated[ShardIdIn, REQUIRED] = None
+    adjacent_shard_to_merge: Annotated[ShardIdIn, REQUIRED] = None
+
+
+class UpdateShardCount(StreamIdentity):
+    """How many shards to have."""
+
+    target_shard_count: Annotated[PositiveIn, REQUIRED] = None
+    scaling_type: Annotated[str | None, bounds(choices=("UNIFORM_SCALING",)), REQUIRED] = None
+
+
+class UpdateShardCountResult(Output):
+    """How many there were, and how many there will be."""
+
+    stream_name: str
+    current_shard_count: int
+    target_shard_count: int
+    stream_arn: str = field(name="StreamARN")
+
+
+@operations.add("SplitShard", SplitShard, Action.STREAM_MANAGE)
+async def split_shard(call: Call[SplitShard]) -> None:
+    """Close a shard, and open two in its place."""
+    asked = call.asked
+    stream = await _to_reshard(call, "SplitShard", 5)
+    shard = await shard_of(call, stream, str(asked.shard_to_split))
+    place = int(asked.new_starting_hash_key or 0)
+    _check_open(shard, stream)
+    if not shard.first_hash_key + 1 < place < shard.last_hash_key:
+        raise invalid(
+            f"NewStartingHashKey {place} used in SplitShard() on shard {shard_id(shard.index)} in stream "
+            f"{stream.name.name} under account {await call.account_id()} is not both greater than one plus "
+            f"the shard's StartingHashKey {shard.first_hash_key} and less than the shard's EndingHashKey "
+            f"{shard.last_hash_key}."
+        )
+    await _reshard(call.storage.streams.split(stream.name, shard.index, place))
+
+
+@operations.add("MergeShards", MergeShards, Action.STREAM_MANAGE)
+async def merge_shards(call: Call[MergeShards]) -> None:
+    """Close two neighbours, and open one in their place."""
+    asked = call.asked
+    stream = await _to_reshard(call, "MergeShards", 5)
+    first = await shard_of(call, stream, str(asked.shard_to_merge))
+    second = await shard_of(call, stream, str(asked.adjacent_shard_to_merge))
+    _check_open(first, stream)
+    _check_open(second, stream)
+    after, before = first.last_hash_key + 1, second.last_hash_key + 1
+    if after != second.first_hash_key and before != first.first_hash_key:
+        raise invalid(
+            f"Shards {shard_id(first.index)} and {shard_id(second.index)} in stream {stream.name.name} "
+            f"under account {await call.account_id()} are not an adjacent pair of shards eligible for merging"
+        )
+    await _reshard(call.storage.streams.merge(stream.name, first.index, second.index))
+
+
+@operations.add("UpdateShardCount", UpdateShardCount, Action.STREAM_MANAGE)
+async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountResult:
+    """Split and merge until the ring is in so many equal parts."""
+    target = call.asked.target_shard_count or 0
+    stream = await _to_reshard(call, "UpdateShardCount", 10)
+    now = len(stream.open_shards)
+    if target > limits.SHARDS_MAX:
+        refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
+    if kept(call).pace.limited:
+        _check_scale(now, target)
+    if target != now:
+        await _reshard(call.storage.streams.set_shard_count(stream.name, target))
+    return UpdateShardCountResult(stream.name.name, now, target, await arn_of(call, stream))
+
+
+def _check_scale(now: int, target: int) -> None:
+    """Raise AwsError unless Amazon scales so far in one step."""
+    if target > 2 * now:
+        refuse(
+            LIMIT_EXCEEDED,
+            "UpdateShardCount cannot scale up over double your current open shard count. "
+            f"Current open shard count: {now} Target shard count: {target}",
+        )
+    if 2 * target < now:
+        refuse(
+            LIMIT_EXCEEDED,
+            "UpdateShardCount cannot scale down below half your current open shard count. "
+            f"Current open shard count: {now} Target shard count: {target}",
+        )
+
+
+async def _to_reshard(
+    call: Call[SplitShard] | Call[MergeShards] | Call[UpdateShardCount],
+    operation: str,
+    per_second: float,
+) -> Stream:
+    """The stream as it is now. Raises AwsError for one whose shards are Amazon's matter."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, operation, per_second, None)
+    if mode_of(stream.spec) == ON_DEMAND:
+        refuse(
+            VALIDATION, f"Stream {stream.name.name} is in on-demand mode, which scales by itself."
+        )
+    return await call.storage.catalog.fresh_stream(stream.name)
+
+
+def _check_open(shard: Shard, stream: Stream) -> None:
+    if not shard.is_open:
+        refuse(
+            INVALID_ARGUMENT,
+            f"Shard {shard_id(shard.index)} in stream {stream.name.name} is closed.",
+        )
+
+
+async def _reshard(change: Awaitable[Stream]) -> None:
+    """Do it. A reshard whose end is not known goes on by itself, as every one does at Amazon."""
+    with suppress(OutcomeUnknown):
+        await change

@@ -1,0 +1,238 @@
+"""CreateStream, DeleteStream, ListStreams, and the three that describe."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotated
+from api.aws.kinesis.arns import stream_arn
+from api.aws.kinesis.calls import arn_of, pace, stream_of
+from api.aws.kinesis.descriptions import (
+    StreamDescription,
+    StreamDescriptionSummary,
+    StreamSummary,
+    description,
+    summary,
+    summary_of_list,
+)
+from api.aws.kinesis.errors import (
+    INVALID_ARGUMENT,
+    LIMIT_EXCEEDED,
+    RESOURCE_IN_USE,
+    VALIDATION,
+    invalid,
+    refuse,
+)
+from api.aws.kinesis.pages import list_token, next_token
+from api.aws.kinesis.shapes import (
+    AUTO,
+    ON_DEMAND,
+    ModeDetails,
+    NaturalIn,
+    NextTokenIn,
+    PageIn,
+    PositiveIn,
+    RecordSizeIn,
+    ShardIdIn,
+    StrategyIn,
+    StreamIdentity,
+    StreamNameIn,
+    TagsIn,
+)
+from api.aws.kinesis.tags import with_tags
+from api.aws.kinesis.throughput import WARM_THROUGHPUT_MAX
+from api.aws.wire.constraints import REQUIRED
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import PreconditionFailed, ValidationFailed
+from storage.domain.names import StreamName
+from storage.domain.streams import StreamMode, StreamSpec
+
+operations = Operations()
+
+ON_DEMAND_SHARDS = 4  # what Amazon starts with: 4 MB/s
+RETENTION_MS = 24 * limits.HOUR_MS
+_DESCRIBED_MAX = 100
+_LISTED = 100
+
+
+class CreateStream(Input):
+    """A stream to make."""
+
+    stream_name: Annotated[StreamNameIn, REQUIRED] = None
+    shard_count: PositiveIn = None
+    stream_mode_details: ModeDetails | None = None
+    tags: TagsIn = None
+    warm_throughput_mi_bps: NaturalIn = field(name="WarmThroughputMiBps", default=None)
+    max_record_size_in_kib: RecordSizeIn = field(name="MaxRecordSizeInKiB", default=None)
+    record_distribution_strategy: StrategyIn = None
+
+
+class DeleteStream(StreamIdentity):
+    """A stream to delete. Consumers that are registered with it must be meant as well."""
+
+    enforce_consumer_deletion: bool | None = None
+
+
+class ListStreams(Input):
+    """A page of streams by name."""
+
+    limit: PageIn = None
+    exclusive_start_stream_name: StreamNameIn = None
+    next_token: NextTokenIn = None
+
+
+class ListStreamsResult(Output):
+    """Their names, and a little more of each."""
+
+    stream_names: list[str]
+    has_more_streams: bool
+    next_token: str | None = None
+    stream_summaries: list[StreamSummary] | None = None
+
+
+class DescribeStream(StreamIdentity):
+    """A stream with a page of its shards."""
+
+    limit: PageIn = None
+    exclusive_start_shard_id: ShardIdIn = None
+
+
+class DescribeStreamResult(Output):
+    """The stream."""
+
+    stream_description: StreamDescription
+
+
+class DescribeStreamSummary(StreamIdentity):
+    """A stream without its shards."""
+
+
+class DescribeStreamSummaryResult(Output):
+    """The stream."""
+
+    stream_description_summary: StreamDescriptionSummary
+
+
+@operations.add("CreateStream", CreateStream, Action.STREAM_MANAGE)
+async def create_stream(call: Call[CreateStream]) -> None:
+    """Make a stream, which is ACTIVE at once."""
+    asked = call.asked
+    word = str(asked.stream_name)
+    await pace(call, "CreateStream", 5, None)
+    spec = _spec_of(asked)
+    try:
+        name = StreamName(word, call.principal.namespace)
+        call.authorise(str(name))
+        await call.storage.catalog.put_stream(name, spec, create_only=True)
+    except PreconditionFailed:
+        account = await call.account_id()
+        refuse(RESOURCE_IN_USE, f"Stream {word} under account {account} already exists.")
+    except ValidationFailed as error:
+        if spec.shards > limits.SHARDS_MAX:
+            refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
+        refuse(INVALID_ARGUMENT, "; ".join(fault.detail for fault in error.faults) or error.detail)
+
+
+def _spec_of(asked: CreateStream) -> StreamSpec:
+    mode = asked.stream_mode_details.stream_mode if asked.stream_mode_details else None
+    on_demand = mode == ON_DEMAND
+    if not on_demand and asked.shard_count is None:
+        refuse(VALIDATION, "ShardCount is required for a stream in provisioned mode.")
+    if on_demand and asked.shard_count is not None:
+        refuse(VALIDATION, "ShardCount must not be given for a stream in on-demand mode.")
+    if not on_demand and asked.record_distribution_strategy is not None:
+        refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
+    if not on_demand and asked.warm_throughput_mi_bps is not None:
+        refuse(VALIDATION, "WarmThroughputMiBps is for streams in on-demand mode.")
+    if (asked.warm_throughput_mi_bps or 0) > WARM_THROUGHPUT_MAX:
+        refuse(VALIDATION, f"WarmThroughputMiBps is at most {WARM_THROUGHPUT_MAX}.")
+    spec = StreamSpec(
+        shards=asked.shard_count or ON_DEMAND_SHARDS,
+        mode=StreamMode.ON_DEMAND if on_demand else StreamMode.PROVISIONED,
+        retention_ms=RETENTION_MS,
+        record_bytes_max=(asked.max_record_size_in_kib or 1024) * limits.KIB,
+        tags=with_tags({}, asked.tags or {}),
+    )
+    if asked.record_distribution_strategy == AUTO:
+        spec = annotated(spec, annotations.DISTRIBUTION, AUTO)
+    if asked.warm_throughput_mi_bps is not None:
+        warm = str(asked.warm_throughput_mi_bps)
+        spec = annotated(spec, annotations.WARM_THROUGHPUT, warm)
+    return spec
+
+
+@operations.add("DeleteStream", DeleteStream, Action.STREAM_MANAGE)
+async def delete_stream(call: Call[DeleteStream]) -> None:
+    """Delete a stream with its records, at once; its name is free."""
+    asked = call.asked
+    await pace(call, "DeleteStream", 5, None)
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    if not asked.enforce_consumer_deletion and await call.storage.registrations.count(stream):
+        account = await call.account_id()
+        refuse(
+            RESOURCE_IN_USE,
+            f"Stream {stream.name.name} under account {account} has registered consumers; "
+            "set EnforceConsumerDeletion to delete it with them.",
+        )
+    await call.storage.catalog.delete_stream(stream.name)
+
+
+@operations.add("ListStreams", ListStreams, Action.STREAM_READ)
+async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
+    """List streams by name."""
+    asked = call.asked
+    call.authorise(f"{call.principal.namespace}/*")
+    await pace(call, "ListStreams", 5, None)
+    limit = min(asked.limit or _LISTED, limits.PAGE_ITEMS_MAX - 1)
+    after = await _after(call)
+    found = await call.storage.catalog.list_streams(
+        call.principal.namespace, after=after, limit=limit + 1
+    )
+    page, more = found[:limit], len(found) > limit
+    token = await next_token(call, "streams", page[-1].name.name) if more else None
+    account = await call.account_id()
+    summaries = [
+        summary_of_list(stream, stream_arn(call.region, account, stream.name.name))
+        for stream in page
+    ]
+    return ListStreamsResult([stream.name.name for stream in page], more, token, summaries)
+
+
+async def _after(call: Call[ListStreams]) -> str:
+    """The name after which the page begins."""
+    asked = call.asked
+    if asked.next_token is None:
+        return asked.exclusive_start_stream_name or ""
+    if asked.exclusive_start_stream_name is not None:
+        raise invalid("NextToken and ExclusiveStartStreamName cannot be provided together.")
+    token = await list_token(call, asked.next_token, "streams")
+    return token.after
+
+
+@operations.add("DescribeStream", DescribeStream, Action.STREAM_READ)
+async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
+    """Tell a stream with its shards, a hundred at a time."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "DescribeStream", 10, None)
+    limit = min(asked.limit or _DESCRIBED_MAX, _DESCRIBED_MAX)
+    told = description(
+        stream, await arn_of(call, stream), asked.exclusive_start_shard_id or "", limit
+    )
+    return DescribeStreamResult(told)
+
+
+@operations.add("DescribeStreamSummary", DescribeStreamSummary, Action.STREAM_READ)
+async def describe_stream_summary(
+    call: Call[DescribeStreamSummary],
+) -> DescribeStreamSummaryResult:
+    """Tell a stream without its shards."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "DescribeStreamSummary", 20, None)
+    consumers = await call.storage.registrations.count(stream)
+    return DescribeStreamSummaryResult(summary(stream, await arn_of(call, stream), consumers))

@@ -1,0 +1,158 @@
+"""SubscribeToShard: records as they come, in an answer that goes on for five minutes.
+
+initial-response ▶ an event at once ▶ an event for each read, at least every 5 s ▶ the end:
+after 5 minutes · at the end of a closed shard · with an exception, when another call takes over
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+import msgspec
+from msgspec import field
+
+from api.aws.kinesis.calls import kept, now_ms, shard_id, shard_of
+from api.aws.kinesis.errors import RESOURCE_IN_USE, dry_run, refuse, translate
+from api.aws.kinesis.positions import offset_at, read_on
+from api.aws.kinesis.records import told_records
+from api.aws.kinesis.registered import consumer_named
+from api.aws.kinesis.sequence_numbers import number_before, sequence_number
+from api.aws.kinesis.shapes import (
+    ChildShard,
+    ConsumerArnIn,
+    RecordOut,
+    ShardIdIn,
+    StartingPosition,
+    StreamIdIn,
+)
+from api.aws.kinesis.shards import child_shard
+from api.aws.kinesis.subscriptions import LIFETIME_S, Key, Subscription
+from api.aws.kinesis.throttles import READ_BYTES
+from api.aws.wire.constraints import REQUIRED
+from api.aws.wire.event_stream import EventStream
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Input, Output
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.errors import MillstreamError
+from storage.domain.streams import Shard, ShardRead, Stream
+
+operations = Operations()
+
+BEAT_S = 4.5  # without records: a client may wait five seconds for the next event
+EVENT_BYTES_MAX = 1 * limits.MIB  # of data; one larger record goes alone
+
+
+class SubscribeToShard(Input):
+    """Who subscribes, to which shard, and where it starts."""
+
+    consumer_arn: Annotated[ConsumerArnIn, REQUIRED] = field(name="ConsumerARN", default=None)
+    shard_id: Annotated[ShardIdIn, REQUIRED] = None
+    starting_position: Annotated[StartingPosition | None, REQUIRED] = None
+    stream_id: StreamIdIn = None
+    dry_run: bool | None = None
+
+
+class SubscribeToShardEvent(Output):
+    """Records, and where to go on: after the sequence number that is told, also when there were none."""
+
+    records: list[RecordOut]
+    continuation_sequence_number: str
+    millis_behind_latest: int
+    child_shards: list[ChildShard] | None = None
+
+
+@operations.add("SubscribeToShard", SubscribeToShard, Action.STREAM_READ)
+async def subscribe_to_shard(call: Call[SubscribeToShard]) -> EventStream:
+    """Push a shard's records to a registered consumer."""
+    asked = call.asked
+    where = asked.starting_position or StartingPosition()
+    stream, consumer = await consumer_named(call, str(asked.consumer_arn))
+    shard = await shard_of(call, stream, str(asked.shard_id))
+    offset = await offset_at(
+        call, stream, shard, str(where.type), where.sequence_number, where.timestamp
+    )
+    if asked.dry_run:
+        raise dry_run()
+    key = (stream.stream_id, consumer.name, shard.index)
+    subscription = kept(call).subscriptions.open(key, asyncio.get_running_loop().time())
+    return EventStream(
+        "SubscribeToShardEvent", _events(call, stream, shard, offset, key, subscription)
+    )
+
+
+async def _events(
+    call: Call[SubscribeToShard],
+    stream: Stream,
+    shard: Shard,
+    offset: int,
+    key: Key,
+    subscription: Subscription,
+) -> AsyncGenerator[msgspec.Struct]:
+    clock = asyncio.get_running_loop().time
+    ends_s, arrival_ms, wait_s = clock() + LIFETIME_S, 0, 0.0
+    try:
+        while clock() < ends_s:
+            found = await _read_unless_taken(call, stream, shard, offset, wait_s, subscription)
+            told = told_records(stream, shard, found.records)
+            offset = found.next_offset if told.next_offset is None else told.next_offset
+            if found.records:
+                arrival_ms = found.records[-1].arrival_ms
+            ended = found.ended and told.next_offset is None
+            call.metrics.read(len(told.records))
+            yield SubscribeToShardEvent(
+                told.records,
+                _continuation(shard, offset, arrival_ms or now_ms(call)),
+                found.behind_ms,
+                [child_shard(child) for child in found.children] if ended else None,
+            )
+            if ended:
+                return
+            if kept(call).pace.limited and told.size_bytes:
+                await asyncio.sleep(told.size_bytes / READ_BYTES)
+            wait_s = min(BEAT_S, max(0.0, ends_s - clock()))
+    except MillstreamError as error:
+        raise translate(error) from None
+    finally:
+        kept(call).subscriptions.close(key, subscription)
+
+
+async def _read_unless_taken(
+    call: Call[SubscribeToShard],
+    stream: Stream,
+    shard: Shard,
+    offset: int,
+    wait_s: float,
+    subscription: Subscription,
+) -> ShardRead:
+    """Wait for records. Raises AwsError: ResourceInUse when the subscription is another call's now."""
+    reading = asyncio.create_task(
+        read_on(
+            call.storage.streams,
+            stream.name,
+            shard.index,
+            offset,
+            bytes_max=EVENT_BYTES_MAX,
+            wait_ms=round(wait_s * limits.SECOND_MS),
+        )
+    )
+    taken = asyncio.create_task(subscription.taken_over.wait())
+    try:
+        await asyncio.wait([reading, taken], return_when=asyncio.FIRST_COMPLETED)
+        if taken.done():
+            refuse(
+                RESOURCE_IN_USE,
+                f"The subscription to {shard_id(shard.index)} was taken over or its consumer is gone.",
+            )
+        return reading.result()
+    finally:
+        for task in (reading, taken):
+            task.cancel()
+        await asyncio.gather(reading, taken, return_exceptions=True)
+
+
+def _continuation(shard: Shard, offset: int, arrival_ms: int) -> str:
+    """A number to go on after: that of the record before `offset`."""
+    if offset == 0:
+        return number_before(shard.opened_at_ms, shard.index)
+    return sequence_number(shard.opened_at_ms, shard.index, offset - 1, arrival_ms)

@@ -1,0 +1,120 @@
+"""Tags, of both families: AddTagsToStream and its kin for streams, TagResource and its kin for consumers too."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec.structs import replace
+
+from api.aws.kinesis.calls import pace, stream_of
+from api.aws.kinesis.resources import ByResource, change_tags, tags_of
+from api.aws.kinesis.shapes import StreamIdentity, Tag, TagKeysIn, TagsIn
+from api.aws.kinesis.tags import tag_list, with_tags, without_tags
+from api.aws.wire.constraints import REQUIRED, bounds
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Output
+from storage.domain.access import Action
+
+operations = Operations()
+
+_LISTED_MAX = 50
+
+
+class AddTagsToStream(StreamIdentity):
+    """Tags to add, or to give another value."""
+
+    tags: Annotated[TagsIn, REQUIRED] = None
+
+
+class RemoveTagsFromStream(StreamIdentity):
+    """Tags to take away."""
+
+    tag_keys: TagKeysIn = None
+
+
+class ListTagsForStream(StreamIdentity):
+    """A page of a stream's tags."""
+
+    exclusive_start_tag_key: Annotated[str | None, bounds(1, 128)] = None
+    limit: Annotated[int | None, bounds(1, 50)] = None
+
+
+class ListTagsForStreamResult(Output):
+    """Tags by their keys."""
+
+    tags: list[Tag]
+    has_more_tags: bool
+
+
+class TagResource(ByResource):
+    """Tags to add."""
+
+    tags: Annotated[TagsIn, REQUIRED] = None
+
+
+class UntagResource(ByResource):
+    """Tags to take away."""
+
+    tag_keys: TagKeysIn = None
+
+
+class ListTagsForResource(ByResource):
+    """A stream or a consumer."""
+
+
+class ListTagsForResourceResult(Output):
+    """All its tags."""
+
+    tags: list[Tag]
+
+
+@operations.add("AddTagsToStream", AddTagsToStream, Action.STREAM_MANAGE)
+async def add_tags(call: Call[AddTagsToStream]) -> None:
+    """Add tags to a stream."""
+    await _change_stream(call, lambda before: with_tags(before, call.asked.tags or {}))
+
+
+@operations.add("RemoveTagsFromStream", RemoveTagsFromStream, Action.STREAM_MANAGE)
+async def remove_tags(call: Call[RemoveTagsFromStream]) -> None:
+    """Take tags from a stream; one that is not there is away."""
+    await _change_stream(call, lambda before: without_tags(before, call.asked.tag_keys or []))
+
+
+async def _change_stream(
+    call: Call[AddTagsToStream] | Call[RemoveTagsFromStream],
+    change: Callable[[dict[str, str]], dict[str, str]],
+) -> None:
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "TagStream", 5, None)
+    await call.storage.catalog.change_stream(
+        stream.name, lambda spec: replace(spec, tags=change(spec.tags))
+    )
+
+
+@operations.add("ListTagsForStream", ListTagsForStream, Action.STREAM_READ)
+async def list_tags(call: Call[ListTagsForStream]) -> ListTagsForStreamResult:
+    """Tell a stream's tags."""
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    await pace(call, "ListTagsForStream", 5, None)
+    after, limit = asked.exclusive_start_tag_key or "", asked.limit or _LISTED_MAX
+    behind = [tag for tag in tag_list(stream.spec.tags) if tag.key > after]
+    return ListTagsForStreamResult(behind[:limit], len(behind) > limit)
+
+
+@operations.add("TagResource", TagResource, Action.STREAM_MANAGE)
+async def tag_resource(call: Call[TagResource]) -> None:
+    """Add tags to a stream or a consumer."""
+    await change_tags(call, lambda before: with_tags(before, call.asked.tags or {}))
+
+
+@operations.add("UntagResource", UntagResource, Action.STREAM_MANAGE)
+async def untag_resource(call: Call[UntagResource]) -> None:
+    """Take tags from a stream or a consumer."""
+    await change_tags(call, lambda before: without_tags(before, call.asked.tag_keys or []))
+
+
+@operations.add("ListTagsForResource", ListTagsForResource, Action.STREAM_READ)
+async def list_resource_tags(call: Call[ListTagsForResource]) -> ListTagsForResourceResult:
+    """Tell all tags of a stream or a consumer."""
+    return ListTagsForResourceResult(tag_list(await tags_of(call)))

@@ -1,0 +1,154 @@
+"""Streams as Kinesis tells them."""
+
+from msgspec import field
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotation
+from api.aws.kinesis.calls import shard_id
+from api.aws.kinesis.shapes import (
+    KMS,
+    NONE,
+    ON_DEMAND,
+    PROVISIONED,
+    USER_PARTITION_KEY,
+    EnhancedMetrics,
+    ModeDetails,
+    ShardOut,
+    WarmThroughput,
+)
+from api.aws.kinesis.shards import shard_out
+from api.aws.kinesis.times import seconds
+from api.aws.wire.shapes import Output
+from storage.domain import limits
+from storage.domain.streams import Stream, StreamMode, StreamSpec
+
+ACTIVE, UPDATING = "ACTIVE", "UPDATING"
+HOURS_MIN, HOURS_MAX = 24, 8_760
+
+
+class StreamSummary(Output):
+    """A stream in a list."""
+
+    stream_name: str
+    stream_arn: str = field(name="StreamARN")
+    stream_status: str
+    stream_mode_details: ModeDetails | None = None
+    stream_creation_timestamp: float | None = None
+
+
+class StreamDescription(Output):
+    """A stream with a page of its shards."""
+
+    stream_name: str
+    stream_arn: str = field(name="StreamARN")
+    stream_status: str
+    shards: list[ShardOut]
+    has_more_shards: bool
+    retention_period_hours: int
+    stream_creation_timestamp: float
+    enhanced_monitoring: list[EnhancedMetrics]
+    stream_mode_details: ModeDetails | None = None
+    encryption_type: str | None = None
+    key_id: str | None = None
+
+
+class StreamDescriptionSummary(Output):
+    """A stream without its shards."""
+
+    stream_name: str
+    stream_arn: str = field(name="StreamARN")
+    stream_status: str
+    retention_period_hours: int
+    stream_creation_timestamp: float
+    enhanced_monitoring: list[EnhancedMetrics]
+    open_shard_count: int
+    stream_id: str | None = None
+    stream_mode_details: ModeDetails | None = None
+    encryption_type: str | None = None
+    key_id: str | None = None
+    consumer_count: int | None = None
+    warm_throughput: WarmThroughput | None = None
+    max_record_size_in_kib: int | None = field(name="MaxRecordSizeInKiB", default=None)
+    channel_count: int | None = None
+    record_distribution_strategy: str | None = None
+    queue_count: int | None = None
+
+
+def mode_of(spec: StreamSpec) -> str:
+    """Who sees to its shards: its owner, or its load."""
+    return ON_DEMAND if spec.mode is StreamMode.ON_DEMAND else PROVISIONED
+
+
+def metrics_of(spec: StreamSpec) -> list[str]:
+    """The metrics that its owner asked to have for each shard."""
+    kept = annotation(spec, annotations.METRICS)
+    return kept.split(",") if kept else []
+
+
+def retention_hours(spec: StreamSpec) -> int:
+    """Its retention in whole hours, rounded up; for ever is Amazon's longest."""
+    return HOURS_MAX if spec.retention_ms is None else -(-spec.retention_ms // limits.HOUR_MS)
+
+
+def warm_throughput(spec: StreamSpec) -> WarmThroughput | None:
+    """What was asked for."""
+    kept = annotation(spec, annotations.WARM_THROUGHPUT)
+    return None if kept is None else WarmThroughput(int(kept), int(kept))
+
+
+def status_of(stream: Stream) -> str:
+    """ACTIVE, but for the moments of a reshard. A stream is made and deleted at once."""
+    return UPDATING if stream.shards_target is not None or stream.opening else ACTIVE
+
+
+def summary_of_list(stream: Stream, arn: str) -> StreamSummary:
+    """A stream in a list."""
+    return StreamSummary(
+        stream.name.name,
+        arn,
+        status_of(stream),
+        ModeDetails(mode_of(stream.spec)),
+        seconds(stream.created_at_ms),
+    )
+
+
+def description(stream: Stream, arn: str, after: str, limit: int) -> StreamDescription:
+    """A stream with the shards behind the one named `after`."""
+    behind = [shard for shard in stream.shards if shard_id(shard.index) > after]
+    key = annotation(stream.spec, annotations.KEY)
+    return StreamDescription(
+        stream_name=stream.name.name,
+        stream_arn=arn,
+        stream_status=status_of(stream),
+        shards=[shard_out(shard) for shard in behind[:limit]],
+        has_more_shards=len(behind) > limit,
+        retention_period_hours=retention_hours(stream.spec),
+        stream_creation_timestamp=seconds(stream.created_at_ms),
+        enhanced_monitoring=[EnhancedMetrics(metrics_of(stream.spec))],
+        stream_mode_details=ModeDetails(mode_of(stream.spec)),
+        encryption_type=NONE if key is None else KMS,
+        key_id=key,
+    )
+
+
+def summary(stream: Stream, arn: str, consumers: int) -> StreamDescriptionSummary:
+    """A stream without its shards."""
+    spec = stream.spec
+    key = annotation(spec, annotations.KEY)
+    strategy = annotation(spec, annotations.DISTRIBUTION) or USER_PARTITION_KEY
+    return StreamDescriptionSummary(
+        stream_name=stream.name.name,
+        stream_arn=arn,
+        stream_status=status_of(stream),
+        retention_period_hours=retention_hours(spec),
+        stream_creation_timestamp=seconds(stream.created_at_ms),
+        enhanced_monitoring=[EnhancedMetrics(metrics_of(spec))],
+        open_shard_count=len(stream.open_shards),
+        stream_mode_details=ModeDetails(mode_of(spec)),
+        encryption_type=NONE if key is None else KMS,
+        key_id=key,
+        consumer_count=consumers,
+        warm_throughput=warm_throughput(spec),
+        max_record_size_in_kib=-(-spec.record_bytes_max // limits.KIB),
+        record_distribution_strategy=strategy if mode_of(spec) == ON_DEMAND else None,
+    )

@@ -1,0 +1,128 @@
+"""Kinesis's words for what went wrong: its faults, and the engines' errors in them.
+
+Every fault of the client's is a 400, throttling included; texts are what Amazon answers, as far as they are
+known from records of it.
+"""
+
+from typing import NoReturn, assert_never
+
+from api.aws.wire.errors import (
+    ACCESS_DENIED,
+    BAD_REQUEST,
+    SERVICE_UNAVAILABLE,
+    AwsError,
+    Fault,
+)
+from storage.domain.errors import ErrorCode, MillstreamError
+
+
+def _fault(shape: str, status: int = 400) -> Fault:
+    return Fault(shape, shape, status)
+
+
+RESOURCE_NOT_FOUND = _fault("ResourceNotFoundException")
+RESOURCE_IN_USE = _fault("ResourceInUseException")
+INVALID_ARGUMENT = _fault("InvalidArgumentException")
+LIMIT_EXCEEDED = _fault("LimitExceededException")
+VALIDATION = _fault("ValidationException")
+EXPIRED_ITERATOR = _fault("ExpiredIteratorException")
+EXPIRED_NEXT_TOKEN = _fault("ExpiredNextTokenException")
+THROUGHPUT_EXCEEDED = _fault("ProvisionedThroughputExceededException")
+INTERNAL_FAILURE = _fault("InternalFailureException", 500)
+DRY_RUN = _fault("DryRunOperationException")
+
+_COMMON_PREFIX = "com.amazon.coral.service#"
+
+
+def refuse(fault: Fault, message: str) -> NoReturn:
+    """Raise the fault."""
+    raise AwsError(fault, message)
+
+
+def invalid(message: str) -> AwsError:
+    """An argument that is not allowed."""
+    return AwsError(INVALID_ARGUMENT, message)
+
+
+def no_such_stream(name: str, account: str) -> AwsError:
+    """There is no stream of that name."""
+    return AwsError(RESOURCE_NOT_FOUND, f"Stream {name} under account {account} not found.")
+
+
+def no_such_shard(shard_id: str, name: str, account: str) -> AwsError:
+    """The stream has no such shard, or has it no more."""
+    return AwsError(
+        RESOURCE_NOT_FOUND,
+        f"Shard {shard_id} in stream {name} under account {account} does not exist",
+    )
+
+
+def dry_run() -> AwsError:
+    """All was right, and nothing was to be done."""
+    return AwsError(DRY_RUN, "Request would have succeeded, but DryRun flag is set.")
+
+
+def spell(error: AwsError) -> AwsError:
+    """The faults that all services have, as this one tells them: without a prefix, and only 400 or 5xx."""
+    fault = error.fault
+    if not fault.shape.startswith(_COMMON_PREFIX):
+        return error
+    if fault.status == 500:
+        return AwsError(INTERNAL_FAILURE, error.message)
+    shape = fault.shape.removeprefix(_COMMON_PREFIX)
+    return AwsError(Fault(shape, shape, fault.status if fault.status > 500 else 400), error.message)
+
+
+def translate(error: MillstreamError) -> AwsError:
+    """An engine's error. Those that an operation tells in more detail do not come here."""
+    code = error.code
+    match code:
+        case ErrorCode.STREAM_NOT_FOUND | ErrorCode.SHARD_NOT_FOUND:
+            return AwsError(RESOURCE_NOT_FOUND, error.detail)
+        case (
+            ErrorCode.VALIDATION_FAILED
+            | ErrorCode.MESSAGE_TOO_LARGE
+            | ErrorCode.BATCH_TOO_LARGE
+            | ErrorCode.INVALID_CURSOR
+            | ErrorCode.OFFSET_EXPIRED
+            | ErrorCode.OFFSET_OUT_OF_RANGE
+        ):
+            return invalid(error.detail)
+        case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
+            return AwsError(RESOURCE_IN_USE, error.detail)
+        case ErrorCode.FORBIDDEN | ErrorCode.STREAM_READ_ONLY:
+            return AwsError(ACCESS_DENIED, error.detail)
+        case ErrorCode.STORAGE_BUSY:
+            return AwsError(THROUGHPUT_EXCEEDED, error.detail)
+        case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL:
+            return AwsError(SERVICE_UNAVAILABLE, error.detail)
+        case ErrorCode.STORAGE_TIMEOUT:
+            return AwsError(INTERNAL_FAILURE, error.detail)
+        case (
+            ErrorCode.QUEUE_NOT_FOUND
+            | ErrorCode.MESSAGE_NOT_FOUND
+            | ErrorCode.RECEIPT_HANDLE_INVALID
+            | ErrorCode.RECEIPT_HANDLE_EXPIRED
+            | ErrorCode.IN_FLIGHT_LIMIT_REACHED
+            | ErrorCode.MESSAGE_IN_FLIGHT
+            | ErrorCode.PURGE_IN_PROGRESS
+            | ErrorCode.MOVE_REFUSED
+            | ErrorCode.MOVE_NOT_FOUND
+            | ErrorCode.IDEMPOTENCY_KEY_REUSED
+            | ErrorCode.RECORD_NOT_FOUND
+            | ErrorCode.OFFSET_MISMATCH
+            | ErrorCode.FENCE_MISMATCH
+            | ErrorCode.PRODUCER_FENCED
+            | ErrorCode.SEQUENCE_OUT_OF_ORDER
+            | ErrorCode.DUPLICATE_FORGOTTEN
+            | ErrorCode.QUEUE_FULL
+            | ErrorCode.GROUP_NOT_PARKED
+            | ErrorCode.GROUP_NOT_FOUND
+            | ErrorCode.GROUP_FULL
+            | ErrorCode.MEMBER_UNKNOWN
+            | ErrorCode.STALE_GENERATION
+            | ErrorCode.BOOKMARK_NOT_FOUND
+        ):  # no plain append or read says these
+            return AwsError(BAD_REQUEST, error.detail)
+        case _:
+            assert_never(code)

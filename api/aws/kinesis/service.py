@@ -1,0 +1,43 @@
+"""The Kinesis Data Streams service: streams, shards, records and their readers."""
+
+from api.aws.kinesis.actions import (
+    account,
+    configuration,
+    consumers,
+    get,
+    policies,
+    put,
+    shards,
+    streams,
+    subscribe,
+    tags,
+)
+from api.aws.kinesis.errors import spell, translate
+from api.aws.wire.service import Service
+
+KINESIS = Service(
+    target="Kinesis_20131202",
+    json_type="application/x-amz-json-1.1",
+    operations=[
+        put.operations,
+        get.operations,
+        subscribe.operations,
+        consumers.operations,
+        streams.operations,
+        shards.operations,
+        configuration.operations,
+        tags.operations,
+        policies.operations,
+        account.operations,
+    ],
+    translate=translate,
+    spell=spell,
+    times=(
+        "ApproximateArrivalTimestamp",
+        "ConsumerCreationTimestamp",
+        "StreamCreationTimestamp",
+        "StartedAt",
+        "EndedAt",
+        "EarliestAllowedEndAt",
+    ),
+)

@@ -1,0 +1,115 @@
+"""Shards as Kinesis tells them, and which of them a filter means.
+
+opened ──────────── closed ─────────────── expired (told no more)
+   records arrive     records are read
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, assert_never, cast
+
+from api.aws.kinesis.calls import shard_id
+from api.aws.kinesis.errors import invalid
+from api.aws.kinesis.sequence_numbers import ending_number, starting_number
+from api.aws.kinesis.shapes import (
+    ChildShard,
+    HashKeyRange,
+    SecondsIn,
+    SequenceNumberRange,
+    ShardIdIn,
+    ShardOut,
+)
+from api.aws.kinesis.times import moment_ms
+from api.aws.wire.constraints import REQUIRED, bounds
+from api.aws.wire.shapes import Input
+from storage.domain.streams import Shard, Stream
+
+FILTERS = (
+    "AFTER_SHARD_ID",
+    "AT_TRIM_HORIZON",
+    "FROM_TRIM_HORIZON",
+    "AT_LATEST",
+    "AT_TIMESTAMP",
+    "FROM_TIMESTAMP",
+)
+
+
+class ShardFilter(Input):
+    """Which shards to list."""
+
+    type: Annotated[str | None, bounds(choices=FILTERS), REQUIRED] = None
+    shard_id: ShardIdIn = None
+    timestamp: SecondsIn = None
+
+
+def shard_out(shard: Shard) -> ShardOut:
+    """A shard."""
+    closed_ms, parents = shard.closed_at_ms, [shard_id(index) for index in shard.parents]
+    ending = None
+    if closed_ms is not None:
+        ending = ending_number(shard.opened_at_ms, shard.index, closed_ms)
+    return ShardOut(
+        shard_id=shard_id(shard.index),
+        hash_key_range=hash_key_range(shard),
+        sequence_number_range=SequenceNumberRange(
+            starting_number(shard.opened_at_ms, shard.index), ending
+        ),
+        parent_shard_id=parents[0] if parents else None,
+        adjacent_parent_shard_id=parents[1] if len(parents) > 1 else None,
+    )
+
+
+def hash_key_range(shard: Shard) -> HashKeyRange:
+    """The hash keys it takes."""
+    return HashKeyRange(str(shard.first_hash_key), str(shard.last_hash_key))
+
+
+def child_shard(shard: Shard) -> ChildShard:
+    """A shard as the end of its parent names it."""
+    parents = [shard_id(index) for index in shard.parents]
+    return ChildShard(shard_id(shard.index), parents, hash_key_range(shard))
+
+
+def chosen_shards(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Sequence[Shard]:
+    """The shards that a filter means, in the order of their names; without one, all. Raises AwsError."""
+    test = _test(stream, chosen, now_ms)
+    return [shard for shard in stream.shards if test(shard)]
+
+
+def _test(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Callable[[Shard], bool]:
+    horizon_ms, kept_ms = stream.created_at_ms, stream.spec.retention_ms
+    if kept_ms is not None:
+        horizon_ms = max(horizon_ms, now_ms - kept_ms)
+    match "FROM_TRIM_HORIZON" if chosen is None else cast(str, chosen.type):
+        case "FROM_TRIM_HORIZON":
+            return lambda _: True  # what is older has expired, and is no shard of the stream's
+        case "AT_TRIM_HORIZON":
+            return _open_at(horizon_ms)
+        case "AT_LATEST":
+            return lambda shard: shard.is_open
+        case "AFTER_SHARD_ID":
+            after = chosen.shard_id if chosen else None
+            if after is None:
+                raise invalid("ShardId must be provided for a filter of type AFTER_SHARD_ID.")
+            return lambda shard: shard_id(shard.index) > after
+        case "AT_TIMESTAMP":
+            return _open_at(max(horizon_ms, _moment(chosen, now_ms)))
+        case "FROM_TIMESTAMP":
+            since_ms = max(horizon_ms, _moment(chosen, now_ms))
+            return lambda shard: shard.is_open or cast(int, shard.closed_at_ms) >= since_ms
+        case other:
+            assert_never(other)  # type: ignore[arg-type]
+
+
+def _open_at(at_ms: int) -> Callable[[Shard], bool]:
+    return lambda shard: (
+        shard.opened_at_ms <= at_ms and (shard.is_open or cast(int, shard.closed_at_ms) >= at_ms)
+    )
+
+
+def _moment(chosen: ShardFilter | None, now_ms: int) -> int:
+    if chosen is None or chosen.timestamp is None:
+        raise invalid("Timestamp must be provided for a filter of this type.")
+    at_ms = moment_ms(chosen.timestamp)
+    if at_ms > now_ms:
+        raise invalid("The timestamp of a ShardFilter cannot be in the future.")
+    return at_ms

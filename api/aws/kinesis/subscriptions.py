@@ -1,0 +1,69 @@
+"""Who is subscribed to which shard: one subscription for each consumer and shard, in each process.
+
+    subscribe ──▶ under way ──5 s──▶ may be taken over ──▶ ends after 5 minutes
+                   └ another: ResourceInUse    └ another: the old one ends with ResourceInUse
+
+Reads change nothing, so two subscriptions in two processes give both clients every record.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+from api.aws.kinesis.errors import RESOURCE_IN_USE, refuse
+
+LIFETIME_S = 300.0
+SETTLED_S = 5.0  # before this nobody takes a subscription over
+SUBSCRIPTIONS_MAX = 50_000  # as there may be waiters: each is one
+
+Key = tuple[str, str, int]
+"""Stream id, consumer and shard."""
+
+
+class Subscription:
+    """One call that goes on. `taken_over` is set by the one that ends it."""
+
+    __slots__ = ("ended", "since_s", "taken_over")
+
+    def __init__(self, since_s: float) -> None:
+        self.since_s = since_s
+        self.ended = False
+        self.taken_over = asyncio.Event()
+
+
+class Subscriptions:
+    """The subscriptions of one process."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[Key, Subscription] = OrderedDict()
+
+    def open(self, key: Key, now_s: float) -> Subscription:
+        """A new subscription; the one before it ends. Raises AwsError: ResourceInUse."""
+        self._forget(now_s)
+        before = self._last.get(key)
+        if before is not None and now_s < before.since_s + SETTLED_S:
+            refuse(RESOURCE_IN_USE, "Another active subscription exists for this consumer.")
+        if before is None and len(self._last) >= SUBSCRIPTIONS_MAX:
+            refuse(RESOURCE_IN_USE, "This process has as many subscriptions as it may have.")
+        if before is not None:
+            before.taken_over.set()
+        opened = self._last[key] = Subscription(now_s)
+        self._last.move_to_end(key)
+        return opened
+
+    def close(self, key: Key, subscription: Subscription) -> None:
+        """It has ended; for a while it is remembered."""
+        subscription.ended = True
+
+    def end_all(self, stream_id: str, consumer: str) -> None:
+        """End every subscription of a consumer: it is not registered any more."""
+        for key, subscription in self._last.items():
+            if key[:2] == (stream_id, consumer):
+                subscription.taken_over.set()
+
+    def _forget(self, now_s: float) -> None:
+        """Drop the oldest that are over; a live one is at most five minutes in the way of those behind it."""
+        while self._last:
+            key, oldest = next(iter(self._last.items()))
+            if not oldest.ended or now_s < oldest.since_s + SETTLED_S:
+                return
+            del self._last[key]

@@ -1,0 +1,106 @@
+"""Amazon's limits of calls and throughput, as token buckets: for `limits=aws` only.
+
+Each process counts for itself: with several, a client that spreads its calls gets that many times as much.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED, refuse
+
+BUCKETS_MAX = 100_000  # a few tens of megabytes; beyond it the one used longest ago starts anew
+MIB = 1024 * 1024
+WRITE_BYTES, WRITE_RECORDS, READ_BYTES, READ_CALLS, ITERATOR_CALLS = (
+    1 * MIB,
+    1_000,
+    2 * MIB,
+    5,
+    5,
+)  # of a shard, in a second
+
+
+class Bucket(NamedTuple):
+    """What was left at a moment."""
+
+    left: float
+    at_s: float
+
+
+class Throttles:
+    """The buckets of one process. Each refills at its rate, and holds a second's worth."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
+
+    def take(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
+        """Whether there was enough; a bucket that is full serves any amount, and is in debt afterwards.
+
+        So a record of 10 MiB passes a shard of 1 MiB/s, which then rests for ten seconds.
+        """
+        left = self._left(key, rate, now_s)
+        if left < min(amount, rate):
+            return False
+        self._put(key, Bucket(left - amount, now_s))
+        return True
+
+    def has(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
+        """Whether `take` would succeed."""
+        return self._left(key, rate, now_s) >= min(amount, rate)
+
+    def charge(self, key: Hashable, amount: float, rate: float, now_s: float) -> None:
+        """Take what was used already, whether or not it was there."""
+        self._put(key, Bucket(self._left(key, rate, now_s) - amount, now_s))
+
+    def _left(self, key: Hashable, rate: float, now_s: float) -> float:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            return rate
+        return min(rate, bucket.left + max(0.0, now_s - bucket.at_s) * rate)
+
+    def _put(self, key: Hashable, bucket: Bucket) -> None:
+        self._buckets[key] = bucket
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+
+
+class Pace:
+    """The limits that a deployment has asked for: Amazon's, or none."""
+
+    def __init__(self, profile: str) -> None:
+        self.limited = profile == "aws"
+        self._throttles = Throttles()
+
+    def control(self, operation: str, whose: Hashable, per_second: float, now_s: float) -> None:
+        """Count a control call. Raises AwsError: LimitExceeded."""
+        if self.limited and not self._throttles.take((operation, whose), 1, per_second, now_s):
+            refuse(LIMIT_EXCEEDED, "Rate exceeded for operation.")
+
+    def iterator(self, shard: Hashable, shard_id: str, now_s: float) -> None:
+        """Count a GetShardIterator. Raises AwsError: ProvisionedThroughputExceeded."""
+        if self.limited and not self._throttles.take(("i", shard), 1, ITERATOR_CALLS, now_s):
+            refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for shard {shard_id}.")
+
+    def read(self, shard: Hashable, words: str, now_s: float) -> None:
+        """Count a GetRecords, before it is done. Raises AwsError: ProvisionedThroughputExceeded."""
+        if not self.limited:
+            return
+        enough = self._throttles.has(("rb", shard), 1, READ_BYTES, now_s)
+        if not enough or not self._throttles.take(("rc", shard), 1, READ_CALLS, now_s):
+            refuse(THROUGHPUT_EXCEEDED, f"Rate exceeded for {words}.")
+
+    def was_read(self, shard: Hashable, size_bytes: int, now_s: float) -> None:
+        """Count what a GetRecords gave: ten megabytes, and the next five seconds give none."""
+        if self.limited:
+            self._throttles.charge(("rb", shard), size_bytes, READ_BYTES, now_s)
+
+    def write(self, shard: Hashable, size_bytes: int, now_s: float) -> bool:
+        """Count a record that goes to a shard; False when it is too much."""
+        if not self.limited:
+            return True
+        if not self._throttles.has(("wb", shard), size_bytes, WRITE_BYTES, now_s):
+            return False
+        if not self._throttles.take(("wr", shard), 1, WRITE_RECORDS, now_s):
+            return False
+        return self._throttles.take(("wb", shard), size_bytes, WRITE_BYTES, now_s)

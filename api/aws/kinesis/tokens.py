@@ -1,0 +1,77 @@
+"""Tokens that a client brings back: shard iterators, and where a list goes on. Signed, and good for five minutes.
+
+    base64url( 16 bytes of keyed BLAKE2b ‖ MessagePack of the token )
+
+The key is the deployment's secret, so that a token of one process is good in every other.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from typing import Any, TypeVar
+
+import msgspec
+
+LIFETIME_MS = 300_000
+_SIGNATURE_BYTES = 16
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class ShardIterator(msgspec.Struct, frozen=True, array_like=True, tag="i"):
+    """The next offset to read of a shard of a stream."""
+
+    namespace: str
+    stream: str
+    stream_id: str
+    shard: int
+    offset: int
+    issued_ms: int
+
+
+class ListToken(msgspec.Struct, frozen=True, array_like=True, tag="l"):
+    """A list goes on behind `after`. `about`: which list, and of what; `rest`: how it was asked for."""
+
+    about: str
+    namespace: str
+    stream: str
+    stream_id: str
+    after: str
+    rest: Any
+    issued_ms: int
+
+
+class NotOurs(ValueError):
+    """The token was not made by this deployment, or is of another kind."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoders: dict[type[Any], msgspec.msgpack.Decoder[Any]] = {
+    kind: msgspec.msgpack.Decoder(kind) for kind in (ShardIterator, ListToken)
+}
+
+
+def seal(token: msgspec.Struct, secret: bytes) -> str:
+    """The token as a client sees it."""
+    packed = _encoder.encode(token)
+    return base64.urlsafe_b64encode(_signature(packed, secret) + packed).decode()
+
+
+def unseal(text: str, kind: type[T], secret: bytes) -> T:
+    """The token. Raises NotOurs."""
+    try:
+        raw = base64.b64decode(text.encode(), b"-_", validate=True)
+        signature, packed = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, _signature(packed, secret)):
+            raise NotOurs
+        token: T = _decoders[kind].decode(packed)
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise NotOurs from None
+    return token
+
+
+def _signature(packed: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(
+        packed, digest_size=_SIGNATURE_BYTES, key=secret, person=b"kinesis token"
+    ).digest()

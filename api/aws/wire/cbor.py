@@ -1,0 +1,68 @@
+"""AWS's CBOR 1.1, as the SDK for Java speaks it: maps of text, byte strings for blobs, and times.
+
+A time is tag 1: a whole number of *milliseconds*, or a float of seconds, which is what the tag means elsewhere.
+No other tag has a meaning here; one that stands for itself (55799) is passed over. Indefinite lengths are taken.
+"""
+
+from typing import Any, TypeAlias
+
+import cbor2
+import msgspec
+
+Plain: TypeAlias = Any
+"""What JSON could hold, and bytes."""
+
+_DEPTH_MAX = 16  # no shape is half as deep
+_TIME = 1
+_KNOWN_TO_THE_LIBRARY = (
+    0, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43000,
+)  # fmt: skip
+
+
+class Malformed(ValueError):
+    """The bytes are not the CBOR of a call."""
+
+
+def _refuse(_: Any, __: bool) -> Any:
+    raise Malformed("a tag that has no meaning here")
+
+
+def _seconds(value: Any, _: bool) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Malformed("a time is a number")
+    return value / 1000 if isinstance(value, int) else value
+
+
+_MEANINGS = {**dict.fromkeys(_KNOWN_TO_THE_LIBRARY, _refuse), _TIME: _seconds}
+
+
+def loads(encoded: bytes) -> Plain:
+    """The value. Raises Malformed."""
+    try:
+        return cbor2.loads(
+            encoded,
+            semantic_decoders=_MEANINGS,
+            tag_hook=_refuse,
+            max_depth=_DEPTH_MAX,
+            strict_hashable_types=True,
+        )
+    except (cbor2.CBORDecodeError, ValueError, OverflowError, RecursionError) as error:
+        raise Malformed(str(error)) from None
+
+
+def dumps(answer: msgspec.Struct, times: frozenset[str]) -> bytes:
+    """An answer. `times` are the names of members that hold seconds."""
+    return cbor2.dumps(_with_times(msgspec.to_builtins(answer, builtin_types=(bytes,)), times))
+
+
+def _with_times(value: Plain, times: frozenset[str]) -> Plain:
+    if isinstance(value, dict):
+        return {
+            name: cbor2.CBORTag(_TIME, round(below * 1000))
+            if name in times
+            else _with_times(below, times)
+            for name, below in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_times(item, times) for item in value]
+    return value

@@ -1,0 +1,140 @@
+"""An unmodified Kinesis client, a hand-written one for both encodings, and streams of a test's own."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import cbor2
+import httpx
+import pytest
+from botocore.client import BaseClient
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+JSON, CBOR = "application/x-amz-json-1.1", "application/x-amz-cbor-1.1"
+
+_numbers = itertools.count(1)
+
+
+def client_of(url: str) -> Any:
+    """boto3's client; it tries once and checks nothing, so that what is refused is refused by the service."""
+    client: BaseClient = boto3.client(
+        "kinesis",
+        endpoint_url=url,
+        region_name="eu-west-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(retries={"max_attempts": 0}, parameter_validation=False),
+    )
+    return client
+
+
+@pytest.fixture(scope="session")
+def kinesis(service_url: str) -> Iterator[Any]:
+    client = client_of(service_url)
+    yield client
+    client.close()
+
+
+class Raw:
+    """Calls in either encoding, as bytes go over the wire."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self.http = http
+
+    def post(
+        self, operation: str, asked: object, kind: str = JSON, content: bytes | None = None
+    ) -> httpx.Response:
+        """The whole answer."""
+        if content is None:
+            content = json.dumps(asked).encode() if kind == JSON else cbor2.dumps(asked)
+        target = f"Kinesis_20131202.{operation}"
+        headers = {"x-amz-target": target, "content-type": kind}
+        return self.http.post("/", content=content, headers=headers)
+
+    def call(self, operation: str, asked: object, kind: str = JSON) -> Any:
+        """What was answered. Raises AssertionError for an error."""
+        answer = self.post(operation, asked, kind)
+        assert answer.status_code == 200, answer.content
+        return read(answer)
+
+
+def read(answer: httpx.Response) -> Any:
+    """The answer's body, in the encoding that it says; times as they are on the wire."""
+    if not answer.content:
+        return None
+    if answer.headers["content-type"] == CBOR:
+        return cbor2.loads(
+            answer.content, semantic_decoders={1: lambda value, _: cbor2.CBORTag(1, value)}
+        )
+    assert answer.headers["content-type"] == JSON
+    return answer.json()
+
+
+@pytest.fixture
+def raw(client: httpx.Client) -> Raw:
+    return Raw(client)
+
+
+@pytest.fixture
+def name() -> str:
+    """A stream's name that nothing has yet."""
+    return f"kinesis{next(_numbers)}"
+
+
+@pytest.fixture
+def stream(kinesis: Any, name: str) -> str:
+    """The name of a new stream of two shards."""
+    kinesis.create_stream(StreamName=name, ShardCount=2)
+    return name
+
+
+@pytest.fixture
+def single(kinesis: Any, name: str) -> str:
+    """The name of a new stream of one shard."""
+    kinesis.create_stream(StreamName=f"{name}x", ShardCount=1)
+    return f"{name}x"
+
+
+@pytest.fixture
+def on_demand(kinesis: Any, name: str) -> str:
+    """The name of a new stream in on-demand mode."""
+    kinesis.create_stream(StreamName=f"{name}y", StreamModeDetails={"StreamMode": "ON_DEMAND"})
+    return f"{name}y"
+
+
+def arn_of(kinesis: Any, stream: str) -> str:
+    """A stream's ARN."""
+    told = kinesis.describe_stream_summary(StreamName=stream)
+    return str(told["StreamDescriptionSummary"]["StreamARN"])
+
+
+def shards_of(kinesis: Any, stream: str) -> list[Any]:
+    """A stream's shards."""
+    return list(kinesis.list_shards(StreamName=stream)["Shards"])
+
+
+def iterator_of(
+    kinesis: Any, stream: str, shard: int = 0, kind: str = "TRIM_HORIZON", **more: Any
+) -> str:
+    """A position."""
+    told = kinesis.get_shard_iterator(
+        StreamName=stream, ShardId=f"shardId-{shard:012d}", ShardIteratorType=kind, **more
+    )
+    return str(told["ShardIterator"])
+
+
+def records_of(kinesis: Any, stream: str, shard: int = 0) -> list[Any]:
+    """All records of a shard."""
+    return list(kinesis.get_records(ShardIterator=iterator_of(kinesis, stream, shard))["Records"])
+
+
+def refusal(call: Callable[..., Any], **asked: Any) -> tuple[int, str, str]:
+    """The status, code and message with which boto3 shows that a call was refused."""
+    with pytest.raises(ClientError) as refused:
+        call(**asked)
+    told = refused.value.response
+    status = told["ResponseMetadata"]["HTTPStatusCode"]
+    return status, told["Error"]["Code"], told["Error"]["Message"]

@@ -1,0 +1,83 @@
+"""Amazon's SDK for JavaScript, with its endpoint changed and HTTP/1.1 asked for. `javascript/exercise.mjs` is what it does."""
+
+import base64
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "javascript"
+LOCK = HERE / "package-lock.json"
+INSTALLED = (
+    HERE / "node_modules" / ".installed"
+)  # goes with node_modules, so it never outlives them
+
+
+@pytest.fixture(scope="module")
+def sdk():
+    """The packages of the lock: installed where the lock is another than it was."""
+    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+    if not INSTALLED.exists() or INSTALLED.read_text() != digest:
+        run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", seconds_max=100)
+        INSTALLED.write_text(digest)
+
+
+@pytest.fixture(scope="module")
+def steps(sdk, service_url):
+    """What each step of the script told, by the step's name."""
+    lines = run("node", "exercise.mjs", service_url, "javascript", seconds_max=30).splitlines()
+    return {told.pop("step"): told for told in map(json.loads, lines)}
+
+
+def run(*command, seconds_max):
+    done = subprocess.run(
+        command, cwd=HERE, capture_output=True, text=True, timeout=seconds_max, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_stream_is_made_and_described(steps):
+    summary = steps["created"]["summary"]
+
+    assert steps["created"]["waited"] == "SUCCESS"
+    assert (summary["StreamStatus"], summary["OpenShardCount"]) == ("ACTIVE", 1)
+    assert summary["StreamCreationTimestamp"].startswith("20")  # a Date
+
+
+def test_records_come_back_as_they_were_put(steps):
+    put, batch, records = steps["put"]["put"], steps["put"]["batch"], steps["got"]["records"]
+
+    assert batch["FailedRecordCount"] == 0
+    assert [base64.b64decode(record["Data"]) for record in records] == [
+        b"\x00\x7f\x80\xff",
+        b"one",
+        b"two",
+    ]
+    assert [record["SequenceNumber"] for record in records] == [
+        put["SequenceNumber"],
+        *(record["SequenceNumber"] for record in batch["Records"]),
+    ]
+    assert records[0]["PartitionKey"] == "blüe"
+
+
+def test_a_subscription_pushes_them(steps):
+    assert steps["subscribed"] == {"records": steps["got"]["records"], "behind": 0}
+
+
+def test_the_end_of_a_shard_names_its_children(steps):
+    assert len(steps["split"]["shards"]) == 3
+    assert steps["split"]["next"] is None
+    assert [child["ShardId"][-1] for child in steps["split"]["children"]] == ["1", "2"]
+
+
+def test_a_refusal_is_an_error_of_its_class(steps):
+    refused = steps["refused"]
+
+    assert (refused["name"], refused["is_its_class"]) == ("ResourceNotFoundException", True)
+    assert refused["status"] == 400
+    assert refused["message"].startswith("Stream javascript under account ")
+    assert refused["request_id"]
+    assert refused["extended_request_id"]

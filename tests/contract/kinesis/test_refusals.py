@@ -1,0 +1,420 @@
+"""Every refusal that can be brought about, in Amazon's words."""
+
+import datetime
+
+import pytest
+
+from api.aws.kinesis.sequence_numbers import sequence_number
+from tests.contract.kinesis.conftest import (
+    CBOR,
+    JSON,
+    arn_of,
+    iterator_of,
+    read,
+    refusal,
+    shards_of,
+)
+
+NOT_FOUND, IN_USE = "ResourceNotFoundException", "ResourceInUseException"
+INVALID, VALIDATION = "InvalidArgumentException", "ValidationException"
+FUTURE = sequence_number(1_700_000_000_000, 0, 5, 4_000_000_000_000)
+TOMORROW = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+
+
+def account_of(kinesis, stream):
+    return arn_of(kinesis, stream).split(":")[4]
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked"),
+    [
+        ("describe_stream", {}),
+        ("describe_stream_summary", {}),
+        ("list_shards", {}),
+        ("list_tags_for_stream", {}),
+        ("delete_stream", {}),
+        ("put_record", {"Data": b"x", "PartitionKey": "k"}),
+        ("put_records", {"Records": [{"Data": b"x", "PartitionKey": "k"}]}),
+        (
+            "get_shard_iterator",
+            {"ShardId": "shardId-000000000000", "ShardIteratorType": "LATEST"},
+        ),
+        ("split_shard", {"ShardToSplit": "shardId-0", "NewStartingHashKey": "5"}),
+        ("merge_shards", {"ShardToMerge": "shardId-0", "AdjacentShardToMerge": "shardId-1"}),
+        ("update_shard_count", {"TargetShardCount": 2, "ScalingType": "UNIFORM_SCALING"}),
+        ("increase_stream_retention_period", {"RetentionPeriodHours": 48}),
+        ("decrease_stream_retention_period", {"RetentionPeriodHours": 24}),
+        ("enable_enhanced_monitoring", {"ShardLevelMetrics": ["ALL"]}),
+        ("disable_enhanced_monitoring", {"ShardLevelMetrics": ["ALL"]}),
+        ("start_stream_encryption", {"EncryptionType": "KMS", "KeyId": "k"}),
+        ("stop_stream_encryption", {"EncryptionType": "KMS", "KeyId": "k"}),
+        ("add_tags_to_stream", {"Tags": {"a": "b"}}),
+        ("remove_tags_from_stream", {"TagKeys": ["a"]}),
+        ("update_stream_warm_throughput", {"WarmThroughputMiBps": 1}),
+    ],
+)
+def test_a_stream_that_is_not_there_is_not_found(kinesis, stream, operation, asked):
+    account = account_of(kinesis, stream)
+
+    told = refusal(getattr(kinesis, operation), StreamName="missing", **asked)
+
+    assert told == (400, NOT_FOUND, f"Stream missing under account {account} not found.")
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked"),
+    [
+        ("update_max_record_size", {"MaxRecordSizeInKiB": 1024}),
+        ("update_stream_mode", {"StreamModeDetails": {"StreamMode": "ON_DEMAND"}}),
+        (
+            "update_stream_record_distribution_strategy",
+            {"RecordDistributionStrategy": "AUTO"},
+        ),
+        ("register_stream_consumer", {"ConsumerName": "c"}),
+        ("list_stream_consumers", {}),
+        ("describe_stream_consumer", {"ConsumerName": "c"}),
+        ("deregister_stream_consumer", {"ConsumerName": "c"}),
+    ],
+)
+def test_nor_is_one_that_its_arn_names(kinesis, stream, operation, asked):
+    arn = f"{arn_of(kinesis, stream)}-missing"
+    elsewhere = f"arn:aws:kinesis:us-east-1:000000000000:stream/{stream}"
+
+    assert refusal(getattr(kinesis, operation), StreamARN=arn, **asked)[:2] == (400, NOT_FOUND)
+    assert refusal(getattr(kinesis, operation), StreamARN=elsewhere, **asked)[1] == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked"),
+    [
+        ("tag_resource", {"Tags": {"a": "b"}}),
+        ("untag_resource", {"TagKeys": ["a"]}),
+        ("list_tags_for_resource", {}),
+        ("put_resource_policy", {"Policy": '{"Statement":[]}'}),
+        ("get_resource_policy", {}),
+        ("delete_resource_policy", {}),
+    ],
+)
+def test_nor_is_a_resource(kinesis, stream, operation, asked):
+    arn = arn_of(kinesis, stream)
+
+    for missing in (f"{arn}-missing", f"{arn}/consumer/none:1", arn.replace(":stream/", ":queue/")):
+        told = refusal(getattr(kinesis, operation), ResourceARN=missing, **asked)
+        assert told[:2] == (400, NOT_FOUND)
+
+
+def test_a_name_is_taken_once(kinesis, stream):
+    told = refusal(kinesis.create_stream, StreamName=stream, ShardCount=1)
+
+    account = account_of(kinesis, stream)
+    assert told == (400, IN_USE, f"Stream {stream} under account {account} already exists.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"ShardCount": 1}, VALIDATION),
+        ({"StreamName": "", "ShardCount": 1}, VALIDATION),
+        ({"StreamName": "a b", "ShardCount": 1}, VALIDATION),
+        ({"StreamName": "x" * 129, "ShardCount": 1}, VALIDATION),
+        ({"StreamName": "x" * 81, "ShardCount": 1}, INVALID),
+        ({"StreamName": "..", "ShardCount": 1}, INVALID),
+        ({"StreamName": "a"}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 0}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 10**6}, "LimitExceededException"),
+        ({"StreamName": "a", "ShardCount": 1, "MaxRecordSizeInKiB": 1023}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 1, "MaxRecordSizeInKiB": 10_241}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 1, "WarmThroughputMiBps": 1}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 1, "RecordDistributionStrategy": "AUTO"}, VALIDATION),
+        ({"StreamName": "a", "StreamModeDetails": {"StreamMode": "X"}}, VALIDATION),
+        ({"StreamName": "a", "StreamModeDetails": {}}, VALIDATION),
+        (
+            {"StreamName": "a", "ShardCount": 1, "StreamModeDetails": {"StreamMode": "ON_DEMAND"}},
+            VALIDATION,
+        ),
+        (
+            {
+                "StreamName": "a",
+                "WarmThroughputMiBps": 10_241,
+                "StreamModeDetails": {"StreamMode": "ON_DEMAND"},
+            },
+            VALIDATION,
+        ),
+        ({"StreamName": "a", "ShardCount": 1, "Tags": {"": "x"}}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 1, "Tags": {"a": "x" * 257}}, VALIDATION),
+        ({"StreamName": "a", "ShardCount": 1, "Tags": {"a": "\0"}}, INVALID),
+        (
+            {"StreamName": "a", "ShardCount": 1, "Tags": {str(n): "" for n in range(51)}},
+            INVALID,
+        ),
+        ({"StreamName": "a", "ShardCount": "1"}, "SerializationException"),
+        ({"StreamName": 1, "ShardCount": 1}, "SerializationException"),
+    ],
+)
+def test_a_stream_that_cannot_be_is_not_made(kinesis, raw, asked, code):
+    for kind in (JSON, CBOR):
+        answer = raw.post("CreateStream", asked, kind)
+        assert (answer.status_code, read(answer)["__type"]) == (400, code), read(answer)
+    assert "a" not in kinesis.list_streams(Limit=10_000)["StreamNames"]
+
+
+def test_what_is_wrong_is_told_as_amazon_tells_it(raw):
+    told = read(raw.post("CreateStream", {"StreamName": "a b", "ShardCount": 0}))
+
+    assert told == {
+        "__type": VALIDATION,
+        "message": "2 validation errors detected: Value 'a b' at 'streamName' failed to satisfy constraint: "
+        "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value '0' at 'shardCount' failed "
+        "to satisfy constraint: Member must have value greater than or equal to 1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "words"),
+    [
+        ({"PartitionKey": "k"}, VALIDATION, "'data' failed to satisfy constraint: Member must not be null"),
+        ({"Data": "eA=="}, VALIDATION, "artitionKey' failed to satisfy constraint: Member must not be null"),
+        ({"Data": "eA==", "PartitionKey": ""}, VALIDATION, "greater than or equal to 1"),
+        ({"Data": "eA==", "PartitionKey": "k" * 257}, VALIDATION, "less than or equal to 256"),
+        ({"Data": "eA==", "PartitionKey": "k", "ExplicitHashKey": "01"}, VALIDATION, "pattern"),
+        ({"Data": "eA==", "PartitionKey": "k", "ExplicitHashKey": str(2**128)}, INVALID, "Invalid ExplicitHashKey"),
+        ({"Data": "x" * 4 * 349_526, "PartitionKey": "k"}, VALIDATION, "less than or equal to 1048576"),
+        ({"Data": "not base64!", "PartitionKey": "k"}, "SerializationException", "base64"),
+        ({"Data": 5, "PartitionKey": "k"}, "SerializationException", ""),
+        ({"Data": "eA==", "PartitionKey": 5}, "SerializationException", ""),
+    ],
+)  # fmt: skip
+def test_one_bad_record_refuses_the_whole_call(raw, stream, record, code, words):
+    words = words.replace("'data'", "ata'")
+    good = {"Data": "eA==", "PartitionKey": "k"}
+    alone = raw.post("PutRecord", {"StreamName": stream, **record})
+    among = raw.post("PutRecords", {"StreamName": stream, "Records": [good, record]})
+
+    for answer in (alone, among):
+        told = read(answer)
+        assert (answer.status_code, told["__type"]) == (400, code), told
+        assert words in told["message"]
+    for shard in range(2):
+        asked = {"StreamName": stream, "ShardId": str(shard), "ShardIteratorType": "TRIM_HORIZON"}
+        found = raw.call("GetShardIterator", asked)["ShardIterator"]
+        assert raw.call("GetRecords", {"ShardIterator": found})["Records"] == []
+
+
+@pytest.mark.parametrize("count", [0, 501])
+def test_a_call_has_one_to_five_hundred_records(kinesis, stream, count):
+    records = [{"Data": b"x", "PartitionKey": "k"}] * count
+
+    assert refusal(kinesis.put_records, StreamName=stream, Records=records)[1] == VALIDATION
+
+
+@pytest.mark.parametrize("number", ["0", "5", "9" * 129, FUTURE])
+def test_a_number_for_ordering_is_one_that_was_given(kinesis, stream, number):
+    told = refusal(
+        kinesis.put_record,
+        StreamName=stream,
+        Data=b"x",
+        PartitionKey="k",
+        SequenceNumberForOrdering=number,
+    )
+
+    assert told[:2] == (400, INVALID)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"ShardIteratorType": "NEVER"}, VALIDATION),
+        ({}, VALIDATION),
+        ({"ShardIteratorType": "AT_SEQUENCE_NUMBER"}, INVALID),
+        ({"ShardIteratorType": "AFTER_SEQUENCE_NUMBER"}, INVALID),
+        ({"ShardIteratorType": "AT_TIMESTAMP"}, INVALID),
+        ({"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": TOMORROW}, INVALID),
+        ({"ShardIteratorType": "LATEST", "StartingSequenceNumber": "5"}, INVALID),
+        ({"ShardIteratorType": "TRIM_HORIZON", "Timestamp": TOMORROW}, INVALID),
+        ({"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": "0"}, INVALID),
+        ({"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": "x"}, VALIDATION),
+    ],
+)
+def test_a_position_that_cannot_be_is_refused(kinesis, stream, asked, code):
+    told = refusal(
+        kinesis.get_shard_iterator, StreamName=stream, ShardId="shardId-000000000000", **asked
+    )
+
+    assert told[:2] == (400, code)
+
+
+def test_a_number_of_another_shard_or_stream_or_time_is_refused(kinesis, stream, single):
+    numbers = [
+        shard["SequenceNumberRange"]["StartingSequenceNumber"]
+        for shard in shards_of(kinesis, stream)
+    ]
+    asked = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StreamName": stream}
+    told = refusal(
+        kinesis.get_shard_iterator,
+        ShardId="shardId-000000000000",
+        StartingSequenceNumber=numbers[1],
+        **asked,
+    )
+    ahead = str(int(numbers[0]) + (1_000 << 80))
+    older = str(int(numbers[0]) - (1_000 << 148))
+
+    assert told == (
+        400,
+        INVALID,
+        "Invalid StartingSequenceNumber. It encodes shardId-000000000001, while it was used in a call "
+        "to a shard with shardId-000000000000",
+    )
+    for number in (ahead, older):
+        told = refusal(
+            kinesis.get_shard_iterator,
+            ShardId="shardId-000000000000",
+            StartingSequenceNumber=number,
+            **asked,
+        )
+        assert told[:2] == (400, INVALID)
+        assert "did not come from this stream" in told[2]
+
+
+def test_a_shard_that_is_not_there_is_not_found(kinesis, stream):
+    for shard in ("shardId-000000000002", "nothing"):
+        told = refusal(
+            kinesis.get_shard_iterator,
+            StreamName=stream,
+            ShardId=shard,
+            ShardIteratorType="LATEST",
+        )
+        account = account_of(kinesis, stream)
+        words = f"Shard {shard} in stream {stream} under account {account} does not exist"
+        assert told == (400, NOT_FOUND, words)
+
+
+@pytest.mark.parametrize("iterator", ["x", "A" * 200, "é"])
+def test_an_iterator_that_was_not_given_is_refused(kinesis, iterator):
+    assert refusal(kinesis.get_records, ShardIterator=iterator) == (
+        400,
+        INVALID,
+        "Invalid ShardIterator.",
+    )
+
+
+def test_an_iterator_of_a_deleted_stream_finds_nothing(kinesis, single):
+    iterator = iterator_of(kinesis, single)
+    kinesis.delete_stream(StreamName=single)
+    gone = refusal(kinesis.get_records, ShardIterator=iterator)
+    kinesis.create_stream(StreamName=single, ShardCount=1)
+
+    assert gone[:2] == (400, NOT_FOUND)
+    assert refusal(kinesis.get_records, ShardIterator=iterator)[:2] == (400, NOT_FOUND)
+
+
+@pytest.mark.parametrize("limit", [0, 10_001])
+def test_a_read_has_its_bounds(kinesis, single, limit):
+    told = refusal(kinesis.get_records, ShardIterator=iterator_of(kinesis, single), Limit=limit)
+
+    assert told[:2] == (400, VALIDATION)
+
+
+@pytest.mark.parametrize(
+    ("operation", "hours"),
+    [("increase", 24), ("increase", 23), ("increase", 8_761), ("decrease", 24), ("decrease", 1)],
+)
+def test_retention_has_its_bounds_and_one_direction(kinesis, stream, operation, hours):
+    call = getattr(kinesis, f"{operation}_stream_retention_period")
+
+    assert refusal(call, StreamName=stream, RetentionPeriodHours=hours)[:2] == (400, INVALID)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "Either NextToken or StreamName should be provided."),
+        ({"NextToken": "x"}, "Invalid NextToken."),
+        ({"NextToken": "x", "StreamName": "y"}, "NextToken and StreamName cannot be provided together."),
+        ({"StreamName": "?", "ShardFilter": {"Type": "AFTER_SHARD_ID"}}, "ShardId must be provided"),
+        ({"StreamName": "?", "ShardFilter": {"Type": "AT_TIMESTAMP"}}, "Timestamp must be provided"),
+        ({"StreamName": "?", "ShardFilter": {"Type": "AT_TIMESTAMP", "Timestamp": TOMORROW}}, "in the future"),
+        ({"StreamName": "?", "StreamCreationTimestamp": 5}, "is not that of stream"),
+    ],
+)  # fmt: skip
+def test_a_list_of_shards_asks_for_what_can_be(kinesis, stream, asked, words):
+    if asked.get("StreamName") == "?":
+        asked = {**asked, "StreamName": stream}
+
+    told = refusal(kinesis.list_shards, **asked)
+
+    assert told[:2] == (400, INVALID)
+    assert words in told[2]
+
+
+@pytest.mark.parametrize("moment", [1e300, -1, 2.0**40])
+def test_a_moment_is_one_that_can_be(raw, stream, moment):
+    asked = {"StreamName": stream, "ShardFilter": {"Type": "AT_TIMESTAMP", "Timestamp": moment}}
+
+    for kind in (JSON, CBOR):
+        assert read(raw.post("ListShards", asked, kind))["__type"] == INVALID
+
+
+def test_name_and_arn_agree(kinesis, stream, single):
+    told = refusal(
+        kinesis.describe_stream_summary, StreamName=single, StreamARN=arn_of(kinesis, stream)
+    )
+    neither = refusal(kinesis.describe_stream_summary)
+
+    assert told[:2] == neither[:2] == (400, INVALID)
+
+
+def test_what_is_for_one_mode_is_refused_in_the_other(kinesis, stream, on_demand):
+    split = {"ShardToSplit": "shardId-000000000000", "NewStartingHashKey": "5"}
+    calls = [
+        (kinesis.split_shard, {"StreamName": on_demand, **split}),
+        (
+            kinesis.update_shard_count,
+            {
+                "StreamName": on_demand,
+                "TargetShardCount": 2,
+                "ScalingType": "UNIFORM_SCALING",
+            },
+        ),
+        (
+            kinesis.update_stream_warm_throughput,
+            {"StreamName": stream, "WarmThroughputMiBps": 1},
+        ),
+        (
+            kinesis.update_stream_record_distribution_strategy,
+            {"StreamARN": arn_of(kinesis, stream), "RecordDistributionStrategy": "AUTO"},
+        ),
+    ]
+    for call, asked in calls:
+        assert refusal(call, **asked)[:2] == (400, VALIDATION)
+
+
+@pytest.mark.parametrize("policy", ["", "{", "[]", "{}", '{"Statement": {}}', "\0"])
+def test_a_policy_is_one(kinesis, stream, policy):
+    arn = arn_of(kinesis, stream)
+
+    told = refusal(kinesis.put_resource_policy, ResourceARN=arn, Policy=policy)
+
+    assert told[:2] == (400, INVALID)
+    assert refusal(kinesis.delete_resource_policy, ResourceARN=arn)[:2] == (400, NOT_FOUND)
+
+
+def test_more_tags_than_may_be_are_refused(kinesis, stream):
+    kinesis.add_tags_to_stream(StreamName=stream, Tags={str(n): "" for n in range(50)})
+
+    told = refusal(kinesis.add_tags_to_stream, StreamName=stream, Tags={"one": "more"})
+
+    assert told[:2] == (400, INVALID)
+    assert len(kinesis.list_tags_for_stream(StreamName=stream)["Tags"]) == 50
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"EncryptionType": "NONE", "KeyId": "k"},
+        {"EncryptionType": "KMS", "KeyId": "k\0"},
+    ],
+)
+def test_a_key_that_is_none_is_refused(kinesis, stream, asked):
+    told = refusal(kinesis.start_stream_encryption, StreamName=stream, **asked)
+
+    assert told[:2] == (400, INVALID)

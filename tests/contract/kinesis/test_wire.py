@@ -1,0 +1,144 @@
+"""Both encodings as they go over the wire, and what every answer has."""
+
+import uuid
+
+import cbor2
+import pytest
+
+from tests.contract.kinesis.conftest import CBOR, JSON, read
+
+
+def test_an_answer_has_its_ids_and_the_type_of_its_question(raw, single):
+    for kind in (JSON, CBOR):
+        answer = raw.post("DescribeStreamSummary", {"StreamName": single}, kind)
+
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == kind
+        uuid.UUID(answer.headers["x-amzn-requestid"])
+        assert answer.headers["x-amz-id-2"]
+        assert "x-amzn-query-error" not in answer.headers
+
+
+def test_an_operation_without_a_result_answers_nothing(raw, name):
+    for kind in (JSON, CBOR):
+        answer = raw.post("CreateStream", {"StreamName": name + kind[-8:-5], "ShardCount": 1}, kind)
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_json_has_base64_and_seconds(raw, single):
+    raw.call("PutRecord", {"StreamName": single, "Data": "AP8=", "PartitionKey": "k"})
+    asked = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
+    told = raw.call(
+        "GetRecords", {"ShardIterator": raw.call("GetShardIterator", asked)["ShardIterator"]}
+    )
+
+    [record] = told["Records"]
+    assert record["Data"] == "AP8="
+    assert 1_600_000_000 < record["ApproximateArrivalTimestamp"] < 4_000_000_000
+    assert told["MillisBehindLatest"] == 0
+
+
+def test_cbor_has_bytes_and_milliseconds(raw, single):
+    put = raw.call(
+        "PutRecords",
+        {"StreamName": single, "Records": [{"Data": b"\x00\xff", "PartitionKey": "k"}]},
+        CBOR,
+    )
+    asked = {"StreamName": single, "ShardId": "shardId-000000000000", "ShardIteratorType": "TRIM_HORIZON"}  # fmt: skip
+    found = raw.call("GetShardIterator", asked, CBOR)["ShardIterator"]
+    told = raw.call("GetRecords", {"ShardIterator": found, "Limit": 10}, CBOR)
+
+    [record] = told["Records"]
+    assert record["Data"] == b"\x00\xff"
+    arrival = record["ApproximateArrivalTimestamp"]
+    assert arrival.tag == 1
+    assert isinstance(arrival.value, int)
+    assert 1_600_000_000_000 < arrival.value < 4_000_000_000_000
+    assert put["FailedRecordCount"] == 0
+    assert put["Records"][0]["SequenceNumber"] == record["SequenceNumber"]
+
+
+@pytest.mark.parametrize("in_milliseconds", [True, False])
+def test_a_time_in_cbor_is_milliseconds_or_a_float_of_seconds(raw, single, in_milliseconds):
+    raw.call("PutRecord", {"StreamName": single, "Data": b"x", "PartitionKey": "k"}, CBOR)
+    moment = 1_700_000_000_000 if in_milliseconds else 1_700_000_000.5
+    asked = {
+        "StreamName": single,
+        "ShardId": "shardId-000000000000",
+        "ShardIteratorType": "AT_TIMESTAMP",
+        "Timestamp": cbor2.CBORTag(1, moment),
+    }
+
+    found = raw.call("GetShardIterator", asked, CBOR)["ShardIterator"]
+
+    assert len(raw.call("GetRecords", {"ShardIterator": found}, CBOR)["Records"]) == 1
+
+
+def test_what_java_sends_in_indefinite_lengths_is_read(raw, single):
+    entry = b"\xbf\x64Data\x5f\x41x\x41y\xff\x6cPartitionKey\x61k\xff"
+    content = b"\xbf\x6aStreamName" + cbor2.dumps(single) + b"\x67Records\x9f" + entry + b"\xff\xff"
+
+    answer = raw.post("PutRecords", None, CBOR, content)
+
+    assert answer.status_code == 200
+    assert read(answer)["FailedRecordCount"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        (JSON, b"{"),
+        (JSON, b"[]"),
+        (JSON, b"\xff\xfe"),
+        (JSON, b'{"StreamName":"\\ud800"}'),
+        (JSON, b'{"StreamName":' + b"[" * 10_000),
+        (CBOR, b"{}"),
+        (CBOR, b"\xa1"),
+        (CBOR, b"\x80"),
+        (CBOR, b"\x9f" * 10_000),
+    ],
+)
+@pytest.mark.parametrize("operation", ["DescribeStream", "PutRecords", "Unheard"])
+def test_bytes_that_are_none_of_a_call_are_told_first(raw, kind, content, operation):
+    if operation == "Unheard" and content in (b"[]", b"\x80"):
+        pytest.skip("these can be read, and are no operation's")
+
+    answer = raw.post(operation, None, kind, content)
+
+    assert answer.status_code == 400
+    assert read(answer)["__type"] == "SerializationException"
+
+
+def test_an_operation_that_is_not_there_is_unknown(raw):
+    for kind in (JSON, CBOR):
+        for operation in ("Unheard", "CreateChannel", "ReceiveQueueRecords", ""):
+            answer = raw.post(operation, {}, kind)
+            assert answer.status_code == 400
+            assert read(answer)["__type"] == "UnknownOperationException"
+
+
+def test_the_same_address_serves_queues_and_streams(client, raw):
+    queues = client.post("/", content=b"{}", headers={"x-amz-target": "AmazonSQS.ListQueues"})
+    neither = client.post("/", content=b"{}", headers={"x-amz-target": "DynamoDB_20120810.Scan"})
+
+    assert queues.status_code == 200
+    assert queues.headers["content-type"] == "application/x-amz-json-1.0"
+    assert neither.status_code == 400
+    assert "UnknownOperationException" in neither.json()["__type"]
+    assert raw.call("ListStreams", {"Limit": 1})["HasMoreStreams"] in (True, False)
+
+
+def test_a_body_that_is_too_large_is_refused(raw):
+    answer = raw.post("PutRecords", None, JSON, b" " * (17 * 2**20))
+
+    assert answer.status_code == 400
+    assert read(answer)["__type"] == "RequestEntityTooLargeException"
+
+
+def test_a_call_comes_whole_or_in_chunks(client, single):
+    headers = {"x-amz-target": "Kinesis_20131202.DescribeStreamSummary", "content-type": JSON}
+    content = (piece for piece in (b'{"StreamName":', f'"{single}"}}'.encode()))
+
+    answer = client.post("/", content=content, headers=headers)
+
+    assert answer.json()["StreamDescriptionSummary"]["StreamName"] == single

@@ -1,0 +1,114 @@
+"""Registered consumers and account settings, over a real Postgres."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from storage.domain.names import StreamName
+from storage.domain.streams import StreamSpec
+
+ORDERS = StreamName("orders")
+
+
+@pytest.fixture
+async def stream(engines):
+    return (await engines.catalog.put_stream(ORDERS, StreamSpec()))[0]
+
+
+@pytest.fixture
+def registrations(engines):
+    return engines.registrations
+
+
+async def test_a_consumer_is_kept_with_the_time_of_its_registration(registrations, stream, clock):
+    made = await registrations.register(stream, "app", {"a": "b"}, 5)
+
+    assert await registrations.consumer(stream, "app") == made
+    assert (made.name, made.tags, made.policy) == ("app", {"a": "b"}, None)
+    assert made.registered_at_ms == clock.now_ms()
+
+
+async def test_consumers_are_listed_by_the_bytes_of_their_names(registrations, stream):
+    for name in ("b", "B", "a", "_"):
+        await registrations.register(stream, name, {}, 5)
+
+    first = await registrations.consumers(stream, limit=2)
+    rest = await registrations.consumers(stream, after=first[-1].name)
+
+    assert [one.name for one in [*first, *rest]] == ["B", "_", "a", "b"]
+    assert await registrations.count(stream) == 4
+
+
+async def test_the_limit_holds_when_many_register_at_once(registrations, stream):
+    made = await asyncio.gather(
+        *(registrations.register(stream, f"app-{number}", {}, 3) for number in range(10))
+    )
+
+    assert sum(one == "too_many" for one in made) == 7
+    assert await registrations.count(stream) == 3
+
+
+async def test_a_name_is_registered_once(registrations, stream):
+    first = await registrations.register(stream, "app", {}, 5)
+
+    assert await registrations.register(stream, "app", {}, 5) == "exists"
+    assert await registrations.consumer(stream, "app") == first
+
+
+async def test_changes_at_once_all_take_effect(registrations, stream):
+    await registrations.register(stream, "app", {}, 5)
+
+    await asyncio.gather(
+        *(
+            registrations.change(
+                stream, "app", lambda one, n=number: replace(one, tags={**one.tags, str(n): ""})
+            )
+            for number in range(10)
+        )
+    )
+
+    found = await registrations.consumer(stream, "app")
+    assert found.tags.keys() == {str(number) for number in range(10)}
+
+
+async def test_what_is_not_there_is_neither_changed_nor_removed(registrations, stream):
+    assert await registrations.change(stream, "app", lambda one: one) is None
+    assert not await registrations.deregister(stream, "app")
+
+
+async def test_consumers_of_a_deleted_stream_are_not_those_of_the_next(
+    engines, registrations, stream
+):
+    await registrations.register(stream, "app", {}, 5)
+    await engines.catalog.delete_stream(ORDERS)
+    again, _ = await engines.catalog.put_stream(ORDERS, StreamSpec())
+
+    assert await registrations.consumer(again, "app") is None
+    assert await registrations.count(again) == 0
+
+
+async def test_a_swept_stream_takes_its_consumers_with_it(engines, registrations, stream):
+    await registrations.register(stream, "app", {}, 5)
+    await engines.catalog.delete_stream(ORDERS)
+    await engines.catalog.forget_deleted([shard.log_id for shard in stream.shards])
+
+    assert await registrations.count(stream) == 0
+
+
+async def test_settings_of_an_account_are_kept_each_for_itself(engines, registrations):
+    await engines.catalog.put_namespace("team")
+    await registrations.put_setting("team", "a", {"x": 1})
+    await registrations.put_setting("team", "b", 2)
+    await registrations.put_setting("team", "a", {"y": 3})
+
+    assert await registrations.settings("team") == {"a": {"y": 3}, "b": 2}
+    assert await registrations.settings("other") == {}
+
+
+async def test_the_secret_is_read_once_and_stays(registrations):
+    assert registrations.known_secret is None
+    secret = await registrations.secret()
+
+    assert len(secret) == 32
+    assert registrations.known_secret == await registrations.secret() == secret

@@ -1,0 +1,175 @@
+"""Answers that go on, on both ways to a client: they end when they end, and when it leaves."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from api.answers import Answer, Place
+from api.app import _send_pieces
+from api.dataplane import HotRequest
+from api.hot_http import HotProtocol
+
+REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
+
+
+class Pieces:
+    """Two pieces, and then nothing until `more` is set; `ended` tells that they were closed."""
+
+    def __init__(self) -> None:
+        self.more = asyncio.Event()
+        self.ended = False
+
+    async def __call__(self) -> AsyncGenerator[bytes]:
+        try:
+            yield b"one"
+            yield b"three"
+            await self.more.wait()
+            yield b"last"
+        finally:
+            self.ended = True
+
+
+class Transport:
+    """A connection that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closed = False
+
+    def get_extra_info(self, _: str) -> None:
+        return None
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def resume_reading(self) -> None:
+        """Do nothing."""
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def pieces() -> Pieces:
+    return Pieces()
+
+
+@pytest.fixture
+async def transport() -> Transport:
+    return Transport()
+
+
+@pytest.fixture
+async def protocol(pieces, transport):
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    async def answer(_: HotRequest, __: Any) -> Answer:
+        return Answer(200, "text/x", b"", b"id", ((b"more", b"said"),), pieces())
+
+    config = Config(app, log_config=None)
+    config.load()
+    made = HotProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    made.connection_made(transport)
+    made._find = lambda method, path: Place(answer, True, ["", ""])
+    yield made
+    made.connection_lost(None)
+    await turns()
+
+
+async def test_pieces_are_written_as_chunks_until_their_end(protocol, pieces, transport):
+    protocol.data_received(REQUEST)
+    await turns()
+    begun = transport.written
+    pieces.more.set()
+    await turns()
+
+    head, _, body = transport.written.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\ntransfer-encoding: chunked\r\n" in head
+    assert b"content-length" not in head
+    assert head.endswith(b"\r\nmore: said")
+    assert begun.endswith(b"3\r\none\r\n5\r\nthree\r\n")
+    assert body == b"3\r\none\r\n5\r\nthree\r\n4\r\nlast\r\n0\r\n\r\n"
+    assert pieces.ended
+
+
+async def test_the_connection_serves_again_after_the_end(protocol, pieces, transport):
+    pieces.more.set()
+    for _ in range(2):
+        protocol.data_received(REQUEST)
+        await turns()
+
+    assert transport.written.count(b"HTTP/1.1 200 OK") == 2
+    assert not transport.closed
+
+
+async def test_they_end_at_once_when_the_connection_does(protocol, pieces):
+    protocol.data_received(REQUEST)
+    await turns()
+    assert not pieces.ended
+
+    protocol.connection_lost(None)
+    await turns()
+
+    assert pieces.ended
+
+
+async def test_a_server_that_ends_does_not_wait_for_them(protocol, transport):
+    protocol.data_received(REQUEST)
+    await turns()
+
+    protocol.shutdown()
+
+    assert transport.closed
+
+
+async def test_over_asgi_they_end_at_once_when_the_client_leaves(pieces):
+    leaving, sent = asyncio.Event(), []
+
+    async def receive() -> dict[str, Any]:
+        await leaving.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    answer = Answer(200, "text/x", b"", b"id", (), pieces())
+    assert answer.pieces is not None
+    sending = asyncio.create_task(_send_pieces(send, receive, answer, answer.pieces))
+    await turns()
+    leaving.set()
+    await sending
+
+    assert [message.get("body") for message in sent] == [None, b"one", b"three"]
+    assert pieces.ended
+
+
+async def test_over_asgi_they_end_with_an_empty_body(pieces):
+    sent = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    pieces.more.set()
+    answer = Answer(200, "text/x", b"", b"id", (), pieces())
+    assert answer.pieces is not None
+    await _send_pieces(send, receive, answer, answer.pieces)
+
+    assert [message.get("body") for message in sent] == [None, b"one", b"three", b"last", b""]
+    assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
