@@ -90,7 +90,7 @@ def translate(error: MillstreamError) -> AwsError:
             return invalid(error.detail)
         case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
             return AwsError(RESOURCE_IN_USE, error.detail)
-        case ErrorCode.FORBIDDEN:
+        case ErrorCode.FORBIDDEN | ErrorCode.STREAM_READ_ONLY:
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.STORAGE_BUSY:
             return AwsError(THROUGHPUT_EXCEEDED, error.detail)
@@ -110,6 +110,8 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.MOVE_NOT_FOUND
             | ErrorCode.IDEMPOTENCY_KEY_REUSED
             | ErrorCode.RECORD_NOT_FOUND
+            | ErrorCode.QUEUE_FULL
+            | ErrorCode.GROUP_NOT_PARKED
             | ErrorCode.OFFSET_MISMATCH
             | ErrorCode.FENCE_MISMATCH
             | ErrorCode.PRODUCER_FENCED
