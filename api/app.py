@@ -43,7 +43,18 @@ from api.payloads import RequestHeaders
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
-from api.rest import columns, contents, messages, moves, queues, records, shards, streams
+from api.rest import (
+    columns,
+    contents,
+    group_records,
+    groups,
+    messages,
+    moves,
+    queues,
+    records,
+    shards,
+    streams,
+)
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
 from api.rest.handlers import install_handlers
@@ -60,7 +71,12 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
-    planes = (messages.dataplane, records.dataplane, columns.dataplane)
+    planes = (
+        messages.dataplane,
+        records.dataplane,
+        columns.dataplane,
+        group_records.dataplane,
+    )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
     control = _control_plane(settings, storage, dispatcher, counts)
@@ -118,6 +134,7 @@ def _control_plane(
         moves.router,
         streams.router,
         shards.router,
+        groups.router,
         health.router,
         operator,
     )

@@ -35,7 +35,7 @@ from api.payloads import (
 from api.refusals import ClientGone
 from storage.domain.access import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
-from storage.domain.names import QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName, check_name
 from storage.lifespan import Storage
 from storage.settings import Durability
 
@@ -43,7 +43,14 @@ In = TypeVar("In")
 Result = TypeVar("Result")
 
 _SHARD_INDEX = re.compile(r"[0-9]{1,9}")
-_NAMES: dict[str, type[QueueName] | type[StreamName]] = {"queues": QueueName, "streams": StreamName}
+Name = QueueName | StreamName | GroupName
+"""What a hot path is about."""
+
+_NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
+    "queues": QueueName,
+    "streams": StreamName,
+    "groups": GroupName,
+}
 
 
 class HotRequest:
@@ -90,7 +97,7 @@ class Call(Generic[In]):
         self,
         storage: Storage,
         principal: Principal,
-        name: QueueName | StreamName,
+        name: Name,
         body: In,
         request: HotRequest,
         metrics: DoorMetrics,
@@ -118,6 +125,17 @@ class Call(Generic[In]):
     def stream(self) -> StreamName:
         """The stream that the path names."""
         return cast(StreamName, self.name)
+
+    @property
+    def group(self) -> GroupName:
+        """The consumer group that the path names."""
+        return cast(GroupName, self.name)
+
+    @property
+    def member(self) -> str:
+        """The member that the path names. Raises ValidationFailed when nobody could be called so."""
+        check_name(self.words[5])
+        return self.words[5]
 
     @property
     def shard(self) -> int:
@@ -153,7 +171,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noun(self) -> str:
-        """What its path is about: 'queues' or 'streams'."""
+        """What its path is about: 'queues', 'streams' or 'groups'."""
         return self.path.split("/")[2]
 
 
@@ -225,6 +243,7 @@ class Dispatcher:
         self._metrics = {
             "queues": DoorMetrics(counts, "queue", "http", durability),
             "streams": DoorMetrics(counts, "stream", "http", durability),
+            "groups": DoorMetrics(counts, "stream", "http", durability),  # whose records they read
         }
         self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
         assert len(self._table) == len(self.routes), "two hot routes share a path"
@@ -258,7 +277,7 @@ class Dispatcher:
 
 
 @lru_cache(maxsize=4096)
-def _name(noun: str, word: str, namespace: str) -> QueueName | StreamName:
+def _name(noun: str, word: str, namespace: str) -> Name:
     """A name that is valid is valid for ever. Raises ValidationFailed."""
     return _NAMES[noun](word, namespace)
 

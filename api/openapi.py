@@ -23,6 +23,7 @@ REF = "#/components/schemas/{name}"
 TAGS = (
     {"name": "queues", "description": "Work to be done once, delivered at least once."},
     {"name": "streams", "description": "An ordered, replayable record of what happened."},
+    {"name": "groups", "description": "Readers that share a stream, and how far they are."},
     {"name": "health", "description": "For supervisors and load balancers."},
 )
 DESCRIPTION = """\
@@ -39,6 +40,8 @@ _NAME = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
 _PATH_SCHEMAS: dict[str, Document] = {
     "queue": _NAME,
     "stream": _NAME,
+    "group": _NAME,
+    "member": _NAME,
     "shard": {"type": "integer", "minimum": 0},
 }
 _IDEMPOTENCY_KEY = {

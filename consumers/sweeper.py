@@ -18,11 +18,9 @@ from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = (
-    2  # duties: each holds a connection to Postgres for its lock, and needs others for its work
-)
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
+_AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -109,6 +107,11 @@ async def _resume_moves(storage: Storage) -> int:
     return await storage.moves.resume()
 
 
+async def settle_groups(storage: Storage) -> int:
+    """Look at every consumer group: silent members go, and their shards go to others."""
+    return await storage.groups.settle_all()
+
+
 async def _bury_deleted(storage: Storage) -> int:
     return await storage.upkeep.bury_deleted()
 
@@ -117,6 +120,7 @@ DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
+    Duty("groups", 1 * limits.SECOND_MS, settle_groups),
     Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
     Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),

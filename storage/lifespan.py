@@ -14,6 +14,7 @@ from storage.contents import Contents
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
+from storage.groups import Groups
 from storage.health import Health
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
@@ -51,6 +52,7 @@ class Storage:
     contents: Contents
     streams: Streams
     moves: Moves
+    groups: Groups
     catalog: Catalog
     access: Access
     registrations: Registrations
@@ -97,11 +99,14 @@ async def open_storage(
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
         streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
+        groups = Groups(database, streams, catalog, clock, limits)
+        stack.push_async_callback(groups.close)
         yield Storage(
             queues,
             contents,
             streams,
             moves,
+            groups,
             catalog,
             Access(),
             Registrations(database, clock),

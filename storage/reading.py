@@ -208,6 +208,49 @@ class Reading:
             asked = next((one for one in stream.parents_of(asked) if one.takes(place)), None)
         raise RecordNotFound
 
+    async def read_shards(
+        self,
+        name: StreamName,
+        positions: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> list[ShardRead]:
+        """As `Streams.read_shards`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        if is_behind(stream, dict.fromkeys(positions, 0)):
+            stream = await self._on_stream.fresh(name)
+        read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
+        until = _seconds_from_now(wait_ms)
+        logs = [shard.log_id for shard in stream.shards if shard.index in positions]
+        with self._wakeups.waiting(logs, alone=False) as waiter:
+            while True:
+                waiter.start_over()
+                found = await self._on_stream.do(stream, read)
+                left = until - _seconds_from_now(0)
+                if left <= 0 or any(_tells(one) or one.ended for one in found):
+                    return found
+                await waiter.wait(left)
+
+    async def _read_some(
+        self,
+        positions: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> list[ShardRead]:
+        there = [shard.index for shard in stream.shards if shard.index in positions]
+        share = max(1, records_max // max(1, len(there)))
+        share_bytes = max(1, bytes_max // max(1, len(there)))
+        return await asyncio.gather(
+            *(
+                self._read_on(stream, index, positions[index], share, share_bytes, ask_to_wake)
+                for index in there
+            )
+        )
+
     async def shards(self, name: StreamName) -> list[ShardState]:
         """As `Streams.shards`."""
         stream = await self._on_stream.stream(name)

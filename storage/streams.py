@@ -164,6 +164,22 @@ class Streams:
         """
         return await self._reading.latest_of_key(name, key)
 
+    async def read_shards(
+        self,
+        name: StreamName,
+        positions: Mapping[int, int | None],
+        *,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+    ) -> list[ShardRead]:
+        """Read these shards and no others, each from its position, or from its oldest record for None.
+
+        What expired is reported as a gap; a shard that is gone is left out. Waits until one of them has
+        something to tell, which the end of a closed shard is too. Raises OffsetOutOfRange.
+        """
+        return await self._reading.read_shards(name, positions, records_max, bytes_max, wait_ms)
+
     async def shards(self, name: StreamName) -> list[ShardState]:
         """The shards of a stream, open and closed, by index, each with the extent of its log."""
         return await self._reading.shards(name)

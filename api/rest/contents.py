@@ -135,7 +135,7 @@ GroupPath = Annotated[str, Path(description="A group's name.")]
 
 
 @router.get("/{queue}/groups", dependencies=[READ])
-async def list_groups(
+async def list_parked_groups(
     queue: QueuePath,
     storage: StorageDep,
     state: Annotated[Literal["parked"], Query(description="Which groups.")] = "parked",

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query, Request
 from api.payloads import UNNAMED, media_type, unsupported
 from storage.domain import limits
 from storage.domain.access import Action, Principal
-from storage.domain.names import QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName
 from storage.lifespan import Storage
 
 PRINCIPAL_KEY = "millstream.principal"
@@ -53,6 +53,12 @@ def stream_from_path(stream: NamePart, principal: PrincipalDep) -> StreamName:
     return StreamName(stream, principal.namespace)
 
 
+def group_from_path(group: NamePart, principal: PrincipalDep) -> GroupName:
+    """The consumer group that the path names. Raises ValidationFailed."""
+    return GroupName(group, principal.namespace)
+
+
+GroupPath = Annotated[GroupName, Depends(group_from_path)]
 QueuePath = Annotated[QueueName, Depends(queue_from_path)]
 StreamPath = Annotated[StreamName, Depends(stream_from_path)]
 
@@ -61,7 +67,8 @@ def may(action: Action) -> Callable[..., None]:
     """A route's authorise step. Raises Forbidden."""
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
-        named = request.path_params.get("queue") or request.path_params.get("stream") or "*"
+        parameters = (request.path_params.get(noun) for noun in ("queue", "stream", "group"))
+        named = next((name for name in parameters if name), "*")
         storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 
     return authorise

@@ -50,6 +50,7 @@ _QUEUE = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+READ_MARK = "kpKlZ3JvdXCvZGVmYXVsdC9yZWFkZXJzk6VhbGljZQeBAAI"
 MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
 _MOVE = {
     "id": MOVE_ID,
@@ -167,6 +168,56 @@ _CHILD = {
     "next": 0,
     "bytes": 0,
 }
+_GROUP = {
+    "name": "readers",
+    "stream": "clicks",
+    "kind": "ordered",
+    "start": "earliest",
+    "start_time": None,
+    "session_timeout_seconds": 30,
+    "static_timeout_seconds": 300,
+    "revoke_timeout_seconds": 60,
+    "version": 1,
+    "created_at": _AT,
+    "changed_at": _AT,
+}
+_GROUP_DETAIL = {
+    **_GROUP,
+    "generation": 1769860800002,
+    "members": [
+        {
+            "member": "alice",
+            "static": False,
+            "away": False,
+            "joined_at": _AT,
+            "heartbeat_at": _LATER,
+            "assigned": [0, 1],
+            "revoked": [],
+        }
+    ],
+    "shards": [{"shard": 0, "member": "alice", "committed": 2, "finished": False}],
+}
+_MEMBERSHIP = {
+    "member": "bob",
+    "generation": 1769860800004,
+    "assigned": [{"shard": 1, "committed": None}],
+    "revoked": [],
+    "heartbeat_seconds": 5,
+}
+_BOOKMARK = {"name": "before-deploy", "positions": {"0": 2, "1": 0}, "created_at": _AT}
+_SHARD_LAG = {
+    "shard": 0,
+    "member": "alice",
+    "committed": 2,
+    "position": 2,
+    "start": 0,
+    "tip": 5,
+    "records": 3,
+    "expired": 0,
+    "lag_seconds": 4.2,
+    "loss_in_seconds": 604795.8,
+    "finished": False,
+}
 
 EXAMPLES: dict[str, Example] = {
     "put_queue": Example(
@@ -252,7 +303,7 @@ EXAMPLES: dict[str, Example] = {
     "redrive_queue": Example(
         "/v1/queues/orders/redrives", {"reason": "no such customer"}, answer={"redriven": 3}
     ),
-    "list_groups": Example(
+    "list_parked_groups": Example(
         "/v1/queues/orders/groups?state=parked",
         answer={"items": [_PARKED], "next_cursor": None},
         before=(("PUT", "/v1/queues/orders/groups/customer-7/pause", {"reason": "disputed"}),),
@@ -332,6 +383,56 @@ EXAMPLES: dict[str, Example] = {
             "gaps": [],
         },
     ),
+    "put_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
+    "list_groups": Example("/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}),
+    "fetch_records": Example(
+        "/v1/groups/readers/records?member=alice&wait_seconds=1",
+        answer={
+            "records": [{"shard": 0, **_RECORD}],
+            "member": "alice",
+            "generation": 1769860800002,
+            "shards": [0, 1],
+            "token": READ_MARK,
+            "behind_seconds": 0,
+            "gaps": [],
+        },
+    ),
+    "commit_offsets": Example(
+        "/v1/groups/readers/commit",
+        {"token": READ_MARK},
+        answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
+    ),
+    "get_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
+    "get_group_lag": Example(
+        "/v1/groups/readers/lag",
+        answer={
+            "records": 3,
+            "lag_seconds": 4.2,
+            "loss_in_seconds": 604795.8,
+            "shards": [_SHARD_LAG],
+        },
+    ),
+    "put_bookmark": Example("/v1/groups/readers/bookmarks/before-deploy", {}, answer=_BOOKMARK),
+    "list_bookmarks": Example("/v1/groups/readers/bookmarks", answer={"items": [_BOOKMARK]}),
+    "reset_group": Example(
+        "/v1/groups/readers/reset",
+        {"to": "bookmark", "bookmark": "before-deploy", "dry_run": True},
+        answer={
+            "dry_run": True,
+            "shards": [{"shard": 0, "before": 5, "after": 2, "expired": 0}],
+        },
+    ),
+    "delete_bookmark": Example("/v1/groups/readers/bookmarks/before-deploy", status=204),
+    "join_group": Example(
+        "/v1/groups/readers/members",
+        {"member": "bob"},
+        answer={**_MEMBERSHIP, "session_timeout_seconds": 30},
+    ),
+    "send_heartbeat": Example(
+        "/v1/groups/readers/members/bob/heartbeat", {"owned": [1]}, answer=_MEMBERSHIP
+    ),
+    "leave_group": Example("/v1/groups/readers/members/bob", status=204),
+    "delete_group": Example("/v1/groups/readers", status=204),
     "get_latest_record": Example(
         "/v1/streams/clicks/keys/user-1",
         answer={"shard": 0, **_RECORD, "content_type": "application/json"},

@@ -18,6 +18,9 @@ class Action(StrEnum):
     STREAM_PUT = "stream:put"
     STREAM_READ = "stream:read"
     STREAM_MANAGE = "stream:manage"
+    GROUP_CONSUME = "group:consume"
+    GROUP_READ = "group:read"
+    GROUP_MANAGE = "group:manage"
     METRICS_READ = "metrics:read"
 
 

@@ -1,13 +1,14 @@
 """What can go wrong, as facts.
 
     MillstreamError
-    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound
+    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
+    │                  GroupNotFound, MemberUnknown, BookmarkNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
-    │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten
+    │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten, StaleGeneration, GroupFull
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
@@ -54,6 +55,11 @@ class ErrorCode(StrEnum):
     PRODUCER_FENCED = "producer_fenced"
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
     DUPLICATE_FORGOTTEN = "duplicate_forgotten"
+    GROUP_NOT_FOUND = "group_not_found"
+    MEMBER_UNKNOWN = "member_unknown"
+    STALE_GENERATION = "stale_generation"
+    GROUP_FULL = "group_full"
+    BOOKMARK_NOT_FOUND = "bookmark_not_found"
     STORAGE_UNAVAILABLE = "storage_unavailable"
     STORAGE_FULL = "storage_full"
     STORAGE_BUSY = "storage_busy"
@@ -295,6 +301,36 @@ class DuplicateForgotten(MillstreamError):
     """The batch was appended before, too long ago to know its offsets."""
 
     code = ErrorCode.DUPLICATE_FORGOTTEN
+
+
+class GroupNotFound(MillstreamError):
+    """There is no such consumer group."""
+
+    code = ErrorCode.GROUP_NOT_FOUND
+
+
+class MemberUnknown(MillstreamError):
+    """The group has no such member, or no longer: join again."""
+
+    code = ErrorCode.MEMBER_UNKNOWN
+
+
+class StaleGeneration(MillstreamError):
+    """The shard is read by another member, or was reset, since this generation: nothing was committed."""
+
+    code = ErrorCode.STALE_GENERATION
+
+
+class GroupFull(MillstreamError):
+    """The group has as many members or bookmarks as it may."""
+
+    code = ErrorCode.GROUP_FULL
+
+
+class BookmarkNotFound(MillstreamError):
+    """The group has no such bookmark."""
+
+    code = ErrorCode.BOOKMARK_NOT_FOUND
 
 
 class StorageUnavailable(MillstreamError):

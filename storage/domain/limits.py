@@ -103,6 +103,24 @@ STREAM_RETENTION_MS_MIN = MINUTE_MS
 STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
 STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS
 
+# Consumer groups
+SESSION_TIMEOUT_MS_MIN = SECOND_MS
+SESSION_TIMEOUT_MS_MAX = 30 * MINUTE_MS
+SESSION_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS
+STATIC_TIMEOUT_MS_DEFAULT = 5 * MINUTE_MS  # a static member's restart moves no shard
+REVOKE_TIMEOUT_MS_DEFAULT = MINUTE_MS  # then a shard moves, whether it was given up or not
+HEARTBEAT_MS_MAX = 5 * SECOND_MS  # also how late a waiting member hears of a new assignment
+MEMBERS_MAX = 1_024  # as many as shards: more would have nothing to read
+COMMIT_SHARDS_MAX = SHARDS_MAX
+BOOKMARKS_MAX = 1_000  # of one group
+GROUP_ASKS_MAX = 500  # commits or heartbeats that share a statement
+GROUP_BACKLOG_MAX = 20_000  # calls waiting for a statement; beyond it the caller hears 503
+ATTENDANCE_MS = SECOND_MS  # how often a process notes that the database is there
+OUTAGE_MS = 5 * SECOND_MS  # nobody noted it for so long: the database was away
+GROUP_TIPS_KNOWN_MAX = (
+    100_000  # ends of logs that a process remembers, so as not to ask at each commit
+)
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
@@ -163,3 +181,4 @@ class Limits(msgspec.Struct, frozen=True):
     skips_per_call: int = SKIPS_PER_CALL
     idempotency_keys_max: int = IDEMPOTENCY_KEYS_MAX
     producers_max: int = PRODUCERS_MAX
+    outage_ms: int = OUTAGE_MS

@@ -56,3 +56,16 @@ class StreamName(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class GroupName(msgspec.Struct, frozen=True, gc=False):
+    """A consumer group within its namespace."""
+
+    name: str
+    namespace: str = DEFAULT_NAMESPACE
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -79,3 +79,167 @@ update deployment
 -- name: insert_namespace
 -- Whoever comes first gives the account id, which is then fixed.
 insert into namespaces (name, account_id) values (:name, :account_id) on conflict (name) do nothing;
+
+
+-- name: attend
+-- Whoever finds that nobody was here for a while says since when we are back; the row lock makes them take turns.
+update attendance
+   set back_since_ms = case when time.now_ms - seen_ms > :outage_ms then time.now_ms else back_since_ms end,
+       seen_ms = time.now_ms
+  from (select coalesce(cast(:now_ms as bigint),
+                        cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms) as time
+ where seen_ms <= time.now_ms - :every_ms;
+
+
+-- name: beat_members
+-- Writes to members only, locked in their order, so that two of these cannot wait for each other; a member that
+-- was removed meanwhile is not found. What is told of the rest may be old: `unsettled` only says who must look.
+with asked as (
+  select *
+    from unnest(cast(:nths as int[]), cast(:namespaces as text[]), cast(:names as text[]),
+                cast(:member_ids as text[]), cast(:generations as bigint[]))
+         as asked(nth, namespace, name, member_id, generation)
+), time as (
+  select coalesce(cast(:now_ms as bigint),
+                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+), here as (
+  select m.group_id, m.member_id
+    from asked a
+    join groups g on g.namespace = a.namespace and g.name = a.name
+    join group_members m on m.group_id = g.group_id and m.member_id = a.member_id
+   where not m.away and coalesce(a.generation, m.joined_generation) >= m.joined_generation
+   order by m.group_id, m.member_id
+     for update of m
+), beaten as (
+  update group_members m
+     set heartbeat_ms = greatest(m.heartbeat_ms, time.now_ms)
+    from time, (select distinct group_id, member_id from here) as h
+   where m.group_id = h.group_id and m.member_id = h.member_id
+  returning m.group_id, m.member_id
+)
+select a.nth, g.*,
+       b.member_id is not null as beaten,
+       m.member_id is not null and not m.away as known,
+       (select jsonb_agg(jsonb_build_array(s.shard, s.generation, s.committed, s.revoke_by_ms is not null)
+                         order by s.shard)
+          from group_shards s
+         where s.group_id = g.group_id and s.owner = a.member_id) as places,
+       g.lineage_mark <> (select max(h.index) + coalesce(max(h.closed_at_ms), 0)
+                            from shards h
+                           where h.stream_id = g.stream_id)
+       or exists (select
+                    from group_members o
+                   where o.group_id = g.group_id and o.member_id <> a.member_id
+                     and greatest(o.heartbeat_ms, att.back_since_ms)
+                         + case when o.static then greatest(g.static_ms, g.session_ms) else g.session_ms end
+                         <= time.now_ms)
+       or exists (select
+                    from group_shards s
+                   where s.group_id = g.group_id and s.owner is not null
+                     and (s.finished or s.revoke_by_ms <= time.now_ms)) as unsettled
+  from asked a
+ cross join time
+ cross join attendance att
+  join groups g on g.namespace = a.namespace and g.name = a.name
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
+  left join group_members m on m.group_id = g.group_id and m.member_id = a.member_id
+  left join beaten b on b.group_id = g.group_id and b.member_id = a.member_id;
+
+
+-- name: commit_offsets
+-- One update for each row, which is looked at again once its lock is held: if it was granted anew or reset
+-- meanwhile, it is not moved (G2). Rows are locked in their order, so that two of these cannot wait for each other.
+with asked as (
+  select *
+    from unnest(cast(:nths as int[]), cast(:namespaces as text[]), cast(:names as text[]),
+                cast(:stream_ids as text[]), cast(:shards as int[]), cast(:nexts as bigint[]),
+                cast(:member_ids as text[]), cast(:generations as bigint[]), cast(:ends as boolean[]))
+         as asked(nth, namespace, name, stream_id, shard, next, member_id, generation, ends)
+), time as (
+  select coalesce(cast(:now_ms as bigint),
+                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+), locked as (
+  select s.group_id, s.shard, a.nth, a.next, a.ends
+    from asked a
+    join groups g on g.namespace = a.namespace and g.name = a.name and g.stream_id = a.stream_id
+    join group_shards s on s.group_id = g.group_id and s.shard = a.shard
+   where case g.kind
+         when 'simple' then coalesce(a.generation, s.generation) >= s.generation
+         else s.owner = a.member_id and a.generation >= s.generation and a.generation <= g.generation
+         end
+   order by s.group_id, s.shard
+     for update of s
+), moved as (
+  update group_shards s
+     set committed = greatest(s.committed, l.next),
+         committed_at_ms = time.now_ms,
+         finished = s.finished or l.ends
+    from locked l, time
+   where s.group_id = l.group_id and s.shard = l.shard
+  returning l.nth, s.committed
+)
+select a.nth, g.kind, g.stream_id, moved.committed,
+       exists (select from group_shards s where s.group_id = g.group_id and s.shard = a.shard) as has_shard,
+       exists (select
+                 from group_members m
+                where m.group_id = g.group_id and m.member_id = a.member_id) as has_member
+  from asked a
+  join groups g on g.namespace = a.namespace and g.name = a.name
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
+  left join moved on moved.nth = a.nth;
+
+
+-- name: hold_group
+-- Whoever changes a group's assignment holds its row until the end; then its members, then its shards, each in
+-- their order. Heartbeats and commits lock only some of those, in the same order.
+select g.*,
+       coalesce(cast(:now_ms as bigint),
+                cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+  from groups g
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
+ where g.namespace = :namespace and g.name = :name
+   for update of g;
+
+
+-- name: groups_to_settle
+-- Nothing locks: whoever is told looks again, and finds perhaps that nothing is to be done.
+select g.namespace, g.name
+  from groups g
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
+ cross join attendance att
+ cross join (select coalesce(cast(:now_ms as bigint),
+                             cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms) as time
+ where g.lineage_mark <> (select max(h.index) + coalesce(max(h.closed_at_ms), 0)
+                            from shards h
+                           where h.stream_id = g.stream_id)
+    or exists (select
+                 from group_members m
+                where m.group_id = g.group_id
+                  and greatest(m.heartbeat_ms, att.back_since_ms)
+                      + case when m.static then greatest(g.static_ms, g.session_ms) else g.session_ms end
+                      <= time.now_ms)
+    or exists (select
+                 from group_shards s
+                where s.group_id = g.group_id and s.owner is not null
+                  and (s.finished or s.revoke_by_ms <= time.now_ms))
+ order by g.namespace, g.name;
+
+
+-- name: closed_and_committed
+-- Shards that take no more records, which a group has committed something of and has not finished.
+select g.namespace, g.name, s.shard, s.committed
+  from groups g
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
+  join group_shards s on s.group_id = g.group_id
+  join shards h on h.stream_id = g.stream_id and h.index = s.shard
+ where h.closed_at_ms is not null and h.expired_at_ms is null and not s.finished and s.committed is not null
+ order by g.namespace, g.name, s.shard;
+
+
+-- name: finish_shard
+-- Only if nothing was committed or reset since it was looked at.
+update group_shards s
+   set finished = true
+  from groups g
+ where g.group_id = s.group_id and g.namespace = :namespace and g.name = :name
+   and s.shard = :shard and s.committed = :committed;

@@ -3,9 +3,13 @@
     namespaces ─┬─ queues ──────────────┐
                 ├─ streams ── shards ───┼── logs ── log_holes
                 └───────────────────────┘
+                ┌─ group_members
+    groups ─────┼─ group_shards     of one stream: see `storage.domain.assignment`
+                └─ group_bookmarks
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
+    attendance  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
 store; its name is free at once. Its rows in `logs` go with the deletion, so that nobody opens them again.
@@ -166,6 +170,94 @@ class MoveRow(SQLModel, table=True):
     started_at_ms: int = Field(sa_type=BigInteger)
     which_dead: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     looked_at: int = Field(sa_type=BigInteger)
+
+
+class GroupRow(SQLModel, table=True):
+    """A consumer group; `spec` is a `GroupSpec`. It goes with its stream, whose name may be taken anew before.
+
+    `lineage_mark` tells which shards the assignment knows: see the query `beat_members`.
+    """
+
+    __tablename__ = "groups"
+    __table_args__ = (
+        Index("groups_name", "namespace", "name", unique=True),
+        Index("groups_of_a_stream", "stream_id"),
+    )
+
+    group_id: str = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    stream_id: LogId = Field(foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME)
+    kind: str = Field(sa_type=Text)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    generation: int = Field(sa_type=BigInteger)
+    lineage_mark: int = Field(sa_type=BigInteger)
+    session_ms: int = Field(sa_type=BigInteger)
+    static_ms: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+
+
+class GroupMemberRow(SQLModel, table=True):
+    """A `storage.domain.assignment.Member`."""
+
+    __tablename__ = "group_members"
+
+    group_id: str = Field(
+        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
+    )
+    member_id: str = Field(primary_key=True, sa_type=NAME)
+    static: bool
+    away: bool
+    joined_generation: int = Field(sa_type=BigInteger)
+    joined_at_ms: int = Field(sa_type=BigInteger)
+    heartbeat_ms: int = Field(sa_type=BigInteger)
+
+
+class GroupShardRow(SQLModel, table=True):
+    """A shard as a group sees it: who reads it since which generation, and the next offset to read.
+
+    Both in one row, so that a commit is checked and done by an update of one row. `committed` is null until
+    the first commit.
+    """
+
+    __tablename__ = "group_shards"
+
+    group_id: str = Field(
+        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
+    )
+    shard: int = Field(primary_key=True, sa_type=Integer)
+    owner: str | None = Field(default=None, sa_type=NAME)
+    generation: int = Field(sa_type=BigInteger)
+    revoke_by_ms: int | None = Field(default=None, sa_type=BigInteger)
+    committed: int | None = Field(default=None, sa_type=BigInteger)
+    committed_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    finished: bool
+
+
+class GroupBookmarkRow(SQLModel, table=True):
+    """A `storage.domain.groups.Bookmark`; `positions` by shard, whose number is a text in JSON."""
+
+    __tablename__ = "group_bookmarks"
+
+    group_id: str = Field(
+        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
+    )
+    name: str = Field(primary_key=True, sa_type=NAME)
+    positions: dict[str, int] = Field(sa_type=JSONB)
+    created_at_ms: int = Field(sa_type=BigInteger)
+
+
+class AttendanceRow(SQLModel, table=True):
+    """When some process last noted that the database is there; and since when it is again, after an outage."""
+
+    __tablename__ = "attendance"
+    __table_args__ = (CheckConstraint("id = 1", name="attendance_is_one_row"),)
+
+    id: int = Field(default=1, primary_key=True)
+    seen_ms: int = Field(sa_type=BigInteger)
+    back_since_ms: int = Field(sa_type=BigInteger)
 
 
 class RegisteredConsumerRow(SQLModel, table=True):

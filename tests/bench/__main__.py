@@ -25,6 +25,7 @@ from tests.bench import (
 )
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
+    COMMIT_GROUPS,
     DEEP_BACKLOG,
     DEEP_BACKLOG_ROW,
     FAIR,
@@ -37,6 +38,7 @@ from tests.bench.plan import (
     PRODUCE_1,
     PRODUCE_16,
     QUICK,
+    READ_GROUPS,
     READ_HOT,
     RECEIVE_SETTLE,
     ROWS,
@@ -69,7 +71,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((IDLE_QUEUES,), _alone(rows_idle.measure_idle_queues)),
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
     ((SQS_SEND, SQS_WORK), rows_sqs.measure),
-    ((PRODUCE_1, PRODUCE_16, READ_HOT), rows_records.measure),
+    ((PRODUCE_1, PRODUCE_16, READ_HOT, READ_GROUPS, COMMIT_GROUPS), rows_records.measure),
     ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),

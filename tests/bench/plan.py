@@ -84,6 +84,18 @@ READ_HOT = Row(
     unit="records/s",
     reference="R",
 )
+READ_GROUPS = Row(
+    name="read-groups",
+    what="100 groups, a member each, read 500 records of 256 B of one shard, in MessagePack",
+    unit="records/s",
+    reference="R",
+)
+COMMIT_GROUPS = Row(
+    name="commit-groups",
+    what="100 groups commit an offset of one shard, each in a call",
+    unit="calls/s",
+    reference="R",
+)
 KINESIS_PUT_1 = Row(
     name="kinesis-put-1",
     what="Kinesis: PutRecords of 500 records of 256 B to a stream of 1 shard",
@@ -157,6 +169,8 @@ ROWS = (
     PRODUCE_1,
     PRODUCE_16,
     READ_HOT,
+    READ_GROUPS,
+    COMMIT_GROUPS,
     KINESIS_PUT_1,
     KINESIS_PUT_16,
     KINESIS_GET,

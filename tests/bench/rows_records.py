@@ -5,7 +5,7 @@ from itertools import count
 
 from tests.bench import payloads
 from tests.bench.load import R_KEY, redis_benchmark, wrk
-from tests.bench.plan import PRODUCE_1, PRODUCE_16, READ_HOT, Plan
+from tests.bench.plan import COMMIT_GROUPS, PRODUCE_1, PRODUCE_16, READ_GROUPS, READ_HOT, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House
@@ -13,6 +13,7 @@ from tests.bench.wire import JSON, MSGPACK, call, post_all
 
 R_ENTRIES_A_SECOND = 200_000  # so many are asked for each second a round is to last
 READ_CALLS = 200  # different reads, in turn
+GROUPS = 100
 
 
 def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
@@ -22,10 +23,14 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
         Contestant(PRODUCE_1, lambda: records.produce(1)),
         Contestant(PRODUCE_16, lambda: records.produce(16)),
         Contestant(READ_HOT, records.read),
+        Contestant(READ_GROUPS, records.read_in_groups),
+        Contestant(COMMIT_GROUPS, records.commit_in_groups),
     ]
     chosen = [one for one in contestants if one.row in wanted]
-    if READ_HOT in wanted:
+    if not {READ_HOT, READ_GROUPS, COMMIT_GROUPS}.isdisjoint(wanted):
         records.fill()
+    if not {READ_GROUPS, COMMIT_GROUPS}.isdisjoint(wanted):
+        records.make_groups()
     return interleave(plan.rounds, records.reference, chosen)
 
 
@@ -38,6 +43,7 @@ class Records:
         self._house = house
         self._seconds = plan.seconds
         self._file = house.file("columns", payloads.columns())
+        self._commit = house.file("commit", b'{"offsets":[{"shard":0,"offset":100}]}')
         self._numbers = count()
 
     def reference(self) -> float:
@@ -71,3 +77,24 @@ class Records:
         words = ("GET", JSON, MSGPACK, "-", path, str(READ_CALLS), str(payloads.RECORDS))
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
         return load.rate * payloads.RECORDS
+
+    def make_groups(self) -> None:
+        """Groups that read what was written, and others that only keep offsets."""
+        for number in range(GROUPS):
+            for kind in ("ordered", "simple"):
+                spec = {"stream": self.READ_PATH.rpartition("/")[2], "kind": kind}
+                call(self._house.api.port, "PUT", f"/v1/groups/{kind}-{number}", spec)
+
+    def read_in_groups(self) -> float:
+        """Records a second; each read is a heartbeat, too."""
+        path = f"/v1/groups/ordered-%d/records?member=bench&limit={payloads.RECORDS}"
+        words = ("GET", JSON, MSGPACK, "-", path, str(GROUPS), "1")
+        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
+        return load.rate * payloads.RECORDS
+
+    def commit_in_groups(self) -> float:
+        """Commits a second."""
+        path = "/v1/groups/simple-%d/commit"
+        words = ("POST", JSON, JSON, self._commit, path, str(GROUPS), "1")
+        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
+        return load.rate

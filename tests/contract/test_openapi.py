@@ -15,11 +15,11 @@ import pytest
 
 from api.app import create_app
 from api.rest.errors import TABLE
-from api.rest.examples import EXAMPLES, MOVE_ID
+from api.rest.examples import EXAMPLES, MOVE_ID, READ_MARK
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
-EXAMPLE_ID = re.compile(r"queues/orders|queues/web|streams/clicks")
+EXAMPLE_ID = re.compile(r"queues/orders|queues/web|streams/clicks|groups/readers")
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +79,16 @@ def test_every_reference_leads_somewhere(document):
 def test_each_example_runs(client, document, name):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    move_id = MOVE_ID
+    move_id, token = MOVE_ID, READ_MARK
 
     def own(text: str) -> str:
         named = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", text)
-        named = re.sub('"(orders|web)"', rf'"\1-{name}"', named)
-        return named.replace(MOVE_ID, move_id).replace("prefix=cl", f"prefix=clicks-{name}")
+        named = re.sub('"(orders|web|clicks)"', rf'"\1-{name}"', named)
+        return (
+            named.replace(MOVE_ID, move_id)
+            .replace(READ_MARK, token)
+            .replace("prefix=cl", f"prefix=clicks-{name}")
+        )
 
     def call(method: str, path: str, body: Any) -> Any:
         if body is None:
@@ -100,6 +104,8 @@ def test_each_example_runs(client, document, name):
         assert answer.status_code == example.status, (operation, answer.text)
         if operation == "start_move":
             move_id = answer.json()["id"]
+        if operation == "fetch_records":
+            token = answer.json()["token"]
         if isinstance(example.answer, dict):
             assert answer.json().keys() == example.answer.keys(), operation
 

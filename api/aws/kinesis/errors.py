@@ -110,13 +110,18 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.MOVE_NOT_FOUND
             | ErrorCode.IDEMPOTENCY_KEY_REUSED
             | ErrorCode.RECORD_NOT_FOUND
-            | ErrorCode.QUEUE_FULL
-            | ErrorCode.GROUP_NOT_PARKED
             | ErrorCode.OFFSET_MISMATCH
             | ErrorCode.FENCE_MISMATCH
             | ErrorCode.PRODUCER_FENCED
             | ErrorCode.SEQUENCE_OUT_OF_ORDER
             | ErrorCode.DUPLICATE_FORGOTTEN
+            | ErrorCode.QUEUE_FULL
+            | ErrorCode.GROUP_NOT_PARKED
+            | ErrorCode.GROUP_NOT_FOUND
+            | ErrorCode.GROUP_FULL
+            | ErrorCode.MEMBER_UNKNOWN
+            | ErrorCode.STALE_GENERATION
+            | ErrorCode.BOOKMARK_NOT_FOUND
         ):  # no plain append or read says these
             return AwsError(BAD_REQUEST, error.detail)
         case _:

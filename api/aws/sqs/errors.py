@@ -137,6 +137,11 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.PRODUCER_FENCED
             | ErrorCode.SEQUENCE_OUT_OF_ORDER
             | ErrorCode.DUPLICATE_FORGOTTEN
+            | ErrorCode.GROUP_NOT_FOUND
+            | ErrorCode.MEMBER_UNKNOWN
+            | ErrorCode.STALE_GENERATION
+            | ErrorCode.GROUP_FULL
+            | ErrorCode.BOOKMARK_NOT_FOUND
         ):  # no queue says these
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from api.aws.kinesis.sequence_numbers import read_number
 from tests.contract.kinesis.conftest import arn_of, iterator_of, records_of, refusal, shards_of
@@ -267,3 +268,20 @@ def test_a_queue_that_shows_itself_as_a_stream_is_read_and_not_written(client, k
         "ResourceNotFoundException",
         "InvalidArgumentException",
     ]
+
+
+def test_a_queue_with_a_stream_view_is_a_stream_that_cannot_be_written(client, kinesis, name):
+    client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
+    batch = {"messages": [{"body": "one", "group": "a"}, {"body": "two"}]}
+    _, second = client.post(f"/v1/queues/{name}/messages", json=batch).json()["messages"]
+
+    [shard] = kinesis.list_shards(StreamName=name)["Shards"]
+    asked = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    iterator = kinesis.get_shard_iterator(StreamName=name, **asked)["ShardIterator"]
+    records = kinesis.get_records(ShardIterator=iterator)["Records"]
+    with pytest.raises(ClientError) as refused:
+        kinesis.put_record(StreamName=name, Data=b"x", PartitionKey="k")
+
+    assert [record["Data"] for record in records] == [b"one", b"two"]
+    assert [record["PartitionKey"] for record in records] == ["a", second["id"]]
+    assert refused.value.response["Error"]["Code"] == "AccessDeniedException"

@@ -1,0 +1,499 @@
+"""Consumer groups: members that share a stream, each shard read by one of them, and how far they are.
+
+    join ──▶ heartbeat ──▶ … ──▶ leave         or silent for a session: its shards go to others
+               │  ▲
+               ▼  │ what it reads, what it is to give up, the generation
+    read from committed ──▶ commit the next offset, with the generation
+
+Postgres alone decides: see `storage.postgres.groups`. Reading takes nothing away and can be repeated; only
+commits, and resets, move a group.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from storage.catalog import Catalog
+from storage.domain import limits
+from storage.domain.assignment import Link, Member, MemberId, eligible
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    GroupNotFound,
+    InvalidCursor,
+    MemberUnknown,
+    MillstreamError,
+    OffsetOutOfRange,
+    PreconditionFailed,
+    StaleGeneration,
+    ValidationFailed,
+)
+from storage.domain.groups import (
+    Bookmark,
+    Commit,
+    CommitResult,
+    Fetched,
+    Group,
+    GroupKind,
+    GroupSpec,
+    Membership,
+    Place,
+    ResetSpec,
+    ShardLag,
+    ShardReset,
+)
+from storage.domain.limits import Limits
+from storage.domain.names import GroupName, StreamName, check_name, new_log_id
+from storage.domain.streams import ReadFrom, ShardRead
+from storage.group_changes import Change, GroupChanges, joining, leaving, nothing_else
+from storage.group_offsets import GroupOffsets
+from storage.group_positions import GroupPositions
+from storage.postgres.database import Database
+from storage.postgres.groups import Beat, Beaten, GroupRows, GroupShard
+from storage.postgres.together import Together
+from storage.streams import Streams
+
+
+def _always() -> bool:
+    return True
+
+
+class Groups:
+    """The groups of a deployment. Every verb raises GroupNotFound for a group that is not there."""
+
+    def __init__(
+        self, database: Database, streams: Streams, catalog: Catalog, clock: Clock, known: Limits
+    ) -> None:
+        self._rows = GroupRows(database)
+        self._streams = streams
+        self._catalog = catalog
+        self._clock = clock
+        self._changes = GroupChanges(self._rows, clock, known)
+        self._offsets = GroupOffsets(self._rows, self._changes, streams, catalog)
+        self._positions = GroupPositions(self._rows, self._changes, self._offsets, streams, clock)
+        self._beats = Together[Beat, Beaten | None](self._beat)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._beats.close()
+        await self._offsets.close()
+        await self._changes.close()
+
+    # Definitions
+
+    async def put(
+        self,
+        name: GroupName,
+        spec: GroupSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Group, bool]:
+        """Create the group or change its timeouts; the group, and whether it was created.
+
+        Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed.
+        """
+        spec.check()
+        stream = await self._catalog.fresh_stream(StreamName(spec.stream, name.namespace))
+        shards = await self._positions.begin(stream, spec.start)
+        async with self._rows.named(name) as named:
+            found = named.group
+            _check_version(found, if_match)
+            if found is None:
+                created = _new_group(name, spec, stream.stream_id, self._clock.now_ms())
+                await named.insert(created, shards)
+                return created, True
+            if create_only:
+                raise PreconditionFailed(f"The group '{name.name}' exists already.")
+            _refuse_change(found.spec, spec)
+            if spec == found.spec:
+                return found, False
+            now_ms = max(self._clock.now_ms(), found.changed_at_ms)
+            changed = replace(found, spec=spec, version=found.version + 1, changed_at_ms=now_ms)
+            await named.update(changed)
+            return changed, False
+
+    async def get(self, name: GroupName) -> Group:
+        """The group's definition."""
+        return await self._offsets.find(name)
+
+    async def delete(self, name: GroupName, *, if_match: int | None = None) -> None:
+        """Delete the group, its offsets and bookmarks. Raises PreconditionFailed."""
+        async with self._rows.named(name) as named:
+            if named.group is None:
+                raise GroupNotFound(f"There is no group '{name.name}'.")
+            _check_version(named.group, if_match)
+            await named.delete()
+
+    async def list_groups(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Group]:
+        """Groups whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        if not _could_name(after):
+            raise InvalidCursor
+        if not _could_name(prefix):
+            return []
+        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        return await self._rows.page(namespace, prefix, after, limit)
+
+    async def describe(
+        self, name: GroupName
+    ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
+        """The group, its members, and its shards, as they are at one time."""
+        found = await self._rows.assignment(name)
+        if found is None:
+            raise GroupNotFound(f"There is no group '{name.name}'.")
+        return found
+
+    # Members
+
+    async def join(
+        self, name: GroupName, *, member_id: MemberId = "", instance_id: str = ""
+    ) -> Membership:
+        """Become a member, or start anew as one: what the former self of that name does counts no more.
+
+        `instance_id` makes a static member of that name, which keeps its shards for a while when it is
+        silent. Raises GroupFull, ValidationFailed.
+        """
+        if member_id and instance_id:
+            detail = "A static member is called by its instance id"
+            raise ValidationFailed.at("/member_id", detail, "conflict")
+        who = instance_id or member_id or secrets.token_hex(8)
+        check_name(who)
+        _check_ordered(await self._offsets.find(name))
+        step = joining(who, static=bool(instance_id), anew=True)
+        return (await self._changes.do(name, Change(step, who))).membership
+
+    async def heartbeat(
+        self,
+        name: GroupName,
+        member_id: MemberId,
+        *,
+        generation: int | None = None,
+        owned: Collection[int] | None = None,
+    ) -> Membership:
+        """Say that a member is there; what it should read now, and give up.
+
+        `generation`: the one it knows; `owned`: the shards it still holds, so that the others of those it was
+        to give up are free. Raises MemberUnknown, or StaleGeneration when a later self of it has joined.
+        """
+        beaten = await self._heard(name, member_id, generation)
+        if not beaten.counts:
+            raise (
+                StaleGeneration("A later member has this name.") if beaten.known else MemberUnknown
+            )
+        held = set[int]() if owned is None else set(owned)
+        revoked = {place.shard for place in beaten.revoked}
+        given_up = frozenset(revoked - held) if owned is not None else frozenset[int]()
+        if beaten.unsettled or given_up:
+            return await self._settle(name, member_id, given_up)
+        return _membership(beaten, member_id)
+
+    async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool = True) -> None:
+        """Give up everything at once; a static member that does not go for good keeps its shards for a while.
+
+        Raises MemberUnknown.
+        """
+        await self._changes.do(name, Change(leaving(member_id, for_good=for_good)))
+
+    async def _heard(
+        self, name: GroupName, member_id: MemberId, generation: int | None = None
+    ) -> Beaten:
+        beaten = await self._beats.ask(Beat(name, member_id, generation))
+        if beaten is None:
+            raise GroupNotFound(f"There is no group '{name.name}'.")
+        self._offsets.remember(beaten.group)
+        _check_ordered(beaten.group)
+        return beaten
+
+    async def _beat(self, asked: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
+        await self._changes.attend()
+        return await self._rows.beat(asked, self._changes.now())
+
+    async def _settle(
+        self, name: GroupName, member_id: MemberId, given_up: frozenset[int]
+    ) -> Membership:
+        change = Change(nothing_else, member_id, given_up)
+        return (await self._changes.do(name, change)).membership
+
+    # Reading and committing
+
+    async def fetch(
+        self,
+        name: GroupName,
+        member_id: MemberId = "",
+        *,
+        positions: Mapping[int, int] | None = None,
+        generation: int = 0,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+        is_there: Callable[[], bool] = _always,
+    ) -> Fetched:
+        """Records of the member's shards, from where the group is; at the ends wait up to `wait_ms` for more.
+
+        Joins when it has to, says that the member is there, and gives up what is to be given up: who asks for
+        more holds on to nothing else. Repeated, it gives the same records until they are committed. `positions`
+        of a `generation` read on from there, for as long as the shards stay the member's. `is_there` tells
+        whether anybody still waits. In a simple group there are no members, and all shards are read.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_ms / limits.SECOND_MS
+        ended: dict[int, ShardRead] = {}
+        while True:
+            membership = await self._present(name, member_id)
+            wanted = [place for place in membership.assigned if place.shard not in ended]
+            starts = await self._starts(membership.group, wanted, positions or {}, generation)
+            left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
+            slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
+            reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
+            if await self._finish_ended(membership, wanted, reads):
+                continue
+            ended |= {read.shard: read for read in reads if read.ended}
+            found = any(read.records or read.gap for read in reads)
+            if found or left_ms == 0 or not is_there():
+                assigned = {place.shard for place in membership.assigned}
+                rest = [read for shard, read in ended.items() if shard in assigned]
+                return _fetched(membership, [*reads, *(one for one in rest if one not in reads)])
+
+    async def _present(self, name: GroupName, member_id: MemberId) -> Membership:
+        """The member's membership, joined if it had none; what it was to give up is given up."""
+        if not member_id:
+            return await self._everything(name)
+        check_name(member_id)
+        beaten = await self._heard(name, member_id)
+        if not beaten.counts:
+            step = joining(member_id, static=False, anew=False)
+            return (await self._changes.do(name, Change(step, member_id))).membership
+        if beaten.unsettled or beaten.revoked:
+            revoked = frozenset(place.shard for place in beaten.revoked)
+            try:
+                return await self._settle(name, member_id, revoked)
+            except MemberUnknown:  # found silent a moment ago
+                return await self._present(name, member_id)
+        return _membership(beaten, member_id)
+
+    async def _everything(self, name: GroupName) -> Membership:
+        """What a simple group reads: every shard whose parents it has finished."""
+        group, _, shards = await self.describe(name)
+        if group.spec.kind is not GroupKind.SIMPLE:
+            raise ValidationFailed.at(
+                "/member", "Members of an ordered group have a name", "required"
+            )
+        self._offsets.remember(group)
+        stream = await self._offsets.stream(group)
+        lineage = [Link(shard.index, shard.parents) for shard in stream.shards]
+        finished = [shard for shard, found in shards.items() if found.lease.finished]
+        assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
+        return Membership(group=group, member_id="", assigned=assigned, revoked=())
+
+    async def _starts(
+        self,
+        group: Group,
+        places: Sequence[Place],
+        positions: Mapping[int, int],
+        generation: int,
+    ) -> dict[int, int | None]:
+        """Where each shard is read from; None for its oldest record."""
+        starts: dict[int, int | None] = {}
+        for place in places:
+            at = positions.get(place.shard) if generation >= place.generation else None
+            if at is None:
+                at = await self._positions.position(group, place.shard, place.committed)
+            starts[place.shard] = at
+        return starts
+
+    async def _read(
+        self,
+        group: Group,
+        starts: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> list[ShardRead]:
+        if not starts:
+            await asyncio.sleep(wait_ms / limits.SECOND_MS)
+            return []
+        try:
+            reads = await self._streams.read_shards(
+                group.stream,
+                starts,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                wait_ms=wait_ms,
+            )
+        except OffsetOutOfRange:
+            reads = await self._read_what_is_left(group, starts)
+        stream = await self._offsets.stream(group)
+        for read in reads:
+            self._offsets.saw(stream, read)
+        return reads
+
+    async def _read_what_is_left(
+        self, group: Group, starts: Mapping[int, int | None]
+    ) -> list[ShardRead]:
+        """A hot store restored from an older copy ends before where the group was, until the next append."""
+        states = await self._streams.shards(group.stream)
+        tips = {state.shard.index: state.next for state in states}
+        lower = {
+            shard: None if at is None else min(at, tips.get(shard, at))
+            for shard, at in starts.items()
+        }
+        return await self._streams.read_shards(group.stream, lower)
+
+    async def _finish_ended(
+        self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
+    ) -> bool:
+        """Finish closed shards that were committed to their end before they were closed, or that were empty.
+
+        Whether there may be other shards to read now.
+        """
+        committed = {place.shard: place.committed for place in places}
+        over = [
+            read
+            for read in reads
+            if read.ended
+            and not read.records
+            and read.gap is None
+            and committed[read.shard] in (None, read.next_offset)
+        ]
+        if not over:
+            return False
+        commits = [
+            Commit(read.shard, read.next_offset, membership.member_id, membership.generation)
+            for read in over
+        ]
+        results = await self._offsets.commit(membership.group.name, commits)
+        return not any(isinstance(result, MillstreamError) for result in results)
+
+    async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
+        """Commit the next offset of each shard, or say why not, in their order.
+
+        An offset that is behind what was committed before changes nothing, and is answered with where the group
+        stands. Refused are: OffsetOutOfRange, ShardNotFound, StaleGeneration, MemberUnknown.
+        """
+        return await self._offsets.commit(name, commits)
+
+    # Where it is
+
+    async def reset(
+        self, name: GroupName, spec: ResetSpec, *, dry_run: bool = False
+    ) -> list[ShardReset]:
+        """Take the group elsewhere, whether members are at work or not; what it does, or would do, by shard."""
+        return await self._positions.reset(name, spec, dry_run=dry_run)
+
+    async def save_bookmark(
+        self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None = None
+    ) -> Bookmark:
+        """Keep positions under a name: those given, or where the group is now."""
+        return await self._positions.save(name, bookmark, positions)
+
+    async def bookmarks(self, name: GroupName) -> list[Bookmark]:
+        """The group's bookmarks, by name."""
+        return await self._positions.bookmarks(name)
+
+    async def delete_bookmark(self, name: GroupName, bookmark: str) -> None:
+        """Forget a bookmark. Raises BookmarkNotFound."""
+        await self._positions.forget(name, bookmark)
+
+    async def lag(self, name: GroupName) -> list[ShardLag]:
+        """How far the group is behind, by shard."""
+        return await self._positions.lag(name)
+
+    # For the sweep
+
+    async def settle_all(self) -> int:
+        """Look at every group whose assignment may have to change; gives how many there were.
+
+        Nobody waits for it: joins and heartbeats find the same.
+        """
+        await self._changes.attend()
+        for name, shard, committed in await self._rows.closed_and_committed():
+            await self._finish_closed(name, shard, committed)
+        names = await self._rows.to_settle(self._changes.now())
+        for name in names:
+            try:
+                await self._changes.do(name, Change(nothing_else))
+            except GroupNotFound:
+                continue
+        return len(names)
+
+    async def _finish_closed(self, name: GroupName, shard: int, committed: int) -> None:
+        try:
+            group = await self._offsets.find(name)
+            where = ReadFrom(offset=committed)
+            read = await self._streams.read_shard(
+                group.stream, shard, where, records_max=1, bytes_max=1
+            )
+        except MillstreamError:
+            return  # expired, deleted, or away: the next look tells
+        if read.ended and not read.records and read.next_offset == committed:
+            await self._rows.finish(name, shard, committed)
+
+
+def _new_group(name: GroupName, spec: GroupSpec, stream_id: str, now_ms: int) -> Group:
+    """Its generations begin above those of any group that had the name before."""
+    return Group(
+        name=name,
+        group_id=new_log_id(),
+        stream_id=stream_id,
+        spec=spec,
+        version=1,
+        generation=now_ms,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _refuse_change(old: GroupSpec, new: GroupSpec) -> None:
+    for field in ("stream", "kind", "start", "start_time_ms"):
+        if getattr(old, field) != getattr(new, field):
+            pointer = "/start_time" if field == "start_time_ms" else f"/{field}"
+            raise ValidationFailed.at(
+                pointer, "This cannot change: make another group, or reset this one", "immutable"
+            )
+
+
+def _check_version(found: Group | None, if_match: int | None) -> None:
+    if if_match is not None and (found is None or found.version != if_match):
+        raise PreconditionFailed("The group does not have this version.")
+
+
+def _check_ordered(group: Group) -> None:
+    if group.spec.kind is GroupKind.SIMPLE:
+        raise ValidationFailed.at("/member", "A simple group has no members", "not_supported")
+
+
+def _could_name(part: str) -> bool:
+    return part.isascii() and (part == "" or part.isprintable())
+
+
+def _membership(beaten: Beaten, member_id: MemberId) -> Membership:
+    return Membership(
+        group=beaten.group,
+        member_id=member_id,
+        assigned=beaten.places,
+        revoked=beaten.revoked,
+    )
+
+
+def _place(shard: int, found: GroupShard | None) -> Place:
+    if found is None:
+        return Place(shard, 0, None)
+    return Place(shard, found.lease.generation, found.committed)
+
+
+def _fetched(membership: Membership, reads: Sequence[ShardRead]) -> Fetched:
+    """What was read, and where the group is after it."""
+    moved = [read for read in reads if read.records or read.gap or read.ended]
+    return Fetched(
+        membership=membership,
+        reads=tuple(sorted(reads, key=lambda read: read.shard)),
+        positions={read.shard: read.next_offset for read in moved},
+    )

@@ -1,0 +1,48 @@
+"""The session of docs/groups.md, as a stranger types it."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.deployment import deployed
+from tests.acceptance.test_up import README_URL, curl_session, shell
+
+PAGE = Path(__file__).parents[2] / "docs" / "groups.md"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """Two processes of the API, so that calls of one member meet both."""
+    log = tmp_path_factory.mktemp("groups") / "log"
+    with deployed(log, "--ephemeral", "--workers", "2") as deployment:
+        yield deployment.url
+
+
+def test_the_session_of_the_page_runs(url):
+    said = shell(curl_session(PAGE.read_text()).replace(README_URL, url))
+
+    lines = [line for line in said.splitlines() if line.strip()]
+    appended = [line for line in lines if '"duplicate"' in line]
+    assert ['"duplicate":true' in line for line in appended] == [False, True]
+    polls = [line for line in lines if '"token"' in line]
+    assert polls[0] == polls[1]
+    assert re.findall(r'"data":"([^"]*)"', polls[0]) in (["12.50", "7.00"], ["7.00", "12.50"])
+    shares = [re.search(r'"shards":(\[[0-9,]*\])', line) for line in polls]
+    assert [share[1] for share in shares if share][2:5] == ["[]", "[0,1]", "[2,3]"]
+    assert '"dry_run":true' in said
+    assert '"data":"12.50"' in polls[-1]
+
+
+def test_a_waiting_member_whose_client_is_gone_does_not_stay(url):
+    """The server speaks for a member only as long as somebody waits for the answer."""
+    httpx.put(f"{url}/v1/streams/quiet", json={"shards": 2}).raise_for_status()
+    group = f"{url}/v1/groups/quiet"
+    httpx.put(group, json={"stream": "quiet", "session_timeout_seconds": 1}).raise_for_status()
+
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.get(f"{group}/records", params={"member": "gone", "wait_seconds": 20}, timeout=0.5)
+    heir = httpx.get(f"{group}/records", params={"member": "heir", "wait_seconds": 4}, timeout=30)
+
+    assert heir.json()["shards"] == [0, 1]

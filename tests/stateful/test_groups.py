@@ -1,0 +1,402 @@
+"""A consumer group against what its members were told: G1 to G3, with members that crash, sleep past their session
+and commit then, leave, come back; with resets, and with shards that are split and merged under them.
+
+The model decides nothing: it remembers who was told what, and says what must be true of it.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from storage.domain.batches import Record
+from storage.domain.errors import MemberUnknown, OffsetOutOfRange, StaleGeneration
+from storage.domain.groups import (
+    Commit,
+    Committed,
+    GroupSpec,
+    Membership,
+    ResetSpec,
+    ResetTo,
+)
+from storage.domain.limits import Limits
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.settings import StorageSettings
+from tests.stateful.conftest import Bench
+
+SESSION_MS, STATIC_MS, REVOKE_MS = 10_000, 25_000, 15_000
+MEMBERS = st.sampled_from(["ann", "ben", "cat", "static"])
+PROCESSES = st.sampled_from([0, 1])
+
+
+@dataclass
+class ShardModel:
+    """One shard: its records, whether it is closed, where the group is, and who was told to read it."""
+
+    parents: tuple[int, ...] = ()
+    records: list[bytes] = field(default_factory=list)
+    closed: bool = False
+    committed: int | None = None
+    finished: bool = False
+    owners: dict[int, str] = field(default_factory=dict)
+    fenced_before: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """The group has read it to its end; an empty one at once."""
+        return self.closed and (self.committed or 0) == len(self.records)
+
+
+@dataclass
+class MemberModel:
+    """A member as it knows itself, perhaps wrongly: the last thing it was told."""
+
+    generation: int = 0
+    shards: tuple[int, ...] = ()
+    revoked: tuple[int, ...] = ()
+    heartbeat_ms: int = -1
+    alive: bool = False
+
+
+class GroupMachine(RuleBasedStateMachine):
+    """One group, on two processes."""
+
+    def __init__(self, bench: Bench, processes: list[Storage]) -> None:
+        super().__init__()
+        self.bench = bench
+        self.processes = processes
+        self.run = bench.run
+
+    @initialize(shards=st.integers(1, 4))
+    def create(self, shards: int) -> None:
+        self.stream = StreamName(self.bench.new_name("stream"))
+        self.group = GroupName(self.bench.new_name("group"))
+        storage = self.processes[0]
+        self.run(storage.catalog.put_stream(self.stream, StreamSpec(shards=shards)))
+        spec = GroupSpec(
+            stream=self.stream.name,
+            session_timeout_ms=SESSION_MS,
+            static_timeout_ms=STATIC_MS,
+            revoke_timeout_ms=REVOKE_MS,
+        )
+        self.run(storage.groups.put(self.group, spec))
+        self.shards = {index: ShardModel() for index in range(shards)}
+        self.members: dict[str, MemberModel] = {}
+        self.read: list[tuple[str, int, dict[int, int]]] = []
+        self.written = 0
+
+    # What members are told
+
+    def note(self, membership: Membership) -> None:
+        """An answer to a member: nothing in it contradicts what others were told."""
+        member = self.members.setdefault(membership.member_id, MemberModel())
+        assert membership.generation >= member.generation
+        for place in (*membership.assigned, *membership.revoked):
+            shard = self.shards[place.shard]
+            for generation in range(place.generation, membership.generation + 1):
+                if generation - place.generation > 50:
+                    break
+                told = shard.owners.setdefault(generation, membership.member_id)
+                assert told == membership.member_id  # G1
+            assert place.committed == shard.committed
+            assert all(self.shards[parent].is_over for parent in shard.parents)
+        member.generation = membership.generation
+        member.shards = tuple(place.shard for place in membership.assigned)
+        member.revoked = tuple(place.shard for place in membership.revoked)
+
+    def beaten(self, name: str) -> None:
+        """The member was heard; others that were silent for too long were found out."""
+        member = self.members.setdefault(name, MemberModel())
+        member.alive, member.heartbeat_ms = True, self.bench.clock.now_ms()
+        self.look()
+
+    def look(self) -> None:
+        """Somebody looked at the group: who was silent for too long is no member any more."""
+        for name, member in self.members.items():
+            allowed = STATIC_MS if name == "static" else SESSION_MS
+            if self.bench.clock.now_ms() - member.heartbeat_ms >= allowed:
+                member.alive = False
+
+    def groups(self, process: int):
+        return self.processes[process].groups
+
+    # Members
+
+    @rule(
+        what=st.sampled_from(["work", "work", "work", "fetch", "beat", "give up", "join", "leave"]),
+        name=MEMBERS,
+        process=PROCESSES,
+        data=st.data(),
+        commits=st.booleans(),
+    )
+    def act(self, what: str, name: str, process: int, data: st.DataObject, commits: bool) -> None:
+        """A member does something; one that is static reads for itself, and so only heartbeats and joins."""
+        match what:
+            case "work" | "fetch" if name != "static":
+                if what == "work":
+                    self.append(data, 3)
+                self.fetch(name, process, 9 if what == "work" else 2)
+                if commits and self.read:
+                    self.commit_read(process, *self.read[-1])
+            case "give up" | "beat":
+                self.heartbeat(name, process, gives_up=what == "give up")
+            case "leave":
+                self.leave(name, process)
+            case _:
+                self.join(name, process)
+
+    def join(self, name: str, process: int) -> None:
+        who = {"instance_id" if name == "static" else "member_id": name}
+        membership = self.run(self.groups(process).join(self.group, **who))
+        self.beaten(name)
+        self.note(membership)
+
+    def fetch(self, name: str, process: int, limit: int) -> None:
+        groups = self.groups(process)
+        fetched = self.run(groups.fetch(self.group, name, records_max=limit))
+        self.beaten(name)
+        self.follow_finished()
+        self.note(fetched.membership)
+        assert fetched.membership.revoked == ()
+        for read in fetched.reads:
+            shard = self.shards[read.shard]
+            start = shard.committed or 0
+            held = [one.record.data for one in read.records]
+            assert held == shard.records[start : start + len(held)]
+            assert held or start == len(shard.records)
+        if fetched.positions:
+            self.read.append((name, fetched.membership.generation, dict(fetched.positions)))
+
+    def follow_finished(self) -> None:
+        """A fetch finishes closed shards without a commit where nothing was left to read; so does a sweep."""
+        _, _, found = self.run(self.processes[0].groups.describe(self.group))
+        for index, one in found.items():
+            shard = self.shards[index]
+            if one.lease.finished and shard.committed is None and shard.is_over:
+                shard.committed = one.committed
+
+    def heartbeat(self, name: str, process: int, gives_up: bool) -> None:
+        member = self.members.setdefault(name, MemberModel())
+        owned = member.shards if gives_up else None
+        beat = self.groups(process).heartbeat(self.group, name, owned=owned)
+        if not member.alive:
+            with pytest.raises(MemberUnknown):
+                self.run(beat)
+            return
+        membership = self.run(beat)
+        self.beaten(name)
+        self.note(membership)
+
+    def leave(self, name: str, process: int) -> None:
+        member = self.members.setdefault(name, MemberModel())
+        self.run_or_unknown(self.groups(process).leave(self.group, name), member.alive)
+        member.alive = False
+        self.look()
+
+    def run_or_unknown(self, coroutine, expected: bool) -> None:
+        if expected:
+            self.run(coroutine)
+        else:
+            with pytest.raises(MemberUnknown):
+                self.run(coroutine)
+
+    # Commits: of what a member read or believes to hold, whatever has become of it since
+
+    @precondition(lambda self: self.read)
+    @rule(data=st.data(), process=PROCESSES)
+    def commit_late(self, data: st.DataObject, process: int) -> None:
+        """Anything that was ever read: its reader slept, and wakes up now."""
+        nth = data.draw(st.integers(0, len(self.read) - 1))
+        self.commit_read(process, *self.read[nth])
+
+    def commit_read(
+        self, process: int, name: str, generation: int, positions: dict[int, int]
+    ) -> None:
+        for index, offset in positions.items():
+            self.commit(process, Commit(index, offset, name, generation))
+
+    @precondition(lambda self: any(member.generation for member in self.members.values()))
+    @rule(data=st.data(), process=PROCESSES)
+    def commit_anything(self, data: st.DataObject, process: int) -> None:
+        names = [name for name, member in self.members.items() if member.generation]
+        name = data.draw(st.sampled_from(names))
+        index = data.draw(st.sampled_from(self.members[name].shards or sorted(self.shards)))
+        offset = data.draw(st.integers(0, len(self.shards[index].records) + 1))
+        self.commit(process, Commit(index, offset, name, self.members[name].generation))
+
+    def commit(self, process: int, commit: Commit) -> None:
+        member, shard = self.members[commit.member_id], self.shards[commit.shard]
+        generation, before = commit.generation or 0, shard.committed
+
+        [result] = self.run(self.groups(process).commit(self.group, [commit]))
+
+        if commit.offset > len(shard.records):
+            assert isinstance(result, OffsetOutOfRange)  # G3
+        elif isinstance(result, Committed):
+            others = [at for at, owner in shard.owners.items() if owner != commit.member_id]
+            assert max(others, default=0) <= generation  # G2
+            assert shard.fenced_before <= generation  # G2
+            assert result.offset == max(before or 0, commit.offset)  # G3
+            shard.committed = result.offset
+        else:
+            assert isinstance(result, StaleGeneration | MemberUnknown)
+            told_last = generation == member.generation and member.alive
+            holds = commit.shard in (*member.shards, *member.revoked)
+            assert not (told_last and holds) or self.may_have_moved(commit.member_id)
+
+    def may_have_moved(self, name: str) -> bool:
+        """Whether what the member was told may not be the last word, without its having been told."""
+        group, _, _ = self.run(self.processes[0].groups.describe(self.group))
+        return group.generation > self.members[name].generation
+
+    # The group
+
+    @rule(
+        what=st.sampled_from(["reset", "sweep", "sweep", "split", "merge", "time", "time"]),
+        process=PROCESSES,
+        data=st.data(),
+    )
+    def upheaval(self, what: str, process: int, data: st.DataObject) -> None:
+        """Something happens to all members."""
+        match what:
+            case "reset":
+                some = [ResetTo.EARLIEST, ResetTo.LATEST, ResetTo.OFFSETS]
+                self.reset(data.draw(st.sampled_from(some)), process, data)
+            case "sweep":
+                self.sweep(process)
+            case "split" if len(self.shards) < 12:
+                self.split(data)
+            case "merge" if len(self.shards) < 12 and len(self.open_shards()) > 1:
+                self.merge()
+            case _:
+                some_ms = [1, 3_000, 9_999, 10_000, 26_000]
+                self.bench.clock.advance(data.draw(st.sampled_from(some_ms)))
+
+    def reset(self, to: ResetTo, process: int, data: st.DataObject) -> None:
+        index = data.draw(st.sampled_from(sorted(self.shards)))
+        some = data.draw(st.integers(0, len(self.shards[index].records)))
+        spec = (
+            ResetSpec(to=to, offsets={index: some}) if to is ResetTo.OFFSETS else ResetSpec(to=to)
+        )
+        told = self.run(self.groups(process).reset(self.group, spec))
+
+        self.look()
+        group, _, _ = self.run(self.groups(process).describe(self.group))
+        for one in told:
+            shard = self.shards[one.shard]
+            wanted = {ResetTo.EARLIEST: 0, ResetTo.LATEST: len(shard.records)}.get(to, some)
+            assert (one.before, one.after) == (shard.committed, wanted)
+            shard.committed = wanted
+            shard.fenced_before = max(
+                shard.fenced_before, *(member.generation + 1 for member in self.members.values()), 0
+            )
+        assert all(group.generation > member.generation for member in self.members.values())
+
+    def sweep(self, process: int) -> None:
+        self.run(self.groups(process).settle_all())
+        self.look()
+        self.follow_finished()
+
+    # The stream
+
+    def append(self, data: st.DataObject, count: int) -> None:
+        index = data.draw(st.sampled_from(self.open_shards()))
+        records = [b"%d" % (self.written + nth) for nth in range(count)]
+        streams = self.processes[0].streams
+        self.run(streams.append_to_shard(self.stream, index, [Record(one) for one in records]))
+        self.shards[index].records += records
+        self.written += count
+
+    def split(self, data: st.DataObject) -> None:
+        index = data.draw(st.sampled_from(self.open_shards()))
+        stream = self.run(self.processes[0].catalog.fresh_stream(self.stream))
+        shard = stream.shard(index)
+        middle = (shard.first_hash_key + shard.last_hash_key) // 2
+        after = self.run(self.processes[0].streams.split(self.stream, index, middle))
+        self.adopt(after)
+
+    def merge(self) -> None:
+        stream = self.run(self.processes[0].catalog.fresh_stream(self.stream))
+        first, second, *_ = stream.open_shards
+        after = self.run(self.processes[0].streams.merge(self.stream, first.index, second.index))
+        self.adopt(after)
+
+    def open_shards(self) -> list[int]:
+        return [index for index, shard in sorted(self.shards.items()) if not shard.closed]
+
+    def adopt(self, stream) -> None:
+        for shard in stream.shards:
+            model = self.shards.setdefault(shard.index, ShardModel(parents=shard.parents))
+            model.closed = not shard.is_open
+
+    # What is always true
+
+    @invariant()
+    def the_group_is_where_the_model_is(self) -> None:
+        if not hasattr(self, "shards"):
+            return
+        _, members, found = self.run(self.processes[0].groups.describe(self.group))
+        for index, one in found.items():
+            shard = self.shards[index]
+            assert one.committed == shard.committed  # G2, G3
+            assert (one.committed or 0) <= len(shard.records)  # G3
+        known = {member.member_id for member in members}
+        assert {name for name, member in self.members.items() if member.alive} == known
+
+    def teardown(self) -> None:
+        """Whatever happened: when everyone asks a few times, every readable shard has one reader."""
+        if not hasattr(self, "shards"):
+            return
+        for _ in range(4):
+            for name in ("ann", "ben", "cat"):
+                self.run(self.processes[0].groups.fetch(self.group, name))
+        _, members, found = self.run(self.processes[0].groups.describe(self.group))
+        over = {index for index, one in found.items() if one.lease.finished}
+        readable = {
+            index
+            for index, shard in self.shards.items()
+            if index not in over and over.issuperset(shard.parents)
+        }
+        owned = {index for index, one in found.items() if one.lease.owner}
+        assert owned == readable
+        names = [member.member_id for member in members]
+        counts = [sum(one.lease.owner == name for one in found.values()) for name in names]
+        static_holds = "static" in names  # it gives up nothing by itself
+        assert static_holds or max(counts) - min(counts) <= 1
+
+
+@pytest.fixture
+def processes(bench: Bench, redis_url: str, database_url: str) -> Iterator[list[Storage]]:
+    """Two processes over the same stores, for which time may pass in leaps without that being an outage."""
+    stores = StorageSettings(redis_url=redis_url, database_url=database_url)
+    limits = Limits(outage_ms=10**15)
+    with ExitStack() as stack:
+        opened = []
+        for _ in range(2):
+            context = open_storage(stores, clock=bench.clock, limits=limits)
+            opened.append(bench.run(context.__aenter__()))
+            stack.callback(_close, bench, context)
+        yield opened
+
+
+def _close(bench: Bench, context: AbstractAsyncContextManager[Storage]) -> None:
+    bench.run(context.__aexit__(None, None, None))
+
+
+def test_a_group_keeps_its_promises(bench, processes):
+    shorter = settings(stateful_step_count=30, phases=[Phase.reuse, Phase.generate, Phase.shrink])
+    run_state_machine_as_test(partial(GroupMachine, bench, processes), settings=shorter)  # type: ignore[arg-type]

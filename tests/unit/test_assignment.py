@@ -1,0 +1,294 @@
+"""Who reads which shard: the rules, one by one and in every order."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.assignment import (
+    Assignment,
+    Lease,
+    Link,
+    Member,
+    Patience,
+    assign,
+    eligible,
+    fence,
+    join,
+    leave,
+    settle,
+)
+from storage.domain.groups import without_holes
+
+PATIENCE = Patience(session_ms=30, static_ms=300, revoke_ms=60)
+FOUR = [Link(0), Link(1), Link(2), Link(3)]
+
+SHARDS = st.sets(st.integers(0, 30))
+MEMBERS = st.sets(st.sampled_from("abcdefgh"))
+OWNERS = st.dictionaries(st.integers(0, 30), st.sampled_from("abcdefghxy"))
+
+
+def member(name: str, *, now_ms: int = 0, static: bool = False) -> Member:
+    return Member(
+        member_id=name, static=static, joined_generation=0, joined_at_ms=now_ms, heartbeat_ms=now_ms
+    )
+
+
+def group(*names: str, lineage: Sequence[Link] = FOUR, static: bool = False) -> Assignment:
+    """A group that these have joined, one after the other, each giving up what it should."""
+    assignment = Assignment(0, (), ())
+    for name in names:
+        assignment = join(assignment, member(name, static=static))
+        for _ in range(2):
+            assignment = settle(assignment, lineage, PATIENCE, 0, given_up=range(100))
+    return assignment
+
+
+def owners(assignment: Assignment) -> dict[int, str]:
+    return {lease.shard: lease.owner for lease in assignment.leases if lease.owner is not None}
+
+
+def lease(assignment: Assignment, shard: int) -> Lease:
+    return next(one for one in assignment.leases if one.shard == shard)
+
+
+# Who should have what
+
+
+@given(SHARDS, MEMBERS, OWNERS)
+def test_every_shard_goes_to_a_member_and_shares_are_even(shards, members, owned):
+    target = assign(shards, members, owned)
+
+    assert set(target) == (shards if members else set())
+    assert set(target.values()) <= members
+    if members:
+        sizes = [Counter(target.values())[name] for name in members]
+        assert max(sizes) - min(sizes) <= 1
+
+
+@given(SHARDS, MEMBERS, OWNERS)
+def test_no_fewer_shards_could_move(shards, members, owned):
+    target = assign(shards, members, owned)
+
+    if members:
+        held = Counter(owned[shard] for shard in shards if owned.get(shard) in members)
+        share, extra = divmod(len(shards), len(members))
+        most = sorted((held[name] for name in members), reverse=True)
+        could_stay = sum(min(n, share + (nth < extra)) for nth, n in enumerate(most))
+        stay = sum(owned.get(shard) == name for shard, name in target.items())
+        assert stay == could_stay
+
+
+@given(SHARDS, MEMBERS, OWNERS)
+def test_an_assignment_that_was_reached_stays(shards, members, owned):
+    target = assign(shards, members, owned)
+
+    assert assign(shards, members, target) == target
+
+
+# Which shards may be read
+
+
+def test_children_wait_for_all_their_parents():
+    merged = [Link(0), Link(1), Link(2, parents=(0, 1))]
+
+    assert eligible(merged, []) == [0, 1]
+    assert eligible(merged, [0]) == [1]
+    assert eligible(merged, [0, 1]) == [2]
+
+
+def test_parents_that_have_expired_are_not_waited_for():
+    assert eligible([Link(5, parents=(1, 2))], []) == [5]
+
+
+@given(st.data())
+def test_nothing_is_read_before_what_it_came_from(data):
+    lineage = [
+        Link(
+            shard, tuple(data.draw(st.sets(st.integers(0, shard - 1), max_size=2)) if shard else ())
+        )
+        for shard in range(data.draw(st.integers(1, 12)))
+    ]
+    finished: set[int] = set()
+    while readable := eligible(lineage, finished):
+        for shard in readable:
+            assert set(lineage[shard].parents) <= finished
+        finished.add(data.draw(st.sampled_from(readable)))
+    assert finished == {link.shard for link in lineage}
+
+
+# How shards change hands
+
+
+def test_the_first_member_reads_everything_at_once():
+    assert owners(group("a")) == dict.fromkeys(range(4), "a")
+
+
+def test_a_second_member_waits_until_shards_are_given_up():
+    joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
+
+    assert owners(joined) == dict.fromkeys(range(4), "a")
+    assert [one.shard for one in joined.leases if one.revoke_by_ms is not None] == [2, 3]
+
+    shared = settle(joined, FOUR, PATIENCE, 6, given_up=[2])
+
+    assert owners(shared) == {0: "a", 1: "a", 2: "b", 3: "a"}
+    assert lease(shared, 2).generation == shared.generation > joined.generation
+    assert lease(shared, 0).generation == lease(joined, 0).generation
+
+
+def test_what_is_not_to_be_given_up_cannot_be():
+    alone = group("a")
+
+    assert settle(alone, FOUR, PATIENCE, 1, given_up=range(4)) == alone
+
+
+def test_a_shard_that_is_not_given_up_in_time_is_taken():
+    joined = settle(join(group("a"), member("b")), FOUR, PATIENCE, 5)
+    beating = Assignment(
+        joined.generation,
+        tuple(member(one.member_id, now_ms=64) for one in joined.members),
+        joined.leases,
+    )
+
+    late = settle(beating, FOUR, PATIENCE, 64)
+    taken = settle(beating, FOUR, PATIENCE, 65)
+
+    assert owners(late) == owners(joined)
+    assert Counter(owners(taken).values()) == {"a": 2, "b": 2}
+
+
+def test_a_silent_member_loses_its_shards():
+    shared = group("a", "b")
+    alive = Assignment(
+        shared.generation, (member("a", now_ms=30), member("b", now_ms=0)), shared.leases
+    )
+
+    assert settle(alive, FOUR, PATIENCE, 29) == alive
+    after = settle(alive, FOUR, PATIENCE, 30)
+
+    assert owners(after) == dict.fromkeys(range(4), "a")
+    assert after.generation == shared.generation + 1
+
+
+def test_nobody_is_silent_for_a_session_after_an_outage():
+    shared = group("a", "b")
+
+    assert settle(shared, FOUR, PATIENCE, 1_029, grace_from_ms=1_000) == shared
+    assert settle(shared, FOUR, PATIENCE, 1_030, grace_from_ms=1_000).members == ()
+
+
+def test_a_static_member_keeps_its_shards_for_a_while():
+    shared = group("a", "b", static=True)
+
+    away = settle(leave(shared, "a", for_good=False), FOUR, PATIENCE, 299)
+    gone = settle(leave(shared, "a", for_good=True), FOUR, PATIENCE, 299)
+
+    assert Counter(owners(away).values()) == {"a": 2, "b": 2}
+    assert owners(gone) == dict.fromkeys(range(4), "b")
+    assert settle(away, FOUR, PATIENCE, 300).members == ()
+
+
+def test_a_member_that_starts_anew_fences_its_former_self():
+    before = group("a")
+
+    after = settle(join(before, member("a")), FOUR, PATIENCE, 1)
+
+    assert owners(after) == owners(before)
+    assert all(one.generation > before.generation for one in after.leases)
+    assert after.members[0].joined_generation > before.generation
+
+
+def test_a_reset_grants_its_shards_anew():
+    before = group("a")
+
+    after = fence(before, {1: False})
+
+    assert lease(after, 1).generation == after.generation == before.generation + 1
+    assert lease(after, 0) == lease(before, 0)
+
+
+def test_a_finished_shard_makes_room_for_its_children():
+    split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
+    before = group("a", "b", lineage=split)
+
+    after = settle(fence(before, {0: True}), split, PATIENCE, 1)
+
+    assert set(owners(before)) == {0}
+    assert sorted(owners(after)) == [1, 2]
+    assert Counter(owners(after).values()) == {"a": 1, "b": 1}
+
+
+def test_what_changes_nothing_keeps_the_generation():
+    shared = group("a", "b")
+
+    assert settle(shared, FOUR, PATIENCE, 1) == shared
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["join", "leave", "beat", "give up", "finish", "reset"]),
+        st.sampled_from("abc"),
+        st.integers(0, 40),
+    ),
+    max_size=30,
+)
+FAMILY = [Link(0), Link(1), Link(2, (0,)), Link(3, (0,)), Link(4, (1, 3))]
+
+
+@given(STEPS)
+def test_a_shard_has_one_owner_in_each_generation_and_moves_only_when_free(steps):
+    """G1, over any story: whoever owns a shard loses it only by giving it up, by silence, or when its time is up."""
+    now_ms, current = 0, Assignment(0, (), ())
+    history: dict[tuple[int, int], str] = {}
+    for what, who, number in steps:
+        now_ms += number
+        before = current
+        given_up: Sequence[int] = ()
+        match what:
+            case "join":
+                current = join(current, member(who, now_ms=now_ms))
+            case "leave" if current.member(who):
+                current = leave(current, who, for_good=True)
+            case "beat":
+                beating = tuple(
+                    member(one.member_id, now_ms=now_ms) if one.member_id == who else one
+                    for one in current.members
+                )
+                current = Assignment(current.generation, beating, current.leases)
+            case "give up":
+                given_up = [number % 5]
+            case "finish":
+                current = fence(current, {number % 5: True})
+            case "reset":
+                current = fence(current, {number % 5: False})
+            case _:
+                pass
+        current = settle(current, FAMILY, PATIENCE, now_ms, given_up=given_up)
+
+        assert current.generation >= before.generation
+        names = {one.member_id for one in current.members}
+        for one in current.leases:
+            if one.owner is None:
+                continue
+            assert one.owner in names
+            assert history.setdefault((one.shard, current.generation), one.owner) == one.owner
+            assert one.generation <= current.generation
+            was = next((old for old in before.leases if old.shard == one.shard), None)
+            if was is not None and was.owner not in (None, one.owner):
+                former_is_gone = was.owner not in names
+                taken = was.revoke_by_ms is not None and was.revoke_by_ms <= now_ms
+                assert former_is_gone or taken or one.shard in given_up
+                assert one.generation > was.generation
+        finished = [one.shard for one in current.leases if one.finished]
+        readable = eligible(FAMILY, finished)
+        assert set(owners(current)) == (set(readable) if names else set())
+
+
+@pytest.mark.parametrize(
+    ("first", "next_", "records"), [(0, 10, 5), (3, 10, 2), (4, 4, 0), (9, 3, 0), (2, 5, 1)]
+)
+def test_holes_hold_no_records(first, next_, records):
+    assert without_holes(first, next_, [(3, 5), (7, 10)]) == records

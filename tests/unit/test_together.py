@@ -1,0 +1,111 @@
+"""Many callers, one statement: what leaves together, and that each hears its own answer."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.errors import MillstreamError, ShardNotFound, StorageBusy, StorageUnavailable
+from storage.postgres.together import Together
+
+
+class Server:
+    """Doubles numbers, one flush at a time, when it is let."""
+
+    def __init__(self) -> None:
+        self.flushes: list[list[int]] = []
+        self.may_go = asyncio.Event()
+        self.broken = False
+
+    async def flush(self, asked: list[int]) -> list[int | MillstreamError]:
+        self.flushes.append(list(asked))
+        await self.may_go.wait()
+        if self.broken:
+            raise StorageUnavailable
+        return [ShardNotFound() if one < 0 else 2 * one for one in asked]
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+async def test_what_is_asked_meanwhile_leaves_together(server):
+    together = Together[int, int](server.flush)
+    first = asyncio.create_task(together.ask(1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    others = [asyncio.create_task(together.ask(number)) for number in (2, 3, 4)]
+    await asyncio.sleep(0)
+
+    server.may_go.set()
+
+    assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
+    assert server.flushes == [[1], [2, 3, 4]]
+
+
+async def test_each_is_answered_for_itself(server):
+    together = Together[int, int](server.flush)
+    server.may_go.set()
+
+    good, bad = await asyncio.gather(together.ask(1), together.ask(-1), return_exceptions=True)
+
+    assert good == 2
+    assert isinstance(bad, ShardNotFound)
+
+
+async def test_a_flush_that_fails_is_heard_by_all_in_it_and_by_nobody_else(server):
+    together = Together[int, int](server.flush)
+    server.broken = True
+    server.may_go.set()
+    failed = await asyncio.gather(together.ask(1), together.ask(2), return_exceptions=True)
+    server.broken = False
+
+    assert all(isinstance(one, StorageUnavailable) for one in failed)
+    assert await together.ask(3) == 6
+
+
+async def test_who_gave_up_before_it_left_is_not_asked_for(server):
+    together = Together[int, int](server.flush)
+    first = asyncio.create_task(together.ask(1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    second, third = asyncio.create_task(together.ask(2)), asyncio.create_task(together.ask(3))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.sleep(0)
+
+    server.may_go.set()
+    await asyncio.gather(first, third)
+
+    assert server.flushes == [[1], [3]]
+
+
+async def test_a_flush_and_a_backlog_have_their_limits(server):
+    idle: list[bool] = []
+    together = Together[int, int](
+        server.flush, asks_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
+    )
+    tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
+    await asyncio.sleep(0)
+    with pytest.raises(StorageBusy):
+        await together.ask(9)
+
+    server.may_go.set()
+    await asyncio.gather(*tasks)
+    await asyncio.sleep(0)
+
+    assert server.flushes == [[0, 1], [2]]
+    assert idle == [True]
+
+
+async def test_closing_ends_who_waits(server):
+    together = Together[int, int](server.flush)
+    tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
+    await asyncio.sleep(0)
+
+    await together.close()
+
+    assert all(
+        isinstance(one, asyncio.CancelledError)
+        for one in await asyncio.gather(*tasks, return_exceptions=True)
+    )
