@@ -7,7 +7,7 @@ append goes there; only the next definition saves it the detour.
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -19,6 +19,7 @@ from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     BatchTooLarge,
+    IdempotencyKeyReused,
     MessageTooLarge,
     MillstreamError,
     StorageUnavailable,
@@ -151,18 +152,64 @@ class Appending:
     ) -> list[Appended | MillstreamError]:
         """Append to several shards at once, and then to the children of those that were closed."""
         answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
+        came_from: dict[int, int] = {}
         ready = groups
         while groups:
-            work = [self._try_some(stream, shard, call, groups[shard]) for shard in ready]
+            work = [self._try_all(stream, one, call, groups[one], came_from) for one in ready]
             outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
-            for shard, outcome in zip(ready, outcomes, strict=True):
-                if isinstance(outcome, ShardClosedTo):
-                    _add(left, call.among(outcome.children, groups[shard]))
-                else:
-                    _note(answers, groups[shard], outcome)
+            for shard, some in zip(ready, outcomes, strict=True):
+                for numbers, outcome in some:
+                    if isinstance(outcome, ShardClosedTo):
+                        came_from.update(dict.fromkeys(numbers, shard.index))
+                        _add(left, call.among(outcome.children, numbers))
+                    else:
+                        _note(answers, numbers, outcome)
             groups, ready = left, _eldest(left)
         return answers
+
+    async def _try_all(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """What one shard takes of a call, as one part; the outcome, of parts of it where they differ."""
+        outcome = await self._try_some(stream, shard, call, numbers)
+        if isinstance(outcome, IdempotencyKeyReused) and came_from:
+            return await self._try_apart(stream, shard, call, numbers, came_from) or [
+                (numbers, outcome)
+            ]
+        return [(numbers, outcome)]
+
+    async def _try_apart(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """A call that met two shards half merged may have left the records of one in their child, and failed
+        for the other's. Its retry brings all of them: what the child knows is told, and the rest has a key of
+        its own from then on. Empty when the child knows none, and so the key from another call.
+        """
+        lines: dict[int, list[int]] = {}
+        for number in numbers:
+            lines.setdefault(came_from.get(number, -1), []).append(number)
+        told = {
+            parent: await self._try_some(stream, shard, call, some)
+            for parent, some in lines.items()
+        }
+        if all(isinstance(outcome, MillstreamError) for outcome in told.values()):
+            return []
+        for parent, outcome in told.items():
+            if isinstance(outcome, IdempotencyKeyReused):
+                own = replace(call, idempotency_key=f"{call.idempotency_key}\0{parent}")
+                told[parent] = await self._try_some(stream, shard, own, lines[parent])
+        return [(lines[parent], outcome) for parent, outcome in told.items()]
 
     async def _try_some(
         self, stream: Stream, shard: Shard, call: _Call, numbers: Sequence[int]
