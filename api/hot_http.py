@@ -148,7 +148,10 @@ class HotProtocol(HttpToolsProtocol):
             self.transport.close()
             raise
         if answer is not None and answer.pieces is not None:
-            await self._write_pieces(answer, answer.pieces, cycle)
+            if cycle.disconnected:
+                await answer.pieces.aclose()
+            else:
+                await self._write_pieces(answer, answer.pieces, cycle)
         if answer is None or cycle.disconnected:
             return
         if answer.pieces is None:

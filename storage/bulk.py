@@ -8,6 +8,8 @@ import asyncio
 import random
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from storage.appending import Appending
 from storage.domain.columns import Columns
 from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
@@ -18,6 +20,7 @@ from storage.on_stream import OnStream
 from storage.redis.logs import AppendPart
 
 Ranges = list[AppendedRange]
+_Group = tuple[int, int, bool]
 
 
 class Bulk:
@@ -67,7 +70,11 @@ class Bulk:
             return [_renumbered(one, numbers) for one in some]
         except MillstreamError as error:
             return [AppendedRange(numbers, error=error)]
-        return [AppendedRange(numbers, shard.index, done.offset, done.duplicate)]
+        return [
+            AppendedRange(
+                numbers, shard.index, done.offset, done.duplicate, arrival_ms=done.arrival_ms
+            )
+        ]
 
     async def _as_records(self, name: StreamName, columns: Columns, key: str) -> Ranges:
         answers = await self._appending.append(name, columns.records(), key)
@@ -110,14 +117,14 @@ def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[in
 
 def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
     """The answers of single records as ranges, each of records that went to one shard in a row."""
-    found: dict[tuple[int, int, bool] | int, list[int]] = {}
-    firsts: dict[tuple[int, int, bool] | int, Appended | MillstreamError] = {}
-    nexts: dict[tuple[int, bool], tuple[int, tuple[int, int, bool]]] = {}
+    found: dict[_Group | int, list[int]] = {}
+    firsts: dict[_Group | int, Appended | MillstreamError] = {}
+    nexts: dict[tuple[int, bool, int], tuple[int, _Group]] = {}
     for number, answer in enumerate(answers):
         if isinstance(answer, MillstreamError):
-            group: tuple[int, int, bool] | int = id(answer)
+            group: _Group | int = id(answer)
         else:
-            line = (answer.shard, answer.duplicate)
+            line = (answer.shard, answer.duplicate, answer.arrival_ms)
             following, group = nexts.get(
                 line, (-1, (answer.shard, answer.offset, answer.duplicate))
             )
@@ -132,10 +139,12 @@ def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
 def _range(numbers: Sequence[int], first: Appended | MillstreamError) -> AppendedRange:
     if isinstance(first, MillstreamError):
         return AppendedRange(numbers, error=first)
-    return AppendedRange(numbers, first.shard, first.offset, first.duplicate)
+    return AppendedRange(
+        numbers, first.shard, first.offset, first.duplicate, arrival_ms=first.arrival_ms
+    )
 
 
 def _renumbered(one: AppendedRange, numbers: Sequence[int]) -> AppendedRange:
     """A range whose records were some of a call's."""
     own = [numbers[number] for number in one.numbers]
-    return AppendedRange(own, one.shard, one.offset, one.duplicate, one.error)
+    return replace(one, numbers=own)

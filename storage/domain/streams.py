@@ -293,13 +293,14 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 class AppendedRange(msgspec.Struct, frozen=True, gc=False):
     """Records of a call, by their numbers, that follow one another in a shard from `offset` on; or why they were
-    refused. `duplicate`: they had been appended before, and nothing was added."""
+    refused. `duplicate`: they had been appended before, and nothing was added. `arrival_ms` as in `Appended`."""
 
     numbers: Sequence[int]
     shard: int = -1
     offset: int = -1
     duplicate: bool = False
     error: MillstreamError | None = None
+    arrival_ms: int = 0
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):

@@ -13,9 +13,15 @@ from api.aws.kinesis.throughput import CONSUMERS_MAX_AT_AMAZON
 from api.settings import Settings
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageFull, StorageUnavailable
+from storage.domain.errors import (
+    MillstreamError,
+    OutcomeUnknown,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+)
 from storage.domain.names import StreamName
-from storage.domain.streams import Appended
+from storage.domain.streams import Appended, AppendedRange
 from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from storage.streams import Streams
@@ -261,7 +267,16 @@ def answering(monkeypatch, *results):
             raise results[0]
         return list(results)
 
+    async def append_columns(self, name, columns, **_):
+        return [
+            AppendedRange([nth], error=one)
+            if isinstance(one, MillstreamError)
+            else AppendedRange([nth], one.shard, one.offset, arrival_ms=one.arrival_ms)
+            for nth, one in enumerate(results)
+        ]
+
     monkeypatch.setattr(Streams, "append", append)
+    monkeypatch.setattr(Streams, "append_columns", append_columns)
 
 
 async def test_a_record_that_fails_on_its_way_fails_alone(kinesis, stream, clock, monkeypatch):

@@ -115,6 +115,17 @@ async def test_what_is_over_is_forgotten():
     assert len(subscriptions._last) == 1
 
 
+async def test_one_that_never_began_is_forgotten_by_its_age():
+    subscriptions = Subscriptions()
+    subscriptions.open(KEY, 0.0)
+    subscriptions.open(("stream", "other", 0), 400.0)
+    assert len(subscriptions._last) == 2
+
+    subscriptions.open(("stream", "third", 0), 700.0)
+
+    assert KEY not in subscriptions._last
+
+
 async def test_a_consumer_that_is_forgotten_has_no_subscriptions():
     subscriptions = Subscriptions()
     mine, other = subscriptions.open(KEY, 0.0), subscriptions.open(("stream", "b", 0), 0.0)

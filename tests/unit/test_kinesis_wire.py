@@ -97,13 +97,14 @@ class TestEventStream:
         assert message.headers[":message-type"] == "exception"
         assert message.headers[":exception-type"] == "ResourceInUseException"
 
-    async def test_a_stream_begins_with_its_answer_and_ends_with_its_error(self):
+    @pytest.mark.parametrize("error", [AwsError(BAD_REQUEST, "no more"), RuntimeError("a bug")])
+    async def test_a_stream_begins_with_its_answer_and_ends_with_its_error(self, error):
         closed = []
 
         async def events():
             try:
                 yield Told(1.0, b"x")
-                raise AwsError(BAD_REQUEST, "no more")
+                raise error
             finally:
                 closed.append(True)
 
@@ -111,14 +112,14 @@ class TestEventStream:
         pieces = [
             piece
             async for piece in stream.encoded(
-                "application/json", msgspec.json.encode, lambda error: ("Bad", b"{}")
+                "application/json", msgspec.json.encode, lambda error: (type(error).__name__, b"{}")
             )
         ]
 
         first, second, third = [read(piece)[0] for piece in pieces]
         assert (first.headers[":event-type"], first.payload) == ("initial-response", b"{}")
         assert second.headers[":event-type"] == "Told"
-        assert third.headers[":exception-type"] == "Bad"
+        assert third.headers[":exception-type"] == type(error).__name__
         assert closed == [True]
 
 

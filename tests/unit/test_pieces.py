@@ -126,6 +126,24 @@ async def test_they_end_at_once_when_the_connection_does(protocol, pieces):
     assert pieces.ended
 
 
+async def test_nothing_is_written_for_a_client_that_left_before(protocol, pieces, transport):
+    left = asyncio.Event()
+
+    async def answer_late(_: HotRequest, __: Any) -> Answer:
+        await left.wait()
+        return Answer(200, "text/x", b"", b"id", (), pieces())
+
+    protocol._find = lambda method, path: Place(answer_late, True, ["", ""])
+    protocol.data_received(REQUEST)
+    await turns()
+    protocol.connection_lost(None)
+    left.set()
+    await turns()
+
+    assert transport.written == b""
+    assert protocol._lasting is None
+
+
 async def test_a_server_that_ends_does_not_wait_for_them(protocol, transport):
     protocol.data_received(REQUEST)
     await turns()

@@ -61,9 +61,13 @@ class Subscriptions:
                 subscription.taken_over.set()
 
     def _forget(self, now_s: float) -> None:
-        """Drop the oldest that are over; a live one is at most five minutes in the way of those behind it."""
+        """Drop the oldest that are over; a live one is at most a few minutes in the way of those behind it.
+
+        One whose client was gone before its first event never ends, and is dropped by its age.
+        """
         while self._last:
             key, oldest = next(iter(self._last.items()))
-            if not oldest.ended or now_s < oldest.since_s + SETTLED_S:
+            rests_s = SETTLED_S if oldest.ended else 2 * LIFETIME_S
+            if now_s < oldest.since_s + rests_s:
                 return
             del self._last[key]

@@ -16,8 +16,6 @@ from zlib import crc32
 
 import msgspec
 
-from api.aws.wire.errors import AwsError
-
 KIND = "application/vnd.amazon.eventstream"
 INITIAL = "initial-response"
 _STRING = 7
@@ -30,7 +28,7 @@ class Nothing(msgspec.Struct):
 
 
 class EventStream:
-    """An answer that goes on: `events` are all called `name`. Its end, or an AwsError, ends the stream."""
+    """An answer that goes on: `events` are all called `name`. Their end, or an error, ends the stream."""
 
     __slots__ = ("events", "name")
 
@@ -39,14 +37,14 @@ class EventStream:
         self.events = events
 
     async def encoded(
-        self, content_type: str, encode: Encode, told: Callable[[AwsError], tuple[str, bytes]]
+        self, content_type: str, encode: Encode, told: Callable[[Exception], tuple[str, bytes]]
     ) -> AsyncGenerator[bytes]:
         """The messages. `told`: the shape of an error, and its body."""
         try:
             yield event(INITIAL, content_type, encode(Nothing()))
             async for one in self.events:
                 yield event(self.name, content_type, encode(one))
-        except AwsError as error:
+        except Exception as error:
             shape, body = told(error)
             yield exception(shape, content_type, body)
         finally:

@@ -11,11 +11,17 @@ from typing import Any
 import msgspec
 from starlette.types import Receive
 
-from api.answers import Answer, Place
+from api.answers import Answer, Place, log_failure
 from api.aws.wire import cbor
 from api.aws.wire.constraints import check
 from api.aws.wire.door import AwsDoor
-from api.aws.wire.errors import BAD_REQUEST, SERIALIZATION, UNKNOWN_OPERATION, AwsError
+from api.aws.wire.errors import (
+    BAD_REQUEST,
+    SERIALIZATION,
+    UNEXPECTED,
+    UNKNOWN_OPERATION,
+    AwsError,
+)
 from api.aws.wire.event_stream import KIND, EventStream
 from api.aws.wire.protocols import Told
 from api.aws.wire.service import Operation, Service
@@ -61,7 +67,14 @@ class TargetWire:
         headers = _headers(request_id)
         if isinstance(answer, EventStream):
             kind = CBOR if self._cbor else _EVENT_JSON
-            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, self._spoken))
+
+            def told(error: Exception) -> tuple[str, bytes]:
+                refused = error if isinstance(error, AwsError) else UNEXPECTED
+                status = self._service.spell(refused).fault.status
+                log_failure(error, operation.name, status, request_id)
+                return self._spoken(refused)
+
+            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, told))
         if answer is None:
             return Told(self._kind, b"", headers)
         return Told(self._kind, self._encoded(answer), headers)

@@ -246,6 +246,30 @@ def test_a_record_is_put_and_read_by_arn(kinesis, single):
     assert [record["Data"] for record in told["Records"]] == [b"x"]
 
 
+def test_a_queue_that_shows_itself_as_a_stream_is_read_and_not_written(client, kinesis, name):
+    client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
+    client.post(f"/v1/queues/{name}/messages", json={"body": "hello"}).raise_for_status()
+
+    summary = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]
+    [record] = records_of(kinesis, name)
+    refused = [
+        refusal(kinesis.put_record, StreamName=name, Data=b"x", PartitionKey="k"),
+        refusal(kinesis.create_stream, StreamName=name, ShardCount=1),
+        refusal(kinesis.delete_stream, StreamName=name),
+        refusal(kinesis.add_tags_to_stream, StreamName=name, Tags={"a": "b"}),
+        refusal(kinesis.register_stream_consumer, StreamARN=summary["StreamARN"], ConsumerName="c"),
+    ]
+
+    assert record["Data"] == b"hello"
+    assert [code for _, code, _ in refused] == [
+        "AccessDeniedException",
+        "ResourceInUseException",
+        "ResourceNotFoundException",
+        "ResourceNotFoundException",
+        "InvalidArgumentException",
+    ]
+
+
 def test_a_queue_with_a_stream_view_is_a_stream_that_cannot_be_written(client, kinesis, name):
     client.put(f"/v1/queues/{name}", json={"stream_view": True}).raise_for_status()
     batch = {"messages": [{"body": "one", "group": "a"}, {"body": "two"}]}

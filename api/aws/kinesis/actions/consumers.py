@@ -107,6 +107,8 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
     asked = call.asked
     stream = await stream_of(call, None, asked.stream_arn)
     await pace(call, "RegisterStreamConsumer", 5, None)
+    if stream.is_view:
+        raise invalid(f"Stream {stream.name.name} shows a queue: GetRecords reads it.")
     most = CONSUMERS_MAX_AT_AMAZON if kept(call).pace.limited else CONSUMERS_MAX
     tags = with_tags({}, asked.tags or {})
     name = str(asked.consumer_name)

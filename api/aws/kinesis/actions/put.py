@@ -24,8 +24,15 @@ from api.aws.kinesis.errors import (
     refuse,
     translate,
 )
+from api.aws.kinesis.placed import (
+    PutRecordsResultEntry,
+    Result,
+    number_of,
+    told_ranges,
+    told_results,
+)
 from api.aws.kinesis.records import encryption_of
-from api.aws.kinesis.sequence_numbers import STEP, first_number, read_number
+from api.aws.kinesis.sequence_numbers import read_number
 from api.aws.kinesis.shapes import (
     AUTO,
     KEY_CHARACTERS_MAX,
@@ -43,13 +50,15 @@ from api.aws.wire.shapes import Output
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Record
-from storage.domain.errors import ErrorCode, MillstreamError
-from storage.domain.streams import RING_SIZE, Appended, Shard, Stream, hash_key
+from storage.domain.columns import Columns
+from storage.domain.errors import MillstreamError
+from storage.domain.streams import RING_SIZE, Appended, AppendedRange, Shard, Stream, hash_key
 
 operations = Operations()
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 CALL_BYTES_MAX = 10 * limits.MIB
+_PATH = "records.{}.member."
 
 
 class PutRecord(StreamIdentity):
@@ -85,15 +94,6 @@ class PutRecords(StreamIdentity):
     dry_run: bool | None = None
 
 
-class PutRecordsResultEntry(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Where one went, or why it did not."""
-
-    sequence_number: str | None = None
-    shard_id: str | None = None
-    error_code: str | None = None
-    error_message: str | None = None
-
-
 class PutRecordsResult(Output):
     """An answer for each record, in their order."""
 
@@ -115,7 +115,8 @@ async def put_record(call: Call[PutRecord]) -> PutRecordResult:
         raise result
     if isinstance(result, MillstreamError):
         raise translate(result)
-    [number] = _numbers(await _as_placed(call, stream, [result]), [result])
+    call.metrics.confirmed(1, 0)
+    number = number_of(await _as_placed(call, stream, [result]), result)
     return PutRecordResult(shard_id(result.shard), number, encryption_of(stream))
 
 
@@ -143,13 +144,28 @@ async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
     asked = call.asked
     stream = await stream_of(call, asked.stream_name, asked.stream_arn)
     entries = asked.records or []
-    results = await _put(call, stream, entries, bool(asked.dry_run), "records.{}.member.")
-    told = _told(await _as_placed(call, stream, results), results)
+    auto = _is_auto(stream)
+    if auto or asked.dry_run or kept(call).pace.limited or _has_places(entries):
+        results = await _put(call, stream, entries, bool(asked.dry_run), _PATH)
+        told = told_results(await _as_placed(call, stream, results), results)
+    else:
+        told = await _put_columns(call, stream, entries)
     failed = sum([one.error_code is not None for one in told])
+    call.metrics.confirmed(len(told) - failed, 0)
     return PutRecordsResult(failed, told, encryption_of(stream))
 
 
-Result = Appended | MillstreamError | AwsError
+async def _put_columns(
+    call: Call[PutRecords], stream: Stream, entries: Sequence[PutRecordsEntry]
+) -> list[PutRecordsResultEntry]:
+    """The usual call: records with keys, of which nothing more is to be known."""
+    _check_keys(entries, _PATH)
+    columns = Columns(
+        [one.data or b"" for one in entries], [one.partition_key or "" for one in entries]
+    )
+    call.metrics.received(len(entries), _check_sizes(stream, columns, _PATH))
+    ranges = await call.storage.streams.append_columns(stream.name, columns)
+    return told_ranges(await _as_placed(call, stream, ranges), ranges, len(entries))
 
 
 async def _put(
@@ -160,20 +176,22 @@ async def _put(
     path: str,
 ) -> Sequence[Result]:
     """Append; one result for each entry. Raises AwsError for what the stream would never take."""
-    auto = (
-        bool(stream.spec.annotations) and annotation(stream.spec, annotations.DISTRIBUTION) == AUTO
-    )
+    auto = _is_auto(stream)
     if not auto:
         _check_keys(entries, path)
     records = _placed(entries, auto)
-    total = _check_sizes(stream, records, path)
+    columns = Columns([one.data for one in records], [one.key for one in records])
+    total = _check_sizes(stream, columns, path)
     if dry:
         raise dry_run()
     call.metrics.received(len(records), total)
-    results = await _append_at_pace(call, stream, records)
-    refused = sum([not isinstance(one, Appended) for one in results])
-    call.metrics.confirmed(len(results) - refused, 0)
-    return results
+    return await _append_at_pace(call, stream, records)
+
+
+def _is_auto(stream: Stream) -> bool:
+    """Whether records go to any shard."""
+    kept_there = stream.spec.annotations
+    return bool(kept_there) and annotation(stream.spec, annotations.DISTRIBUTION) == AUTO
 
 
 def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
@@ -187,22 +205,24 @@ def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:
             )
 
 
-def _check_sizes(stream: Stream, records: Sequence[Record], path: str) -> int:
-    """The bytes of all. Raises AwsError when there are too many, or too many in one record."""
+def _check_sizes(stream: Stream, columns: Columns, path: str) -> int:
+    """The bytes of all data. Raises AwsError when there are too many, or too many in one record."""
     most = stream.spec.record_bytes_max
-    total = sum([len(one.data) for one in records])
+    total = sum(map(len, columns.data))
     if (
-        total > min(most, limits.MIB) - limits.KIB
-    ):  # else none is too large: a key has at most a kilobyte
-        for nth, one in enumerate(records, 1):
-            if one.size_bytes > most:
-                refuse(
-                    VALIDATION,
-                    f"1 validation error detected: Value at '{path.format(nth)}data' failed to satisfy "
-                    f"constraint: Member must have length less than or equal to {most}",
-                )
-        if len(records) > 1 and sum([one.size_bytes for one in records]) > CALL_BYTES_MAX:
-            refuse(INVALID_ARGUMENT, "Records size exceeds 10 MB limit")
+        total <= min(most, limits.MIB) - limits.KIB
+    ):  # none is too large: a key is a kilobyte at most
+        return total
+    sizes = columns.sizes()
+    for nth, size in enumerate(sizes, 1):
+        if size > most:
+            refuse(
+                VALIDATION,
+                f"1 validation error detected: Value at '{path.format(nth)}data' failed to satisfy "
+                f"constraint: Member must have length less than or equal to {most}",
+            )
+    if len(sizes) > 1 and sum(sizes) > CALL_BYTES_MAX:
+        refuse(INVALID_ARGUMENT, "Records size exceeds 10 MB limit")
     return total
 
 
@@ -275,61 +295,13 @@ def _too_fast(shard: Shard, stream: Stream) -> AwsError:
     )
 
 
-# ── Answers ──
-
-
 async def _as_placed(
-    call: Call[PutRecord] | Call[PutRecords], stream: Stream, results: Sequence[Result]
+    call: Call[PutRecord] | Call[PutRecords],
+    stream: Stream,
+    results: Sequence[Result] | Sequence[AppendedRange],
 ) -> Stream:
     """The stream as it was when the records were appended: a reshard may have made new shards meanwhile."""
-    used = {one.shard for one in results if isinstance(one, Appended)}
+    used = {one.shard for one in results if isinstance(one, Appended | AppendedRange)} - {-1}
     if used <= {shard.index for shard in stream.shards}:
         return stream
     return await call.storage.catalog.fresh_stream(stream.name)
-
-
-def _numbers(stream: Stream, results: Sequence[Appended]) -> list[str]:
-    """Each record's sequence number. Those of one shard and append arrived together."""
-    if results and len(stream.shards) == 1:
-        first, count = results[0], len(results)
-        if results[-1].offset - first.offset == count - 1 and _together(results):
-            base = _base(stream, first) + first.offset * STEP
-            return [str(number) for number in range(base, base + count * STEP, STEP)]
-    bases: dict[tuple[int, int], int] = {}
-    numbers = []
-    for one in results:
-        key = (one.shard, one.arrival_ms)
-        if key not in bases:
-            bases[key] = _base(stream, one)
-        numbers.append(str(bases[key] + one.offset * STEP))
-    return numbers
-
-
-def _base(stream: Stream, placed: Appended) -> int:
-    opened_ms = stream.shard(placed.shard).opened_at_ms
-    return first_number(opened_ms, placed.shard, 0, placed.arrival_ms)
-
-
-def _together(results: Sequence[Appended]) -> bool:
-    """Whether one append placed them all."""
-    return results[0].arrival_ms == results[-1].arrival_ms
-
-
-def _told(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
-    appended = [one for one in results if isinstance(one, Appended)]
-    names = {index: shard_id(index) for index in {one.shard for one in appended}}
-    placed = zip(_numbers(stream, appended), appended, strict=True)
-    told = [PutRecordsResultEntry(number, names[one.shard]) for number, one in placed]
-    if len(told) == len(results):
-        return told
-    going = iter(told)
-    return [next(going) if isinstance(one, Appended) else _failed(one) for one in results]
-
-
-def _failed(error: MillstreamError | AwsError) -> PutRecordsResultEntry:
-    """Only two codes are known to SDKs: try again more slowly, and try again."""
-    if isinstance(error, AwsError):
-        return PutRecordsResultEntry(error_code=error.fault.shape, error_message=error.message)
-    busy = error.code is ErrorCode.STORAGE_BUSY
-    code = THROUGHPUT_EXCEEDED.shape if busy else "InternalFailure"
-    return PutRecordsResultEntry(error_code=code, error_message=error.detail)

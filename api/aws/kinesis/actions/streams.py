@@ -47,7 +47,7 @@ from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.errors import PreconditionFailed, ValidationFailed
+from storage.domain.errors import PreconditionFailed, StreamReadOnly, ValidationFailed
 from storage.domain.names import StreamName
 from storage.domain.streams import StreamMode, StreamSpec
 
@@ -128,7 +128,7 @@ async def create_stream(call: Call[CreateStream]) -> None:
         name = StreamName(word, call.principal.namespace)
         call.authorise(str(name))
         await call.storage.catalog.put_stream(name, spec, create_only=True)
-    except PreconditionFailed:
+    except (PreconditionFailed, StreamReadOnly):
         account = await call.account_id()
         refuse(RESOURCE_IN_USE, f"Stream {word} under account {account} already exists.")
     except ValidationFailed as error:
