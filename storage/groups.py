@@ -10,6 +10,7 @@ commits, and resets, move a group.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -21,7 +22,9 @@ from storage.domain.errors import (
     GroupNotFound,
     InvalidCursor,
     MillstreamError,
+    OffsetOutOfRange,
     PreconditionFailed,
+    ShardNotFound,
     ValidationFailed,
 )
 from storage.domain.groups import (
@@ -38,7 +41,7 @@ from storage.domain.groups import (
 )
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName, new_log_id
-from storage.domain.streams import ReadFrom
+from storage.domain.streams import ReadFrom, Stream
 from storage.group_changes import Change, GroupChanges, nothing_else
 from storage.group_fetching import GroupFetching
 from storage.group_members import GroupMembers
@@ -269,6 +272,12 @@ class Groups:
             except GroupNotFound:
                 continue
         return len(names)
+
+    async def drop_read(self, stream: Stream) -> None:
+        """Forget what every group of the stream has committed; what is left for another time is little."""
+        for shard, committed in await self._rows.read_by_all(stream.stream_id):
+            with suppress(ShardNotFound, OffsetOutOfRange):  # expired, or a store that lost its end
+                await self._streams.truncate(stream.name, shard, committed)
 
     async def _finish_closed(self, name: GroupName, shard: int, committed: int) -> None:
         try:

@@ -48,7 +48,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
     time may be from now, either way. With a `key_index` the newest record of a key is found at once; it
     begins with the records that are appended from then on. `annotations` are kept for a front door and mean
-    nothing here.
+    nothing here. With `drop_when_read` also until every consumer group has
+    committed it, if there is one.
     """
 
     shards: int = 1
@@ -56,6 +57,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     retention_ms: int | None = limits.STREAM_RETENTION_MS_DEFAULT
     retention_bytes: int | None = None
     retention_records: int | None = None
+    drop_when_read: bool = False
     record_bytes_max: int = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: EventTimes = EventTimes.CLIENT_PREFER
     event_time_skew_ms_max: int | None = None

@@ -204,6 +204,12 @@ class GroupRows:
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("finish_shard"), asked)
 
+    async def read_by_all(self, stream_id: LogId) -> list[tuple[int, int]]:
+        """(shard, offset): every group of the stream has committed what lies before."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("read_by_all"), {"stream_id": stream_id})
+            return [(row.shard, row.committed) for row in rows]
+
     # What is kept beside
 
     async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[tuple[int, int]]]:

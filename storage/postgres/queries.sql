@@ -246,3 +246,15 @@ update group_shards s
   from groups g
  where g.group_id = s.group_id and g.namespace = :namespace and g.name = :name
    and s.shard = :shard and s.committed = :committed;
+
+
+-- name: read_by_all
+-- How far every group of a stream has read each shard; none where a group has committed nothing yet. Commits only go on
+-- meanwhile, and a reset back finds what is gone as it finds what is expired.
+select s.shard, min(s.committed) as committed
+  from groups g
+  join group_shards s on s.group_id = g.group_id
+ where g.stream_id = :stream_id
+ group by s.shard
+having count(s.committed) = (select count(*) from groups o where o.stream_id = :stream_id)
+ order by s.shard;

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import redis
 
+from consumers import sweeper
 from consumers.sweeper import settle_groups
 from storage.domain.batches import Record
 from storage.domain.errors import (
@@ -39,6 +40,7 @@ from storage.settings import StorageSettings
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
+INTEREST = StreamName("interest")
 SESSION_MS = 30_000
 NEVER_AWAY = Limits(outage_ms=10**15)  # tests let time pass in leaps, which is no outage
 
@@ -871,3 +873,38 @@ async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_childr
     assert all(isinstance(one, Committed) for one in results)
     assert after.gaps == []
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
+
+
+# ── Retention by interest ──
+
+
+async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
+    spec = StreamSpec(shards=1, drop_when_read=True)
+    await storage.catalog.put_stream(INTEREST, spec)
+    for number in range(4):  # an entry each
+        await storage.streams.append(INTEREST, [Record(b"%d" % number, "k")])
+    first, second = GroupName("first"), GroupName("second")
+    for group in (first, second):
+        await groups.put(group, GroupSpec(stream=INTEREST.name, kind=GroupKind.SIMPLE))
+
+    async def oldest_after(group: GroupName, offset: int) -> int:
+        [done] = await groups.commit(group, [Commit(0, offset)])
+        assert isinstance(done, Committed)
+        await sweeper.drop_read(storage)
+        [state] = await storage.streams.shards(INTEREST)
+        start: int = state.start
+        return start
+
+    assert await oldest_after(first, 3) == 0  # the second group has committed nothing
+    assert await oldest_after(second, 1) == 1
+    assert await oldest_after(second, 4) == 3
+
+
+async def test_without_a_group_nothing_is_forgotten_for_being_read(storage):
+    await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
+    await storage.streams.append(INTEREST, [Record(b"1", "k")])
+
+    await sweeper.drop_read(storage)
+
+    [state] = await storage.streams.shards(INTEREST)
+    assert (state.start, state.next) == (0, 1)

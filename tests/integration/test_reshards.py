@@ -11,9 +11,11 @@ import redis
 from consumers.sweeper import finish_reshards
 from storage.domain.batches import Record
 from storage.domain.errors import (
+    IdempotencyKeyReused,
     OutcomeUnknown,
     ShardClosed,
     ShardNotFound,
+    StorageBusy,
     StorageUnavailable,
     StreamBusy,
     StreamNotFound,
@@ -351,6 +353,41 @@ async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
     assert {one.shard for one in between} == {1, 2, 3, 4}
     assert all(order in ([b"1", b"2"], [b"1"]) for order in by_key(early).values())
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
+
+
+async def test_a_retry_of_a_call_that_half_failed_in_a_half_done_merge_adds_what_is_missing(
+    engines, streams, monkeypatch
+):
+    """One parent was closed and its records went to the child; the other's append failed, and then it was
+    closed as well. The child knew the key with half of the call's records, and refused the whole."""
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs", half=True)
+        with pytest.raises(OutcomeUnknown):
+            await streams.merge(WIDE, 0, 1)
+    records = [Record(b"%d" % number, key) for number, key in enumerate(KEYS)]
+    put = streams._appending._append_part
+
+    async def fail_for_one(stream, shard, part):
+        if shard.index == 1:
+            raise StorageBusy
+        return await put(stream, shard, part)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(streams._appending, "_append_part", fail_for_one)
+        first = await streams.append(WIDE, records, idempotency_key="k")
+    await finish_reshards(engines)
+
+    second = await streams.append(WIDE, records, idempotency_key="k")
+    third = await streams.append(WIDE, records, idempotency_key="k")
+    with pytest.raises(IdempotencyKeyReused):
+        raise (await streams.append(WIDE, records[::-1], idempotency_key="k"))[0]
+
+    assert {type(one) for one in first} == {Appended, StorageBusy}
+    for was, now, then in zip(first, second, third, strict=True):
+        assert now.duplicate is isinstance(was, Appended)
+        assert (then.shard, then.offset, then.duplicate) == (now.shard, now.offset, True)
+    found = [record.data for _, _, record in await read_everything(streams, WIDE)]
+    assert sorted(found) == sorted(record.data for record in records)
 
 
 async def test_the_next_reshard_finishes_what_the_last_one_left(engines, streams, monkeypatch):

@@ -108,8 +108,7 @@ async def test_a_subscription_is_taken_over_once_it_is_settled():
 async def test_what_is_over_is_forgotten():
     subscriptions = Subscriptions()
     for shard in range(100):
-        key = ("stream", "app", shard)
-        subscriptions.close(key, subscriptions.open(key, float(shard)))
+        subscriptions.open(("stream", "app", shard), float(shard)).ended = True
     subscriptions.open(("stream", "app", 1_000), 1_000.0)
 
     assert len(subscriptions._last) == 1

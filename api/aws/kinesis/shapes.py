@@ -12,7 +12,6 @@ from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.shapes import Input, Output
 
 _WORD = r"[a-zA-Z0-9_.-]+"
-_INTEGER_MAX = 1_000_000
 RECORDS_MAX = 500
 DATA_BYTES_MAX = 10_485_760
 KEY_CHARACTERS_MAX = 256

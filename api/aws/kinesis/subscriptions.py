@@ -50,10 +50,6 @@ class Subscriptions:
         self._last.move_to_end(key)
         return opened
 
-    def close(self, key: Key, subscription: Subscription) -> None:
-        """It has ended; for a while it is remembered."""
-        subscription.ended = True
-
     def end_all(self, stream_id: str, consumer: str) -> None:
         """End every subscription of a consumer: it is not registered any more."""
         for key, subscription in self._last.items():

@@ -201,8 +201,10 @@ def test_subscribing_asks_for_what_is_there(kinesis, single, consumer):
     assert refused(DryRun=True) == "DryRunOperationException"
 
 
+@pytest.mark.parametrize("in_chunks", [False, True])
 @pytest.mark.parametrize("kind", [JSON, CBOR])
-def test_events_are_in_the_type_of_the_request(raw, kinesis, single, consumer, kind):
+def test_events_are_in_the_type_of_the_request(raw, kinesis, single, consumer, kind, in_chunks):
+    """A request in chunks takes the server's own way, through ASGI."""
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     position = {"Type": "TRIM_HORIZON"}
     asked = {"ConsumerARN": consumer, "ShardId": SHARD, "StartingPosition": position}
@@ -211,7 +213,7 @@ def test_events_are_in_the_type_of_the_request(raw, kinesis, single, consumer, k
     request = raw.http.build_request(
         "POST",
         "/",
-        content=raw_body(asked, kind),
+        content=iter([raw_body(asked, kind)]) if in_chunks else raw_body(asked, kind),
         headers={"x-amz-target": "Kinesis_20131202.SubscribeToShard", "content-type": kind},
     )
     answer = raw.http.send(request, stream=True)

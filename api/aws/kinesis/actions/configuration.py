@@ -1,6 +1,6 @@
-"""What can be changed of a stream: retention, record size, mode, warm throughput, distribution, monitoring, encryption."""
+"""What can be changed of a stream: retention, record size, mode, warm throughput, distribution."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import field
@@ -9,16 +9,11 @@ from msgspec.structs import replace
 from api.aws.kinesis import annotations
 from api.aws.kinesis.annotations import annotated, annotation
 from api.aws.kinesis.calls import arn_of, pace, stream_of
-from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, metrics_of, mode_of, retention_hours
-from api.aws.kinesis.errors import INVALID_ARGUMENT, VALIDATION, invalid, refuse
+from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, mode_of, retention_hours
+from api.aws.kinesis.errors import VALIDATION, invalid, refuse
 from api.aws.kinesis.shapes import (
     AUTO,
-    KMS,
-    METRICS,
     ON_DEMAND,
-    EncryptionTypeIn,
-    KeyIdIn,
-    MetricsIn,
     ModeDetails,
     NaturalIn,
     RecordSizeIn,
@@ -37,8 +32,6 @@ from storage.domain.access import Action
 from storage.domain.streams import Stream, StreamMode, StreamSpec
 
 operations = Operations()
-
-_ALL = "ALL"
 
 
 class ChangeRetention(StreamIdentity):
@@ -101,44 +94,6 @@ class UpdateDistribution(Input):
     stream_arn: Annotated[StreamArnIn, REQUIRED] = field(name="StreamARN", default=None)
     stream_id: StreamIdIn = None
     record_distribution_strategy: Annotated[StrategyIn, REQUIRED] = None
-
-
-class EnhancedMonitoring(StreamIdentity):
-    """Metrics of each shard."""
-
-    shard_level_metrics: MetricsIn = None
-
-
-class EnableMonitoring(EnhancedMonitoring):
-    """Metrics to have."""
-
-
-class DisableMonitoring(EnhancedMonitoring):
-    """Metrics to do without."""
-
-
-class EnhancedMonitoringResult(Output):
-    """Those that were kept, and those that will be."""
-
-    stream_name: str
-    current_shard_level_metrics: list[str]
-    desired_shard_level_metrics: list[str]
-    stream_arn: str = field(name="StreamARN")
-
-
-class Encryption(StreamIdentity):
-    """A key."""
-
-    encryption_type: EncryptionTypeIn = None
-    key_id: KeyIdIn = None
-
-
-class StartEncryption(Encryption):
-    """The key to use."""
-
-
-class StopEncryption(Encryption):
-    """The key to use no more."""
 
 
 async def _change(
@@ -268,65 +223,3 @@ async def update_distribution(call: Call[UpdateDistribution]) -> None:
         return annotated(spec, annotations.DISTRIBUTION, AUTO if strategy == AUTO else None)
 
     await _change(call, stream, change)
-
-
-# ── Monitoring ──
-
-
-@operations.add("EnableEnhancedMonitoring", EnableMonitoring, Action.STREAM_MANAGE)
-async def enable_monitoring(call: Call[EnableMonitoring]) -> EnhancedMonitoringResult:
-    """Keep the wish; metrics are at /metrics whatever it says."""
-    return await _monitor(call, lambda before, asked: [*before, *asked])
-
-
-@operations.add("DisableEnhancedMonitoring", DisableMonitoring, Action.STREAM_MANAGE)
-async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitoringResult:
-    """Keep the wish."""
-    return await _monitor(call, lambda before, asked: [one for one in before if one not in asked])
-
-
-async def _monitor(
-    call: Call[EnableMonitoring] | Call[DisableMonitoring],
-    combine: Callable[[Sequence[str], Sequence[str]], list[str]],
-) -> EnhancedMonitoringResult:
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    every = [metric for metric in METRICS if metric != _ALL]
-    wanted = asked.shard_level_metrics or []
-    named = every if _ALL in wanted else wanted
-    before = metrics_of(stream.spec)
-
-    def change(spec: StreamSpec) -> StreamSpec:
-        after = frozenset(combine(metrics_of(spec), named))
-        words = ",".join(metric for metric in every if metric in after)
-        return annotated(spec, annotations.METRICS, words or None)
-
-    changed = await _change(call, stream, change)
-    return EnhancedMonitoringResult(
-        stream.name.name, before, metrics_of(changed.spec), await arn_of(call, stream)
-    )
-
-
-# ── Encryption ──
-
-
-@operations.add("StartStreamEncryption", StartEncryption, Action.STREAM_MANAGE)
-async def start_encryption(call: Call[StartEncryption]) -> None:
-    """Keep the key's name; nothing is encrypted by it."""
-    await _encrypt(call, str(call.asked.key_id))
-
-
-@operations.add("StopStreamEncryption", StopEncryption, Action.STREAM_MANAGE)
-async def stop_encryption(call: Call[StopEncryption]) -> None:
-    """Forget the key's name."""
-    await _encrypt(call, None)
-
-
-async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str | None) -> None:
-    asked = call.asked
-    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    if asked.encryption_type != KMS:
-        refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
-    if "\0" in str(asked.key_id):
-        refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
-    await _change(call, stream, lambda spec: annotated(spec, annotations.KEY, key))

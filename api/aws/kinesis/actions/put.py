@@ -17,13 +17,13 @@ from api.aws.kinesis.annotations import annotation
 from api.aws.kinesis.calls import kept, now_ms, shard_id, stream_of
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
-    THROUGHPUT_EXCEEDED,
     VALIDATION,
     dry_run,
     invalid,
     refuse,
     translate,
 )
+from api.aws.kinesis.pacing import append_at_pace
 from api.aws.kinesis.placed import (
     PutRecordsResultEntry,
     Result,
@@ -52,7 +52,7 @@ from storage.domain.access import Action
 from storage.domain.batches import Record
 from storage.domain.columns import Columns
 from storage.domain.errors import MillstreamError
-from storage.domain.streams import RING_SIZE, Appended, AppendedRange, Shard, Stream, hash_key
+from storage.domain.streams import RING_SIZE, Appended, AppendedRange, Stream
 
 operations = Operations()
 
@@ -185,7 +185,7 @@ async def _put(
     if dry:
         raise dry_run()
     call.metrics.received(len(records), total)
-    return await _append_at_pace(call, stream, records)
+    return await append_at_pace(call, stream, records)
 
 
 def _is_auto(stream: Stream) -> bool:
@@ -258,41 +258,6 @@ def _check_ordering(number: str, now: int) -> None:
         raise invalid(
             f"SequenceNumberForOrdering {number} is not a sequence number of this stream."
         )
-
-
-async def _append_at_pace(
-    call: Call[PutRecord] | Call[PutRecords],
-    stream: Stream,
-    records: Sequence[Record],
-) -> Sequence[Result]:
-    pace = kept(call).pace
-    append = call.storage.streams.append
-    if not pace.limited:
-        return await append(stream.name, records)
-    now_s = now_ms(call) / 1_000
-    results: list[Result] = []
-    for record in records:
-        place = hash_key(record.key) if record.hash_key is None else record.hash_key
-        shard = next(one for one in stream.open_shards if one.takes(place))
-        fits = pace.write((stream.stream_id, shard.index), record.size_bytes, now_s)
-        results.append(_MAY_GO if fits else _too_fast(shard, stream))
-    going = [nth for nth, one in enumerate(results) if one is _MAY_GO]
-    if going:
-        chosen = [records[nth] for nth in going]
-        appended = await append(stream.name, chosen)
-        for nth, result in zip(going, appended, strict=True):
-            results[nth] = result
-    return results
-
-
-_MAY_GO = Appended(0, 0)
-
-
-def _too_fast(shard: Shard, stream: Stream) -> AwsError:
-    return AwsError(
-        THROUGHPUT_EXCEEDED,
-        f"Rate exceeded for shard {shard_id(shard.index)} in stream {stream.name.name}.",
-    )
 
 
 async def _as_placed(

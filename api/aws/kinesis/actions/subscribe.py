@@ -26,7 +26,7 @@ from api.aws.kinesis.shapes import (
     StreamIdIn,
 )
 from api.aws.kinesis.shards import child_shard
-from api.aws.kinesis.subscriptions import LIFETIME_S, Key, Subscription
+from api.aws.kinesis.subscriptions import LIFETIME_S, Subscription
 from api.aws.kinesis.throttles import READ_BYTES
 from api.aws.wire.constraints import REQUIRED
 from api.aws.wire.event_stream import EventStream
@@ -76,9 +76,7 @@ async def subscribe_to_shard(call: Call[SubscribeToShard]) -> EventStream:
         raise dry_run()
     key = (stream.stream_id, consumer.name, shard.index)
     subscription = kept(call).subscriptions.open(key, asyncio.get_running_loop().time())
-    return EventStream(
-        "SubscribeToShardEvent", _events(call, stream, shard, offset, key, subscription)
-    )
+    return EventStream("SubscribeToShardEvent", _events(call, stream, shard, offset, subscription))
 
 
 async def _events(
@@ -86,7 +84,6 @@ async def _events(
     stream: Stream,
     shard: Shard,
     offset: int,
-    key: Key,
     subscription: Subscription,
 ) -> AsyncGenerator[msgspec.Struct]:
     clock = asyncio.get_running_loop().time
@@ -114,7 +111,7 @@ async def _events(
     except MillstreamError as error:
         raise translate(error) from None
     finally:
-        kept(call).subscriptions.close(key, subscription)
+        subscription.ended = True  # and is remembered for a while
 
 
 async def _read_unless_taken(

@@ -1,0 +1,50 @@
+"""StartStreamEncryption and StopStreamEncryption: the key is kept and told again; nothing is encrypted by it."""
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotated
+from api.aws.kinesis.calls import stream_of
+from api.aws.kinesis.errors import INVALID_ARGUMENT, refuse
+from api.aws.kinesis.shapes import KMS, EncryptionTypeIn, KeyIdIn, StreamIdentity
+from api.aws.wire.service import Call, Operations
+from storage.domain.access import Action
+
+operations = Operations()
+
+
+class Encryption(StreamIdentity):
+    """A key."""
+
+    encryption_type: EncryptionTypeIn = None
+    key_id: KeyIdIn = None
+
+
+class StartEncryption(Encryption):
+    """The key to use."""
+
+
+class StopEncryption(Encryption):
+    """The key to use no more."""
+
+
+@operations.add("StartStreamEncryption", StartEncryption, Action.STREAM_MANAGE)
+async def start_encryption(call: Call[StartEncryption]) -> None:
+    """Keep the key's name; nothing is encrypted by it."""
+    await _encrypt(call, str(call.asked.key_id))
+
+
+@operations.add("StopStreamEncryption", StopEncryption, Action.STREAM_MANAGE)
+async def stop_encryption(call: Call[StopEncryption]) -> None:
+    """Forget the key's name."""
+    await _encrypt(call, None)
+
+
+async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str | None) -> None:
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    if asked.encryption_type != KMS:
+        refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
+    if "\0" in str(asked.key_id):
+        refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
+    await call.storage.catalog.change_stream(
+        stream.name, lambda spec: annotated(spec, annotations.KEY, key)
+    )

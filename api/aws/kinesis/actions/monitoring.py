@@ -1,0 +1,76 @@
+"""EnableEnhancedMonitoring and DisableEnhancedMonitoring: the wish is kept, and metrics are at /metrics whatever it says."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import field
+
+from api.aws.kinesis import annotations
+from api.aws.kinesis.annotations import annotated
+from api.aws.kinesis.calls import arn_of, stream_of
+from api.aws.kinesis.descriptions import metrics_of
+from api.aws.kinesis.shapes import METRICS, MetricsIn, StreamIdentity
+from api.aws.wire.service import Call, Operations
+from api.aws.wire.shapes import Output
+from storage.domain.access import Action
+from storage.domain.streams import StreamSpec
+
+operations = Operations()
+
+_ALL = "ALL"
+
+
+class EnhancedMonitoring(StreamIdentity):
+    """Metrics of each shard."""
+
+    shard_level_metrics: MetricsIn = None
+
+
+class EnableMonitoring(EnhancedMonitoring):
+    """Metrics to have."""
+
+
+class DisableMonitoring(EnhancedMonitoring):
+    """Metrics to do without."""
+
+
+class EnhancedMonitoringResult(Output):
+    """Those that were kept, and those that will be."""
+
+    stream_name: str
+    current_shard_level_metrics: list[str]
+    desired_shard_level_metrics: list[str]
+    stream_arn: str = field(name="StreamARN")
+
+
+@operations.add("EnableEnhancedMonitoring", EnableMonitoring, Action.STREAM_MANAGE)
+async def enable_monitoring(call: Call[EnableMonitoring]) -> EnhancedMonitoringResult:
+    """Keep the wish; metrics are at /metrics whatever it says."""
+    return await _monitor(call, lambda before, asked: [*before, *asked])
+
+
+@operations.add("DisableEnhancedMonitoring", DisableMonitoring, Action.STREAM_MANAGE)
+async def disable_monitoring(call: Call[DisableMonitoring]) -> EnhancedMonitoringResult:
+    """Keep the wish."""
+    return await _monitor(call, lambda before, asked: [one for one in before if one not in asked])
+
+
+async def _monitor(
+    call: Call[EnableMonitoring] | Call[DisableMonitoring],
+    combine: Callable[[Sequence[str], Sequence[str]], list[str]],
+) -> EnhancedMonitoringResult:
+    asked = call.asked
+    stream = await stream_of(call, asked.stream_name, asked.stream_arn)
+    every = [metric for metric in METRICS if metric != _ALL]
+    wanted = asked.shard_level_metrics or []
+    named = every if _ALL in wanted else wanted
+    before = metrics_of(stream.spec)
+
+    def change(spec: StreamSpec) -> StreamSpec:
+        after = frozenset(combine(metrics_of(spec), named))
+        words = ",".join(metric for metric in every if metric in after)
+        return annotated(spec, annotations.METRICS, words or None)
+
+    changed = await call.storage.catalog.change_stream(stream.name, change)
+    return EnhancedMonitoringResult(
+        stream.name.name, before, metrics_of(changed.spec), await arn_of(call, stream)
+    )
