@@ -112,6 +112,16 @@ async def settle_groups(storage: Storage) -> int:
     return await storage.groups.settle_all()
 
 
+async def drop_read(storage: Storage) -> None:
+    """Visit every stream whose records go when all its groups have read them."""
+    async for stream in storage.catalog.every_stream():
+        if stream.spec.drop_when_read:
+            try:
+                await storage.groups.drop_read(stream)
+            except StreamNotFound:
+                continue  # deleted since it was listed
+
+
 async def _bury_deleted(storage: Storage) -> int:
     return await storage.upkeep.bury_deleted()
 
@@ -121,6 +131,7 @@ DUTIES = (
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
     Duty("groups", 1 * limits.SECOND_MS, settle_groups),
+    Duty("read", 10 * limits.SECOND_MS, drop_read),
     Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
     Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),

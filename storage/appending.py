@@ -5,9 +5,8 @@ append goes there; only the next definition saves it the detour.
 """
 
 import asyncio
-import hashlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -15,30 +14,25 @@ import msgspec
 from msgspec.structs import replace
 
 from storage.domain import limits
-from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.appends import check_records, check_unrouted, fingerprint, timed
+from storage.domain.batches import Record
 from storage.domain.clock import Clock
 from storage.domain.errors import (
-    BatchTooLarge,
-    MessageTooLarge,
+    IdempotencyKeyReused,
     MillstreamError,
     StorageUnavailable,
-    ValidationFailed,
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo
-from storage.domain.messages import check_header_names
 from storage.domain.names import LogId, StreamName
 from storage.domain.producers import Known, Remembered, judge
 from storage.domain.streams import (
-    RING_SIZE,
     UNCONDITIONAL,
     AppendCondition,
     Appended,
-    EventTimes,
     Producer,
     Shard,
     Stream,
-    StreamSpec,
     by_shard,
     hash_key,
 )
@@ -49,9 +43,11 @@ from storage.redis.logs import (
     Appends,
     HotLogs,
     LogAddress,
+    LogOpen,
     ParentsUnasked,
     PartAppended,
 )
+from storage.resharding import Resharder
 
 Outcome = list[Appended] | MillstreamError
 
@@ -101,9 +97,16 @@ class Appending:
     """The verbs of `storage.streams.Streams` that append."""
 
     def __init__(
-        self, hot: HotLogs, on_stream: OnStream, keeper: LogKeeper, clock: Clock, known: Limits
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        keeper: LogKeeper,
+        resharder: Resharder,
+        clock: Clock,
+        known: Limits,
     ) -> None:
         self._hot = hot
+        self._resharder = resharder
         self._on_stream = on_stream
         self._keeper = keeper
         self._clock = clock
@@ -115,8 +118,8 @@ class Appending:
     ) -> list[Appended | MillstreamError]:
         """As `Streams.append`."""
         stream = await self._on_stream.writable(name)
-        sizes = _check_records(stream, records)
-        records = _timed(stream.spec, records, self._clock.now_ms)
+        sizes = check_records(stream, records)
+        records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
         return await self._on_stream.do(stream, partial(self._append, call))
 
@@ -142,18 +145,64 @@ class Appending:
     ) -> list[Appended | MillstreamError]:
         """Append to several shards at once, and then to the children of those that were closed."""
         answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
+        came_from: dict[int, int] = {}
         ready = groups
         while groups:
-            work = [self._try_some(stream, shard, call, groups[shard]) for shard in ready]
+            work = [self._try_all(stream, one, call, groups[one], came_from) for one in ready]
             outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
-            for shard, outcome in zip(ready, outcomes, strict=True):
-                if isinstance(outcome, ShardClosedTo):
-                    _add(left, call.among(outcome.children, groups[shard]))
-                else:
-                    _note(answers, groups[shard], outcome)
+            for shard, some in zip(ready, outcomes, strict=True):
+                for numbers, outcome in some:
+                    if isinstance(outcome, ShardClosedTo):
+                        came_from.update(dict.fromkeys(numbers, shard.index))
+                        _add(left, call.among(outcome.children, numbers))
+                    else:
+                        _note(answers, numbers, outcome)
             groups, ready = left, _eldest(left)
         return answers
+
+    async def _try_all(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """What one shard takes of a call, as one part; the outcome, of parts of it where they differ."""
+        outcome = await self._try_some(stream, shard, call, numbers)
+        if isinstance(outcome, IdempotencyKeyReused) and came_from:
+            return await self._try_apart(stream, shard, call, numbers, came_from) or [
+                (numbers, outcome)
+            ]
+        return [(numbers, outcome)]
+
+    async def _try_apart(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """A call that met two shards half merged may have left the records of one in their child, and failed
+        for the other's. Its retry brings all of them: what the child knows is told, and the rest has a key of
+        its own from then on. Empty when the child knows none, and so the key from another call.
+        """
+        lines: dict[int, list[int]] = {}
+        for number in numbers:
+            lines.setdefault(came_from.get(number, -1), []).append(number)
+        told = {
+            parent: await self._try_some(stream, shard, call, some)
+            for parent, some in lines.items()
+        }
+        if all(isinstance(outcome, MillstreamError) for outcome in told.values()):
+            return []
+        for parent, outcome in told.items():
+            if isinstance(outcome, IdempotencyKeyReused):
+                own = replace(call, idempotency_key=f"{call.idempotency_key}\0{parent}")
+                told[parent] = await self._try_some(stream, shard, own, lines[parent])
+        return [(lines[parent], outcome) for parent, outcome in told.items()]
 
     async def _try_some(
         self, stream: Stream, shard: Shard, call: _Call, numbers: Sequence[int]
@@ -173,9 +222,9 @@ class Appending:
     ) -> list[Appended]:
         """As `Streams.append_to_shard`."""
         stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
-        _check_unrouted(records)
-        sizes = _check_records(stream, records)
-        records = _timed(stream.spec, records, self._clock.now_ms)
+        check_unrouted(records)
+        sizes = check_records(stream, records)
+        records = timed(stream.spec, records, self._clock.now_ms)
         part = _part(records, sum(sizes), condition, "")
         append = self._append_part if condition.producer is None else self._produce
         return await self._on_stream.do(
@@ -221,7 +270,11 @@ class Appending:
     async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
         at = LogAddress(stream.name.namespace, shard.log_id)
         recall = partial(self._hot.recall_producer, at, producer_id)
-        state = await self._on_stream.mended(at, recall)
+        try:
+            state = await self._on_stream.mended(at, recall)
+        except LogOpen:
+            await self._resharder.close_soon(stream, shard)
+            state = await self._on_stream.mended(at, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state
@@ -260,8 +313,6 @@ class Appending:
 
 _KEYS_ASKED_MS = limits.IDEMPOTENCY_WINDOW_MS + limits.MINUTE_MS  # the store's clock may differ
 _UNANSWERED = StorageUnavailable()
-_OWN_HEADERS = frozenset({CONTENT_TYPE})
-"""What a front door may say of a record in a reserved header."""
 
 
 def _place_of(record: Record, keyless: str) -> int:
@@ -291,102 +342,16 @@ def _note(
 def _eldest(groups: dict[Shard, Sequence[int]]) -> dict[Shard, Sequence[int]]:
     """The shards that no other one may still send records to: none with a lower number shares hash keys
     with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
-    return {
-        shard: numbers
-        for shard, numbers in groups.items()
-        if not any(
-            other.index < shard.index
-            and other.first_hash_key <= shard.last_hash_key
-            and shard.first_hash_key <= other.last_hash_key
-            for other in groups
-        )
-    }
+    younger: set[int] = set()
+    beside: list[Shard] = []
+    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
+        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
+        younger.update(max(shard.index, other.index) for other in beside)
+        beside.append(shard)
+    return {shard: numbers for shard, numbers in groups.items() if shard.index not in younger}
 
 
 def _part(
     records: Sequence[Record], size_bytes: int, condition: AppendCondition, key: str
 ) -> AppendPart:
-    return AppendPart(records, condition, key, _fingerprint(records) if key else "", size_bytes)
-
-
-def _check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
-    """The records' sizes in bytes. Raises for a batch that this stream does not take."""
-    if not records:
-        raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
-    if len(records) > limits.BATCH_RECORDS_MAX:
-        raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
-    sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
-    largest = stream.spec.record_bytes_max
-    if max(sizes) > largest:
-        place = next(nth for nth, size in enumerate(sizes) if size > largest)
-        raise MessageTooLarge(
-            f"Record {place} has {sizes[place]} bytes, key and headers included; the stream takes {largest}.",
-            record_bytes_max=largest,
-        )
-    for place, record in enumerate(records):
-        if len(record.key) > limits.KEY_CHARACTERS_MAX:
-            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
-            raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
-        if record.headers:
-            check_header_names(record.headers, _OWN_HEADERS)
-        if record.hash_key is not None and not 0 <= record.hash_key < RING_SIZE:
-            detail = "A hash key is 0 to 340282366920938463463374607431768211455"
-            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "out_of_range")
-    return sizes
-
-
-def _check_unrouted(records: Sequence[Record]) -> None:
-    for place, record in enumerate(records):
-        if record.hash_key is not None:
-            detail = "A record on a shard's address is not routed"
-            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "not_allowed")
-
-
-def _timed(
-    spec: StreamSpec, records: Sequence[Record], now_ms: Callable[[], int]
-) -> Sequence[Record]:
-    """The records with the event times that the stream keeps. Raises ValidationFailed for one that it does
-    not take."""
-    if spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None:
-        return records
-    if spec.event_times is EventTimes.ARRIVAL:
-        return [
-            record if record.event_time_ms is None else replace(record, event_time_ms=None)
-            for record in records
-        ]
-    now = now_ms()
-    for place, record in enumerate(records):
-        fault = _event_time_fault(spec, record.event_time_ms, now)
-        if fault:
-            raise ValidationFailed.at(f"/records/{place}/event_time", *fault)
-    return records
-
-
-def _event_time_fault(
-    spec: StreamSpec, event_time_ms: int | None, now_ms: int
-) -> tuple[str, str] | None:
-    if event_time_ms is None:
-        required = spec.event_times is EventTimes.CLIENT_REQUIRE
-        return ("The stream takes records with an event time only", "missing") if required else None
-    skew_ms = spec.event_time_skew_ms_max
-    if skew_ms is not None and abs(event_time_ms - now_ms) > skew_ms:
-        return (f"must be within {skew_ms / limits.SECOND_MS:g} seconds of now", "out_of_range")
-    return None
-
-
-def _small_size(record: Record) -> int:
-    """`size_bytes` of a record without headers, without a call for most keys."""
-    key = record.key
-    return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
-
-
-def _fingerprint(records: Iterable[Record]) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for record in records:
-        digest.update(record.key.encode())
-        digest.update(record.data)
-        if record.hash_key is not None:
-            digest.update(b"\0%d\0" % record.hash_key)
-        for name, kind, value in record.headers:
-            digest.update(f"{name}\0{kind}\0".encode() + value)
-    return digest.hexdigest()
+    return AppendPart(records, condition, key, fingerprint(records) if key else "", size_bytes)

@@ -17,7 +17,8 @@ from storage.domain.errors import GroupFull, GroupNotFound, MemberUnknown, Mills
 from storage.domain.groups import Membership
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
-from storage.postgres.groups import GroupRows, HeldGroup
+from storage.postgres.groups import GroupRows
+from storage.postgres.held_groups import HeldGroup
 from storage.postgres.together import Together
 
 _AT_ONCE = 2  # groups that one process changes: each needs a connection to Postgres

@@ -78,6 +78,12 @@ class GroupOffsets:
                 group = await self.find(name)
         raise StorageUnavailable("The group is being made anew; try again.")
 
+    async def finish(self, group: Group, commits: Sequence[Commit]) -> bool:
+        """Commit the ends of closed shards, which the caller has just seen. Whether all of them were taken."""
+        asked = [AskedCommit(group.name, group.stream_id, commit, True) for commit in commits]
+        found = await asyncio.gather(*(self._together.ask(one) for one in asked))
+        return all(one is not None and one.offset is not None for one in found)
+
     async def find(self, name: GroupName) -> Group:
         """The group as Postgres has it. Raises GroupNotFound."""
         found = await self._rows.find(name)

@@ -27,7 +27,8 @@ from storage.domain.names import GroupName, LogId
 from storage.domain.streams import LogRecord, ReadFrom, ShardState, Stream
 from storage.group_changes import Change, GroupChanges, resetting
 from storage.group_offsets import GroupOffsets
-from storage.postgres.groups import GroupRows, GroupShard
+from storage.postgres.group_rows import GroupShard
+from storage.postgres.groups import GroupRows
 from storage.streams import Streams
 
 Holes = Mapping[LogId, list[tuple[int, int]]]

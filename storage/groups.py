@@ -9,24 +9,22 @@ Postgres alone decides: see `storage.postgres.groups`. Reading takes nothing awa
 commits, and resets, move a group.
 """
 
-import asyncio
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.assignment import Link, Member, MemberId, eligible
+from storage.domain.assignment import Member, MemberId
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     GroupNotFound,
     InvalidCursor,
-    MemberUnknown,
     MillstreamError,
     OffsetOutOfRange,
     PreconditionFailed,
-    StaleGeneration,
+    ShardNotFound,
     ValidationFailed,
 )
 from storage.domain.groups import (
@@ -35,23 +33,23 @@ from storage.domain.groups import (
     CommitResult,
     Fetched,
     Group,
-    GroupKind,
     GroupSpec,
     Membership,
-    Place,
     ResetSpec,
     ShardLag,
     ShardReset,
 )
 from storage.domain.limits import Limits
-from storage.domain.names import GroupName, StreamName, check_name, new_log_id
-from storage.domain.streams import ReadFrom, ShardRead
-from storage.group_changes import Change, GroupChanges, joining, leaving, nothing_else
+from storage.domain.names import GroupName, StreamName, new_log_id
+from storage.domain.streams import ReadFrom, Stream
+from storage.group_changes import Change, GroupChanges, nothing_else
+from storage.group_fetching import GroupFetching
+from storage.group_members import GroupMembers
 from storage.group_offsets import GroupOffsets
 from storage.group_positions import GroupPositions
 from storage.postgres.database import Database
-from storage.postgres.groups import Beat, Beaten, GroupRows, GroupShard
-from storage.postgres.together import Together
+from storage.postgres.group_rows import GroupShard
+from storage.postgres.groups import GroupRows
 from storage.streams import Streams
 
 
@@ -72,11 +70,14 @@ class Groups:
         self._changes = GroupChanges(self._rows, clock, known)
         self._offsets = GroupOffsets(self._rows, self._changes, streams, catalog)
         self._positions = GroupPositions(self._rows, self._changes, self._offsets, streams, clock)
-        self._beats = Together[Beat, Beaten | None](self._beat)
+        self._members = GroupMembers(self._rows, self._changes, self._offsets)
+        self._fetching = GroupFetching(
+            self._rows, self._members, self._offsets, self._positions, streams
+        )
 
     async def close(self) -> None:
         """End what is under way."""
-        await self._beats.close()
+        await self._members.close()
         await self._offsets.close()
         await self._changes.close()
 
@@ -96,6 +97,9 @@ class Groups:
         """
         spec.check()
         stream = await self._catalog.fresh_stream(StreamName(spec.stream, name.namespace))
+        if stream.is_view:
+            detail = "A group reads a stream, and this is a queue's view: read it by offset"
+            raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._positions.begin(stream, spec.start)
         async with self._rows.named(name) as named:
             found = named.group
@@ -161,14 +165,7 @@ class Groups:
         `instance_id` makes a static member of that name, which keeps its shards for a while when it is
         silent. Raises GroupFull, ValidationFailed.
         """
-        if member_id and instance_id:
-            detail = "A static member is called by its instance id"
-            raise ValidationFailed.at("/member_id", detail, "conflict")
-        who = instance_id or member_id or secrets.token_hex(8)
-        check_name(who)
-        _check_ordered(await self._offsets.find(name))
-        step = joining(who, static=bool(instance_id), anew=True)
-        return (await self._changes.do(name, Change(step, who))).membership
+        return await self._members.join(name, member_id, instance_id)
 
     async def heartbeat(
         self,
@@ -183,44 +180,14 @@ class Groups:
         `generation`: the one it knows; `owned`: the shards it still holds, so that the others of those it was
         to give up are free. Raises MemberUnknown, or StaleGeneration when a later self of it has joined.
         """
-        beaten = await self._heard(name, member_id, generation)
-        if not beaten.counts:
-            raise (
-                StaleGeneration("A later member has this name.") if beaten.known else MemberUnknown
-            )
-        held = set[int]() if owned is None else set(owned)
-        revoked = {place.shard for place in beaten.revoked}
-        given_up = frozenset(revoked - held) if owned is not None else frozenset[int]()
-        if beaten.unsettled or given_up:
-            return await self._settle(name, member_id, given_up)
-        return _membership(beaten, member_id)
+        return await self._members.heartbeat(name, member_id, generation, owned)
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool = True) -> None:
         """Give up everything at once; a static member that does not go for good keeps its shards for a while.
 
         Raises MemberUnknown.
         """
-        await self._changes.do(name, Change(leaving(member_id, for_good=for_good)))
-
-    async def _heard(
-        self, name: GroupName, member_id: MemberId, generation: int | None = None
-    ) -> Beaten:
-        beaten = await self._beats.ask(Beat(name, member_id, generation))
-        if beaten is None:
-            raise GroupNotFound(f"There is no group '{name.name}'.")
-        self._offsets.remember(beaten.group)
-        _check_ordered(beaten.group)
-        return beaten
-
-    async def _beat(self, asked: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
-        await self._changes.attend()
-        return await self._rows.beat(asked, self._changes.now())
-
-    async def _settle(
-        self, name: GroupName, member_id: MemberId, given_up: frozenset[int]
-    ) -> Membership:
-        change = Change(nothing_else, member_id, given_up)
-        return (await self._changes.do(name, change)).membership
+        await self._members.leave(name, member_id, for_good=for_good)
 
     # Reading and committing
 
@@ -243,134 +210,16 @@ class Groups:
         of a `generation` read on from there, for as long as the shards stay the member's. `is_there` tells
         whether anybody still waits. In a simple group there are no members, and all shards are read.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + wait_ms / limits.SECOND_MS
-        ended: dict[int, ShardRead] = {}
-        while True:
-            membership = await self._present(name, member_id)
-            wanted = [place for place in membership.assigned if place.shard not in ended]
-            starts = await self._starts(membership.group, wanted, positions or {}, generation)
-            left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
-            slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
-            reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
-            if await self._finish_ended(membership, wanted, reads):
-                continue
-            ended |= {read.shard: read for read in reads if read.ended}
-            found = any(read.records or read.gap for read in reads)
-            if found or left_ms == 0 or not is_there():
-                assigned = {place.shard for place in membership.assigned}
-                rest = [read for shard, read in ended.items() if shard in assigned]
-                return _fetched(membership, [*reads, *(one for one in rest if one not in reads)])
-
-    async def _present(self, name: GroupName, member_id: MemberId) -> Membership:
-        """The member's membership, joined if it had none; what it was to give up is given up."""
-        if not member_id:
-            return await self._everything(name)
-        check_name(member_id)
-        beaten = await self._heard(name, member_id)
-        if not beaten.counts:
-            step = joining(member_id, static=False, anew=False)
-            return (await self._changes.do(name, Change(step, member_id))).membership
-        if beaten.unsettled or beaten.revoked:
-            revoked = frozenset(place.shard for place in beaten.revoked)
-            try:
-                return await self._settle(name, member_id, revoked)
-            except MemberUnknown:  # found silent a moment ago
-                return await self._present(name, member_id)
-        return _membership(beaten, member_id)
-
-    async def _everything(self, name: GroupName) -> Membership:
-        """What a simple group reads: every shard whose parents it has finished."""
-        group, _, shards = await self.describe(name)
-        if group.spec.kind is not GroupKind.SIMPLE:
-            raise ValidationFailed.at(
-                "/member", "Members of an ordered group have a name", "required"
-            )
-        self._offsets.remember(group)
-        stream = await self._offsets.stream(group)
-        lineage = [Link(shard.index, shard.parents) for shard in stream.shards]
-        finished = [shard for shard, found in shards.items() if found.lease.finished]
-        assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
-        return Membership(group=group, member_id="", assigned=assigned, revoked=())
-
-    async def _starts(
-        self,
-        group: Group,
-        places: Sequence[Place],
-        positions: Mapping[int, int],
-        generation: int,
-    ) -> dict[int, int | None]:
-        """Where each shard is read from; None for its oldest record."""
-        starts: dict[int, int | None] = {}
-        for place in places:
-            at = positions.get(place.shard) if generation >= place.generation else None
-            if at is None:
-                at = await self._positions.position(group, place.shard, place.committed)
-            starts[place.shard] = at
-        return starts
-
-    async def _read(
-        self,
-        group: Group,
-        starts: Mapping[int, int | None],
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
-    ) -> list[ShardRead]:
-        if not starts:
-            await asyncio.sleep(wait_ms / limits.SECOND_MS)
-            return []
-        try:
-            reads = await self._streams.read_shards(
-                group.stream,
-                starts,
-                records_max=records_max,
-                bytes_max=bytes_max,
-                wait_ms=wait_ms,
-            )
-        except OffsetOutOfRange:
-            reads = await self._read_what_is_left(group, starts)
-        stream = await self._offsets.stream(group)
-        for read in reads:
-            self._offsets.saw(stream, read)
-        return reads
-
-    async def _read_what_is_left(
-        self, group: Group, starts: Mapping[int, int | None]
-    ) -> list[ShardRead]:
-        """A hot store restored from an older copy ends before where the group was, until the next append."""
-        states = await self._streams.shards(group.stream)
-        tips = {state.shard.index: state.next for state in states}
-        lower = {
-            shard: None if at is None else min(at, tips.get(shard, at))
-            for shard, at in starts.items()
-        }
-        return await self._streams.read_shards(group.stream, lower)
-
-    async def _finish_ended(
-        self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
-    ) -> bool:
-        """Finish closed shards that were committed to their end before they were closed, or that were empty.
-
-        Whether there may be other shards to read now.
-        """
-        committed = {place.shard: place.committed for place in places}
-        over = [
-            read
-            for read in reads
-            if read.ended
-            and not read.records
-            and read.gap is None
-            and committed[read.shard] in (None, read.next_offset)
-        ]
-        if not over:
-            return False
-        commits = [
-            Commit(read.shard, read.next_offset, membership.member_id, membership.generation)
-            for read in over
-        ]
-        results = await self._offsets.commit(membership.group.name, commits)
-        return not any(isinstance(result, MillstreamError) for result in results)
+        return await self._fetching.fetch(
+            name,
+            member_id,
+            positions or {},
+            generation,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            wait_ms=wait_ms,
+            is_there=is_there,
+        )
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit the next offset of each shard, or say why not, in their order.
@@ -424,6 +273,12 @@ class Groups:
                 continue
         return len(names)
 
+    async def drop_read(self, stream: Stream) -> None:
+        """Forget what every group of the stream has committed; what is left for another time is little."""
+        for shard, committed in await self._rows.read_by_all(stream.stream_id):
+            with suppress(ShardNotFound, OffsetOutOfRange):  # expired, or a store that lost its end
+                await self._streams.truncate(stream.name, shard, committed)
+
     async def _finish_closed(self, name: GroupName, shard: int, committed: int) -> None:
         try:
             group = await self._offsets.find(name)
@@ -465,35 +320,5 @@ def _check_version(found: Group | None, if_match: int | None) -> None:
         raise PreconditionFailed("The group does not have this version.")
 
 
-def _check_ordered(group: Group) -> None:
-    if group.spec.kind is GroupKind.SIMPLE:
-        raise ValidationFailed.at("/member", "A simple group has no members", "not_supported")
-
-
 def _could_name(part: str) -> bool:
     return part.isascii() and (part == "" or part.isprintable())
-
-
-def _membership(beaten: Beaten, member_id: MemberId) -> Membership:
-    return Membership(
-        group=beaten.group,
-        member_id=member_id,
-        assigned=beaten.places,
-        revoked=beaten.revoked,
-    )
-
-
-def _place(shard: int, found: GroupShard | None) -> Place:
-    if found is None:
-        return Place(shard, 0, None)
-    return Place(shard, found.lease.generation, found.committed)
-
-
-def _fetched(membership: Membership, reads: Sequence[ShardRead]) -> Fetched:
-    """What was read, and where the group is after it."""
-    moved = [read for read in reads if read.records or read.gap or read.ended]
-    return Fetched(
-        membership=membership,
-        reads=tuple(sorted(reads, key=lambda read: read.shard)),
-        positions={read.shard: read.next_offset for read in moved},
-    )

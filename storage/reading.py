@@ -102,7 +102,7 @@ class Reading:
         found = await self._on_stream.mended(at, read)
         if not wanted.is_open and not found.children:
             # A store that was restored from an older copy forgot that this log is closed.
-            await self._resharder.close_log(stream, wanted)
+            await self._resharder.close_again(stream, wanted)
             found = await self._on_stream.mended(at, read)
         return _shard_read(stream, wanted, found)
 

@@ -14,13 +14,13 @@ what it left is taken up by the next reshard of the stream, or by the sweep.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from enum import Enum
 from functools import partial
 from typing import TypeVar
 
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import (
-    FenceMismatch,
     OutcomeUnknown,
     ShardClosed,
     StorageBusy,
@@ -28,6 +28,7 @@ from storage.domain.errors import (
     StorageUnavailable,
     StreamBusy,
     StreamNotFound,
+    StreamReadOnly,
     ValidationFailed,
 )
 from storage.domain.names import StreamName
@@ -44,10 +45,19 @@ T = TypeVar("T")
 Plan = Callable[[Stream], Sequence[Change]]
 
 
+class _Giving(Enum):
+    """What of its fence a parent gives to its children. After the first one was closed they may have records,
+    and a fence of their own."""
+
+    ANY = "any"
+    SET = "set"
+    NONE = "none"
+
+
 class Resharder:
     """Changes the shards of streams, one change at a time for each stream.
 
-    Every verb raises StreamNotFound, StreamBusy while another reshard of the stream is under way,
+    Every verb raises StreamNotFound, StreamReadOnly for a queue's view, StreamBusy while another reshard of the stream is under way,
     StorageUnavailable or StorageBusy when nothing happened, and OutcomeUnknown when it began and could not
     be finished: then a sweep finishes it.
     """
@@ -119,6 +129,8 @@ class Resharder:
     @asynccontextmanager
     async def _only_one(self, name: StreamName) -> AsyncGenerator[None]:
         stream = await self._catalog.fresh_stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
         async with self._turns, alone(self._database, f"reshard:{stream.stream_id}") as mine:
             if not mine:
                 raise StreamBusy
@@ -143,27 +155,45 @@ class Resharder:
         await asyncio.gather(*(self._close_family(stream, parents) for parents in families))
 
     async def _close_family(self, stream: Stream, parents: tuple[int, ...]) -> None:
-        for index in parents:
-            await self.close_log(stream, stream.shard(index))
+        """Close the one or two parents; their children get the first fence that one of them has."""
+        fence = ""
+        for nth, index in enumerate(parents):
+            giving = _Giving.ANY if nth == 0 else _Giving.SET if not fence else _Giving.NONE
+            fence = await self._close_log(stream, stream.shard(index), giving) or fence
 
-    async def close_log(self, stream: Stream, shard: Shard) -> None:
-        """Close a shard's log to its children, also when its store forgot that it was closed."""
+    async def close_soon(self, stream: Stream, shard: Shard) -> None:
+        """Close a shard whose children are being opened, before whoever is at it comes to that: its step is
+        harmless when done twice."""
+        children = [one for one in (*stream.shards, *stream.opening) if shard.index in one.parents]
+        for parents in {child.parents for child in children}:
+            await self._close_family(stream, parents)
+
+    async def close_again(self, stream: Stream, shard: Shard) -> None:
+        """Close the log of a closed shard, whose store forgot that it is."""
+        await self._close_log(stream, shard, _Giving.NONE)
+
+    async def _close_log(self, stream: Stream, shard: Shard, giving: "_Giving") -> str:
+        """Close a shard's log, once its children have its fence; that fence."""
         children = [
             child for child in (*stream.shards, *stream.opening) if shard.index in child.parents
         ]
-        fence: str | None = ""
-        while fence is not None:
-            if fence:
+        [(closed, fence)] = await self._each(stream, [shard], partial(self._close, (), ""))
+        while not closed:
+            if giving is _Giving.ANY or (giving is _Giving.SET and fence):
                 await self._each(stream, children, partial(self._give_fence, fence))
-            [fence] = await self._each(stream, [shard], partial(self._close, children, fence))
+            [(closed, fence)] = await self._each(
+                stream, [shard], partial(self._close, children, fence)
+            )
+        return fence
 
-    async def _close(self, children: Sequence[Shard], fence: str, at: LogAddress) -> str | None:
+    async def _close(
+        self, children: Sequence[Shard], fence: str, at: LogAddress
+    ) -> tuple[bool, str]:
         return await self._hot.close(at, children, fence, self._keeper.store_epoch)
 
     async def _give_fence(self, fence: str, at: LogAddress) -> None:
-        """A child takes the fence of its first parent that has one."""
-        with suppress(FenceMismatch, ShardClosed):
-            await self._hot.set_fence(at, fence, "", self._keeper.store_epoch)
+        with suppress(ShardClosed):
+            await self._hot.set_fence(at, fence, None, self._keeper.store_epoch)
 
     async def _each(
         self,

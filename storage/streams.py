@@ -59,7 +59,7 @@ class Streams:
         self._resharder = resharder
         self._clock = clock
         self._on_stream = OnStream(catalog, keeper)
-        self._appending = Appending(hot, self._on_stream, keeper, clock, known)
+        self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known)
         self._bulk = Bulk(self._appending, self._on_stream)
         self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock)
 

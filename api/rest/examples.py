@@ -91,6 +91,7 @@ _STREAM = {
     "retention_seconds": 604800,
     "retention_bytes": None,
     "retention_records": None,
+    "drop_when_read": False,
     "record_bytes_max": 1048576,
     "event_times": "client_prefer",
     "event_time_skew_seconds_max": None,
@@ -383,8 +384,10 @@ EXAMPLES: dict[str, Example] = {
             "gaps": [],
         },
     ),
-    "put_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
-    "list_groups": Example("/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}),
+    "put_consumer_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
+    "list_consumer_groups": Example(
+        "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}
+    ),
     "fetch_records": Example(
         "/v1/groups/readers/records?member=alice&wait_seconds=1",
         answer={
@@ -402,7 +405,7 @@ EXAMPLES: dict[str, Example] = {
         {"token": READ_MARK},
         answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
     ),
-    "get_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
+    "get_consumer_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
     "get_group_lag": Example(
         "/v1/groups/readers/lag",
         answer={
@@ -432,7 +435,7 @@ EXAMPLES: dict[str, Example] = {
         "/v1/groups/readers/members/bob/heartbeat", {"owned": [1]}, answer=_MEMBERSHIP
     ),
     "leave_group": Example("/v1/groups/readers/members/bob", status=204),
-    "delete_group": Example("/v1/groups/readers", status=204),
+    "delete_consumer_group": Example("/v1/groups/readers", status=204),
     "get_latest_record": Example(
         "/v1/streams/clicks/keys/user-1",
         answer={"shard": 0, **_RECORD, "content_type": "application/json"},

@@ -56,7 +56,7 @@ JSON_ONLY = Depends(require_json)
     dependencies=[MANAGE, JSON_ONLY],
     responses={201: {"model": GroupOut, "description": "Created"}},
 )
-async def put_group(
+async def put_consumer_group(
     group: GroupPath,
     storage: StorageDep,
     principal: PrincipalDep,
@@ -94,7 +94,9 @@ async def _require_group(storage: StorageDep, group: GroupPath) -> None:
     dependencies=[READ],
     response_model=GroupDetail,
 )
-async def get_group(group: GroupPath, storage: StorageDep, response: Response) -> GroupDetail:
+async def get_consumer_group(
+    group: GroupPath, storage: StorageDep, response: Response
+) -> GroupDetail:
     """Show a group, its members, and which shard each of them reads."""
     stored, members, shards = await storage.groups.describe(group)
     response.headers["etag"] = etag(stored.version)
@@ -104,7 +106,9 @@ async def get_group(group: GroupPath, storage: StorageDep, response: Response) -
 
 
 @router.delete("/{group}", dependencies=[MANAGE], status_code=204)
-async def delete_group(group: GroupPath, storage: StorageDep, if_match: IfMatch = None) -> None:
+async def delete_consumer_group(
+    group: GroupPath, storage: StorageDep, if_match: IfMatch = None
+) -> None:
     """Delete a group, its offsets and its bookmarks."""
     if if_match == "*":
         await _require_group(storage, group)
@@ -112,7 +116,7 @@ async def delete_group(group: GroupPath, storage: StorageDep, if_match: IfMatch 
 
 
 @router.get("", dependencies=[READ])
-async def list_groups(
+async def list_consumer_groups(
     storage: StorageDep,
     principal: PrincipalDep,
     prefix: Prefix = "",

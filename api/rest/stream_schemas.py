@@ -30,6 +30,9 @@ class StreamConfig(Config):
     retention_records: Annotated[
         Bytes | None, Field(description="Of each shard; null: no limit.")
     ] = None
+    drop_when_read: Annotated[
+        bool, Field(description="Forget a record when all consumer groups have committed it.")
+    ] = False
     record_bytes_max: Bytes = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: Annotated[
         EventTimes,
@@ -53,6 +56,7 @@ class StreamConfig(Config):
             retention_ms=optional_ms(self.retention_seconds),
             retention_bytes=self.retention_bytes,
             retention_records=self.retention_records,
+            drop_when_read=self.drop_when_read,
             record_bytes_max=self.record_bytes_max,
             event_times=self.event_times,
             event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
@@ -73,6 +77,7 @@ def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
         "retention_seconds": _optional_seconds(spec.retention_ms),
         "retention_bytes": spec.retention_bytes,
         "retention_records": spec.retention_records,
+        "drop_when_read": spec.drop_when_read,
         "record_bytes_max": spec.record_bytes_max,
         "event_times": spec.event_times,
         "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
@@ -93,6 +98,7 @@ class StreamPatch(Config):
     retention_seconds: Seconds | None = None
     retention_bytes: Bytes | None = None
     retention_records: Bytes | None = None
+    drop_when_read: bool | None = None
     record_bytes_max: Bytes | None = None
     event_times: Annotated[EventTimes | None, Field(strict=False)] = None
     event_time_skew_seconds_max: Seconds | None = None
@@ -120,6 +126,7 @@ class StreamOut(BaseModel):
     retention_seconds: Seconds | None
     retention_bytes: int | None
     retention_records: int | None
+    drop_when_read: bool
     record_bytes_max: int
     event_times: EventTimes
     event_time_skew_seconds_max: Seconds | None

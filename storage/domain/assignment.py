@@ -195,10 +195,12 @@ def settle(
 
 
 def _of_lineage(leases: Iterable[Lease], lineage: Iterable[Link]) -> list[Lease]:
-    """A lease for each shard there is; those of expired shards go."""
+    """A lease for each shard there is. That of an expired one goes, unless the group had not finished it: then
+    it stays, of nobody, to tell that something was lost."""
     known = {lease.shard: lease for lease in leases}
-    shards = sorted(link.shard for link in lineage)
-    return [known.get(shard, Lease(shard=shard)) for shard in shards]
+    there = {link.shard for link in lineage}
+    lost = {shard for shard, lease in known.items() if not lease.finished and shard not in there}
+    return [known.get(shard, Lease(shard=shard)) for shard in sorted(there | lost)]
 
 
 def _is_given_up(lease: Lease, given_up: Collection[int], now_ms: int) -> bool:

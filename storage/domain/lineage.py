@@ -87,10 +87,11 @@ def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | No
                 done.add(shard.index)
         elif all(index in done or index not in known for index in shard.parents):
             found[shard.index] = 0 if positions else None
+    waited_for = _waited_for(shards, found)
     return {
         index: position
         for index, position in found.items()
-        if position != ENDED or _is_waited_for(index, shards, found)
+        if position != ENDED or index in waited_for
     }
 
 
@@ -103,10 +104,11 @@ def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
     return passed
 
 
-def _is_waited_for(ended: int, shards: Sequence[Shard], found: Mapping[int, int | None]) -> bool:
-    """Whether the end of a shard must be remembered: a child has not begun, or none is known yet."""
-    children = [shard.index for shard in shards if ended in shard.parents]
-    return not children or any(child not in found for child in children)
+def _waited_for(shards: Sequence[Shard], found: Mapping[int, int | None]) -> set[int]:
+    """The shards whose end must be remembered: a child has not begun, or none is known yet."""
+    with_children = {parent for shard in shards for parent in shard.parents}
+    still = {parent for shard in shards if shard.index not in found for parent in shard.parents}
+    return still | (found.keys() - with_children)
 
 
 def lost(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:

@@ -48,7 +48,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     that are younger than it in its shard. None covers all. `event_time_skew_ms_max` is how far a producer's
     time may be from now, either way. With a `key_index` the newest record of a key is found at once; it
     begins with the records that are appended from then on. `annotations` are kept for a front door and mean
-    nothing here.
+    nothing here. With `drop_when_read` also until every consumer group has
+    committed it, if there is one.
     """
 
     shards: int = 1
@@ -56,6 +57,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     retention_ms: int | None = limits.STREAM_RETENTION_MS_DEFAULT
     retention_bytes: int | None = None
     retention_records: int | None = None
+    drop_when_read: bool = False
     record_bytes_max: int = limits.RECORD_BYTES_MAX_DEFAULT
     event_times: EventTimes = EventTimes.CLIENT_PREFER
     event_time_skew_ms_max: int | None = None
@@ -154,19 +156,32 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _edges(self) -> list[int]:
         return [shard.first_hash_key for shard in self.open_shards]
 
+    @cached_property
+    def _by_index(self) -> dict[int, Shard]:
+        return {shard.index: shard for shard in (*self.shards, *self.opening)}
+
+    @cached_property
+    def _children(self) -> dict[int, list[Shard]]:
+        children: dict[int, list[Shard]] = {}
+        for shard in self.shards:
+            for parent in shard.parents:
+                children.setdefault(parent, []).append(shard)
+        return children
+
     def children_of(self, index: int) -> tuple[Shard, ...]:
         """The shards that go on where that one was closed; empty for an open one."""
-        return tuple(shard for shard in self.shards if index in shard.parents)
+        return tuple(self._children.get(index, ()))
 
     def parents_of(self, shard: Shard) -> tuple[Shard, ...]:
         """The shards it came from that have not expired."""
-        return tuple(found for found in self.shards if found.index in shard.parents)
+        found = (self._by_index.get(index) for index in shard.parents)
+        return tuple(parent for parent in found if parent is not None)
 
     def shard(self, index: int) -> Shard:
         """The shard of that number, also one that is opening. Raises ShardNotFound."""
-        for shard in (*self.shards, *self.opening):
-            if shard.index == index:
-                return shard
+        found = self._by_index.get(index)
+        if found is not None:
+            return found
         raise ShardNotFound(f"Stream '{self.name.name}' has no shard {index}.")
 
     def open_shards_for(self, keys: Iterable[str]) -> list[Shard]:

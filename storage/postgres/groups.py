@@ -4,36 +4,33 @@
 it: each is one statement that many callers share, and says what it found.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.assignment import Assignment, Lease, Link, Member, MemberId
+from storage.domain.assignment import Member, MemberId
 from storage.domain.errors import StorageUnavailable
-from storage.domain.groups import Bookmark, Commit, Group, GroupSpec, Place
+from storage.domain.groups import Bookmark, Commit, Group, Place
 from storage.domain.names import GroupName, LogId
 from storage.postgres.database import Database
-from storage.postgres.queries import query
-from storage.postgres.tables import (
-    AttendanceRow,
-    GroupBookmarkRow,
-    GroupMemberRow,
-    GroupRow,
-    GroupShardRow,
-    LogHoleRow,
-    ShardRow,
-    StreamRow,
+from storage.postgres.group_rows import (
+    GroupShard,
+    find_group,
+    group_of,
+    living,
+    members_of,
+    shards_of,
 )
-
-T = TypeVar("T")
+from storage.postgres.held_groups import HeldGroup, Named, hold
+from storage.postgres.queries import query
+from storage.postgres.tables import GroupBookmarkRow, GroupRow, LogHoleRow
 
 _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
@@ -79,129 +76,6 @@ class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
     has_member: bool
 
 
-class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
-    """A shard as a group has it."""
-
-    lease: Lease
-    committed: int | None
-
-
-class HeldGroup:
-    """A group that nobody else can change, as it is now."""
-
-    def __init__(
-        self,
-        session: AsyncSession,
-        group: Group,
-        now_ms: int,
-        back_since_ms: int,
-        members: tuple[Member, ...],
-        shards: Mapping[int, GroupShard],
-        lineage: tuple[Link, ...],
-        mark: int,
-    ) -> None:
-        self._session = session
-        self.group = group
-        self.now_ms = now_ms
-        self.back_since_ms = back_since_ms
-        self.lineage = lineage
-        self._shards = dict(shards)
-        self._stored = self.assignment = Assignment(
-            group.generation, members, tuple(one.lease for one in shards.values())
-        )
-        self._mark = mark
-
-    @property
-    def committed(self) -> Mapping[int, int | None]:
-        """The next offset of each shard that the group has; None before its first commit."""
-        return {shard: found.committed for shard, found in self._shards.items()}
-
-    def places(self, member_id: MemberId, *, revoked: bool) -> tuple[Place, ...]:
-        """The member's shards that are to be given up, or the others."""
-        return tuple(
-            Place(lease.shard, lease.generation, self.committed.get(lease.shard))
-            for lease in self.assignment.leases
-            if lease.owner == member_id and (lease.revoke_by_ms is not None) == revoked
-        )
-
-    async def store(self, after: Assignment) -> None:
-        """Make `after` the group's assignment."""
-        group_id = self.group.group_id
-        await _store_members(self._session, group_id, self._stored.members, after.members)
-        await _store_leases(self._session, group_id, self._stored.leases, after.leases)
-        await self._session.execute(
-            update(GroupRow)
-            .where(col(GroupRow.group_id) == group_id)
-            .values(generation=after.generation, lineage_mark=self._mark)
-        )
-        self._stored = self.assignment = after
-        self._shards = {
-            lease.shard: GroupShard(lease=lease, committed=self.committed.get(lease.shard))
-            for lease in after.leases
-        }
-        self.group = msgspec.structs.replace(self.group, generation=after.generation)
-
-    async def move(self, offsets: Mapping[int, int]) -> None:
-        """Set the committed offsets of shards, forward or back: a reset."""
-        for shard, offset in sorted(offsets.items()):
-            await self._session.execute(
-                update(GroupShardRow)
-                .where(
-                    col(GroupShardRow.group_id) == self.group.group_id,
-                    col(GroupShardRow.shard) == shard,
-                )
-                .values(committed=offset, committed_at_ms=self.now_ms)
-            )
-            held = self._shards[shard]
-            self._shards[shard] = msgspec.structs.replace(held, committed=offset)
-
-
-class Named:
-    """A group's name that nobody else can write to, and the group of that name, if there is one."""
-
-    def __init__(self, session: AsyncSession, name: GroupName, group: Group | None) -> None:
-        self._session = session
-        self._name = name
-        self.group = group
-
-    async def insert(self, group: Group, shards: Iterable[tuple[int, int | None, bool]]) -> None:
-        """Give the name its group, which begins at these shards: (number, committed offset or None, finished)."""
-        await self._session.execute(
-            delete(GroupRow).where(  # of a stream that is gone
-                col(GroupRow.namespace) == self._name.namespace,
-                col(GroupRow.name) == self._name.name,
-            )
-        )
-        await self._session.execute(insert(GroupRow).values(**_group_values(group), lineage_mark=0))
-        rows = [
-            {
-                "group_id": group.group_id,
-                "shard": shard,
-                "generation": group.generation,
-                "committed": committed,
-                "committed_at_ms": None,
-                "finished": finished,
-            }
-            for shard, committed, finished in shards
-        ]
-        await self._session.execute(insert(GroupShardRow), rows)
-
-    async def update(self, group: Group) -> None:
-        """Store a later version."""
-        values = _group_values(group)
-        del values["group_id"], values["generation"]
-        await self._session.execute(
-            update(GroupRow).where(col(GroupRow.group_id) == group.group_id).values(**values)
-        )
-
-    async def delete(self) -> None:
-        """Free the name; everything that is the group's goes."""
-        if self.group is not None:
-            await self._session.execute(
-                delete(GroupRow).where(col(GroupRow.group_id) == self.group.group_id)
-            )
-
-
 class GroupRows:
     """The groups of every namespace. `now_ms` None: the database's own clock.
 
@@ -219,17 +93,17 @@ class GroupRows:
         """Hold the name until the block ends, which commits unless it raises."""
         async with self._database.writing() as session:
             await session.execute(query("hold_name"), {"name": f"group:{name}"})
-            yield Named(session, name, await _find(session, name))
+            yield Named(session, name, await find_group(session, name))
 
     async def find(self, name: GroupName) -> Group | None:
         """The group, or None."""
         async with self._database.reading() as session:
-            return await _find(session, name)
+            return await find_group(session, name)
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Group]:
         """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
         name = col(GroupRow.name)
-        wanted = _living().where(
+        wanted = living().where(
             col(GroupRow.namespace) == namespace,
             name > after,
             name >= prefix,
@@ -247,7 +121,7 @@ class GroupRows:
         async with self._database.writing() as session:
             asked = {"namespace": name.namespace, "name": name.name, "now_ms": now_ms}
             row = (await session.execute(query("hold_group"), asked)).one_or_none()
-            yield None if row is None else await _hold(session, row)
+            yield None if row is None else await hold(session, row)
 
     async def assignment(
         self, name: GroupName
@@ -255,11 +129,11 @@ class GroupRows:
         """The group with its members and shards, as they were at one time; None when there is none."""
         async with self._database.reading() as session:
             await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-            group = await _find(session, name)
+            group = await find_group(session, name)
             if group is None:
                 return None
-            members = await _members(session, group.group_id, locked=False)
-            return group, members, await _shards(session, group.group_id, locked=False)
+            members = await members_of(session, group.group_id, locked=False)
+            return group, members, await shards_of(session, group.group_id, locked=False)
 
     async def beat(self, asked: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
         """Hear the heartbeats; None for a group that is not there."""
@@ -294,8 +168,9 @@ class GroupRows:
             "now_ms": now_ms,
         }
         async with self._database.writing() as session:
-            rows = await session.execute(query("commit_offsets"), parameters)
-            found = {row.nth: _moved_to(row) for row in rows}
+            rows = list(await session.execute(query("commit_offsets"), parameters))
+        moved = {row.nth: row.committed for row in rows if row.committed is not None}
+        found = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
         return [found.get(nth) for nth in range(len(asked))]
 
     # What the sweep asks
@@ -328,6 +203,12 @@ class GroupRows:
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("finish_shard"), asked)
+
+    async def read_by_all(self, stream_id: LogId) -> list[tuple[int, int]]:
+        """(shard, offset): every group of the stream has committed what lies before."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("read_by_all"), {"stream_id": stream_id})
+            return [(row.shard, row.committed) for row in rows]
 
     # What is kept beside
 
@@ -379,152 +260,6 @@ class GroupRows:
             return bool((await session.execute(gone)).rowcount)  # type: ignore[attr-defined]
 
 
-def _living() -> Any:
-    """Groups whose stream is there."""
-    return (
-        select(GroupRow.__table__)  # type: ignore[attr-defined]
-        .join(StreamRow, col(StreamRow.stream_id) == col(GroupRow.stream_id))
-        .where(col(StreamRow.deleted_at_ms).is_(None))
-    )
-
-
-async def _find(session: AsyncSession, name: GroupName) -> Group | None:
-    wanted = _living().where(
-        col(GroupRow.namespace) == name.namespace, col(GroupRow.name) == name.name
-    )
-    row = (await session.execute(wanted)).one_or_none()
-    return None if row is None else group_of(row)
-
-
-def group_of(row: Row[Any]) -> Group:
-    """The group of a row that has all its columns."""
-    return Group(
-        name=GroupName(row.name, row.namespace),
-        group_id=row.group_id,
-        stream_id=row.stream_id,
-        spec=msgspec.convert(row.spec, GroupSpec),
-        version=row.version,
-        generation=row.generation,
-        created_at_ms=row.created_at_ms,
-        changed_at_ms=row.changed_at_ms,
-    )
-
-
-def _group_values(group: Group) -> dict[str, Any]:
-    return {
-        "group_id": group.group_id,
-        "namespace": group.name.namespace,
-        "name": group.name.name,
-        "stream_id": group.stream_id,
-        "kind": group.spec.kind.value,
-        "spec": msgspec.to_builtins(group.spec),
-        "version": group.version,
-        "generation": group.generation,
-        "session_ms": group.spec.session_timeout_ms,
-        "static_ms": group.spec.static_timeout_ms,
-        "created_at_ms": group.created_at_ms,
-        "changed_at_ms": group.changed_at_ms,
-    }
-
-
-async def _hold(session: AsyncSession, row: Row[Any]) -> HeldGroup:
-    group = group_of(row)
-    members = await _members(session, group.group_id, locked=True)
-    shards = await _shards(session, group.group_id, locked=True)
-    lineage, mark = await _lineage(session, group.stream_id)
-    back_since = select(col(AttendanceRow.back_since_ms))
-    back_since_ms = (await session.execute(back_since)).scalar_one()
-    return HeldGroup(session, group, row.now_ms, back_since_ms, members, shards, lineage, mark)
-
-
-async def _members(session: AsyncSession, group_id: str, *, locked: bool) -> tuple[Member, ...]:
-    wanted = (
-        select(GroupMemberRow.__table__)  # type: ignore[attr-defined]
-        .where(col(GroupMemberRow.group_id) == group_id)
-        .order_by(col(GroupMemberRow.member_id))
-    )
-    rows = await session.execute(wanted.with_for_update() if locked else wanted)
-    return tuple(msgspec.convert(_without_group(row), Member) for row in rows)
-
-
-async def _shards(session: AsyncSession, group_id: str, *, locked: bool) -> dict[int, GroupShard]:
-    wanted = (
-        select(GroupShardRow.__table__)  # type: ignore[attr-defined]
-        .where(col(GroupShardRow.group_id) == group_id)
-        .order_by(col(GroupShardRow.shard))
-    )
-    rows = await session.execute(wanted.with_for_update() if locked else wanted)
-    return {
-        row.shard: GroupShard(
-            lease=msgspec.convert(_without_group(row), Lease), committed=row.committed
-        )
-        for row in rows
-    }
-
-
-def _without_group(row: Row[Any]) -> dict[str, Any]:
-    return {name: value for name, value in row._mapping.items() if name != "group_id"}
-
-
-async def _lineage(session: AsyncSession, stream_id: LogId) -> tuple[tuple[Link, ...], int]:
-    """The shards that have not expired, and the mark of what is known, as `beat_members` has it."""
-    columns: tuple[Any, ...] = (
-        col(ShardRow.index).label("shard"),
-        col(ShardRow.parents),
-        col(ShardRow.closed_at_ms),
-        col(ShardRow.expired_at_ms),
-    )
-    wanted = select(*columns).where(col(ShardRow.stream_id) == stream_id)
-    rows = list(await session.execute(wanted.order_by(col(ShardRow.index))))
-    links = tuple(Link(row.shard, tuple(row.parents)) for row in rows if row.expired_at_ms is None)
-    mark = max(row.shard for row in rows) + max(row.closed_at_ms or 0 for row in rows)
-    return links, mark
-
-
-async def _store_members(
-    session: AsyncSession, group_id: str, before: Sequence[Member], after: Sequence[Member]
-) -> None:
-    stored = {member.member_id: member for member in before}
-    wanted = {member.member_id: member for member in after}
-    gone = [name for name in stored if name not in wanted]
-    if gone:
-        await session.execute(
-            delete(GroupMemberRow).where(
-                col(GroupMemberRow.group_id) == group_id, col(GroupMemberRow.member_id).in_(gone)
-            )
-        )
-    changed = [member for name, member in wanted.items() if stored.get(name) != member]
-    rows = [{"group_id": group_id, **msgspec.structs.asdict(member)} for member in changed]
-    await _upsert(session, GroupMemberRow, ("group_id", "member_id"), rows)
-
-
-async def _store_leases(
-    session: AsyncSession, group_id: str, before: Sequence[Lease], after: Sequence[Lease]
-) -> None:
-    stored = {lease.shard: lease for lease in before}
-    wanted = {lease.shard for lease in after}
-    gone = [shard for shard in stored if shard not in wanted]
-    if gone:
-        await session.execute(
-            delete(GroupShardRow).where(
-                col(GroupShardRow.group_id) == group_id, col(GroupShardRow.shard).in_(gone)
-            )
-        )
-    changed = [lease for lease in after if stored.get(lease.shard) != lease]
-    rows = [{"group_id": group_id, **msgspec.structs.asdict(lease)} for lease in changed]
-    await _upsert(session, GroupShardRow, ("group_id", "shard"), rows)
-
-
-async def _upsert(
-    session: AsyncSession, table: Any, key: tuple[str, ...], rows: list[dict[str, Any]]
-) -> None:
-    if not rows:
-        return
-    statement = upsert(table).values(rows)
-    others = {name: statement.excluded[name] for name in rows[0] if name not in key}
-    await session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=others))
-
-
 def _beaten(row: Row[Any]) -> Beaten:
     places = [
         (Place(shard, generation, committed), revoked)
@@ -540,9 +275,9 @@ def _beaten(row: Row[Any]) -> Beaten:
     )
 
 
-def _moved_to(row: Row[Any]) -> MovedTo:
+def _moved_to(row: Row[Any], offset: int | None) -> MovedTo:
     return MovedTo(
-        offset=row.committed,
+        offset=offset,
         stream_id=row.stream_id,
         simple=row.kind == "simple",
         has_shard=row.has_shard,

@@ -93,7 +93,8 @@ update attendance
 
 -- name: beat_members
 -- Writes to members only, locked in their order, so that two of these cannot wait for each other; a member that
--- was removed meanwhile is not found. What is told of the rest may be old: `unsettled` only says who must look.
+-- was removed meanwhile is not found. What is told may be old by a moment, also that a heartbeat counts which found
+-- its member removed: the next one hears of it. `unsettled` only says who must look.
 with asked as (
   select *
     from unnest(cast(:nths as int[]), cast(:namespaces as text[]), cast(:names as text[]),
@@ -115,11 +116,11 @@ with asked as (
      set heartbeat_ms = greatest(m.heartbeat_ms, time.now_ms)
     from time, (select distinct group_id, member_id from here) as h
    where m.group_id = h.group_id and m.member_id = h.member_id
-  returning m.group_id, m.member_id
 )
 select a.nth, g.*,
-       b.member_id is not null as beaten,
        m.member_id is not null and not m.away as known,
+       m.member_id is not null and not m.away
+       and coalesce(a.generation, m.joined_generation) >= m.joined_generation as beaten,
        (select jsonb_agg(jsonb_build_array(s.shard, s.generation, s.committed, s.revoke_by_ms is not null)
                          order by s.shard)
           from group_shards s
@@ -142,13 +143,13 @@ select a.nth, g.*,
  cross join attendance att
   join groups g on g.namespace = a.namespace and g.name = a.name
   join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
-  left join group_members m on m.group_id = g.group_id and m.member_id = a.member_id
-  left join beaten b on b.group_id = g.group_id and b.member_id = a.member_id;
+  left join group_members m on m.group_id = g.group_id and m.member_id = a.member_id;
 
 
 -- name: commit_offsets
 -- One update for each row, which is looked at again once its lock is held: if it was granted anew or reset
 -- meanwhile, it is not moved (G2). Rows are locked in their order, so that two of these cannot wait for each other.
+-- Gives what was moved, and beside it what there is of everything asked: joining them would compare each with each.
 with asked as (
   select *
     from unnest(cast(:nths as int[]), cast(:namespaces as text[]), cast(:names as text[]),
@@ -178,15 +179,17 @@ with asked as (
    where s.group_id = l.group_id and s.shard = l.shard
   returning l.nth, s.committed
 )
-select a.nth, g.kind, g.stream_id, moved.committed,
+select nth, committed, null as kind, null as stream_id, null as has_shard, null as has_member
+  from moved
+ union all
+select a.nth, null, g.kind, g.stream_id,
        exists (select from group_shards s where s.group_id = g.group_id and s.shard = a.shard) as has_shard,
        exists (select
                  from group_members m
-                where m.group_id = g.group_id and m.member_id = a.member_id) as has_member
+                where m.group_id = g.group_id and m.member_id = a.member_id)
   from asked a
   join groups g on g.namespace = a.namespace and g.name = a.name
-  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
-  left join moved on moved.nth = a.nth;
+  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null;
 
 
 -- name: hold_group
@@ -243,3 +246,15 @@ update group_shards s
   from groups g
  where g.group_id = s.group_id and g.namespace = :namespace and g.name = :name
    and s.shard = :shard and s.committed = :committed;
+
+
+-- name: read_by_all
+-- How far every group of a stream has read each shard; none where a group has committed nothing yet. Commits only go on
+-- meanwhile, and a reset back finds what is gone as it finds what is expired.
+select s.shard, min(s.committed) as committed
+  from groups g
+  join group_shards s on s.group_id = g.group_id
+ where g.stream_id = :stream_id
+ group by s.shard
+having count(s.committed) = (select count(*) from groups o where o.stream_id = :stream_id)
+ order by s.shard;

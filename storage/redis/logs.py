@@ -18,7 +18,6 @@ from storage.domain.errors import (
     OffsetOutOfRange,
     ProducerFenced,
     SequenceOutOfOrder,
-    StreamBusy,
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
@@ -228,6 +227,10 @@ def _inheritance_of(part: AppendPart) -> tuple[int, int]:
     return (-2 if part.ask_parents else -1), -1
 
 
+class LogOpen(Exception):
+    """The log still takes records, so what it remembers is not final."""
+
+
 class ParentsUnasked(Exception):
     """The log does not know this producer; its closed parents may. Nothing happened."""
 
@@ -294,14 +297,14 @@ class HotLogs:
 
     async def close(
         self, at: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
-    ) -> str | None:
-        """Close the log to its children, which were given this fence; None when it is closed, or the fence
-        that they must be given first."""
+    ) -> tuple[bool, str]:
+        """Close the log to its children, which were given this fence: whether it is closed, and its fence. It
+        stays open while its fence is another one. Without children this only tells."""
         closed = pack_children(children)
         reply = checked(
             await self._pipeline.write("close_log", [_meta(at)], store_epoch, closed, fence)
         )
-        return None if reply[1] else str(reply[2].decode())
+        return bool(reply[1]), str(reply[2].decode())
 
     async def set_fence(
         self, at: LogAddress, token: str, expected: str | None, store_epoch: int
@@ -342,11 +345,11 @@ class HotLogs:
         checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
 
     async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
-        """What a closed log remembers of a producer, or None. Raises StreamBusy if it is not closed yet."""
+        """What a closed log remembers of a producer, or None. Raises LogOpen if it is not closed yet."""
         keys = log_keys(at.namespace, at.log_id)[1:4]
         reply = checked(await self._pipeline.read("recall_producer", keys, producer_id))
         if not reply[1]:
-            raise StreamBusy
+            raise LogOpen
         return _state_decoder.decode(reply[2]) if reply[2] else None
 
     async def read(

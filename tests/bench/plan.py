@@ -16,6 +16,7 @@ class Plan:
     latency_samples: int = 400
     long_polls: int = 2_000
     idle_queues: int = 1_000
+    idle_shards: int = 1_000
 
 
 QUICK = Plan(
@@ -26,6 +27,7 @@ QUICK = Plan(
     latency_samples=50,
     long_polls=300,
     idle_queues=50,
+    idle_shards=50,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -159,6 +161,13 @@ IDLE_QUEUES = Row(
     reference="10 KB",
     bar=Bar(1, at_most=True),
 )
+IDLE_SHARDS = Row(
+    name="idle-shards",
+    what="memory of the store for each idle shard that has one record of 256 B",
+    unit="B",
+    reference="10 KB",
+    bar=Bar(1, at_most=True),
+)
 
 ROWS = (
     SEND_JSON,
@@ -180,4 +189,5 @@ ROWS = (
     WAKE_UP,
     IDLE_POLLS,
     IDLE_QUEUES,
+    IDLE_SHARDS,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter, sleep
 
 from tests.bench import payloads
-from tests.bench.plan import IDLE_POLLS, IDLE_QUEUES, WAKE_UP, Plan
+from tests.bench.plan import IDLE_POLLS, IDLE_QUEUES, IDLE_SHARDS, WAKE_UP, Plan
 from tests.bench.ratios import Measured, Round, Unmeasurable
 from tests.bench.servers import House, Served
 from tests.bench.wire import HttpConnection, ScriptConnection, call, good
@@ -16,7 +16,8 @@ RAW = "application/octet-stream"
 PAUSE_S = 0.01  # the server is idle before each sample
 POLL_S = 20
 SETTLE_S = 1.0
-POLL_BYTES_MAX, QUEUE_BYTES_MAX = 5 * 1024, 10 * 1024
+POLL_BYTES_MAX, QUEUE_BYTES_MAX, SHARD_BYTES_MAX = 5 * 1024, 10 * 1024, 10 * 1024
+RING_SIZE = 2**128
 FILES_BESIDE = 200  # descriptors beside the connections
 
 
@@ -179,6 +180,27 @@ def _use_once(connection: HttpConnection, path: str) -> None:
     connection.call("POST", f"{path}/messages", payloads.BODY, RAW)
     [message] = json.loads(connection.call("POST", f"{path}/receive", b"{}"))["messages"]
     connection.call("POST", f"{path}/settle", acknowledgement(message["receipt_handle"]))
+
+
+def measure_idle_shards(house: House, plan: Plan) -> list[Measured]:
+    """The shards of one stream, each with one record."""
+    count = plan.idle_shards
+    with HttpConnection(house.api.port) as connection:
+        _fill_shards(connection, "/v1/streams/bench-idle", 1)
+        before = house.used_memory()
+        _fill_shards(connection, "/v1/streams/bench-idle-shards", count)
+        each = (house.used_memory() - before) / count
+    note = f"{count} shards of one stream, each with one record"
+    return [Measured(row=IDLE_SHARDS, rounds=[Round(each, SHARD_BYTES_MAX)], notes=[note])]
+
+
+def _fill_shards(connection: HttpConnection, path: str, count: int) -> None:
+    connection.call("PUT", path, json.dumps({"shards": count}).encode())
+    width = RING_SIZE // count
+    records = [
+        {"data": payloads.BODY.decode(), "hash_key": str(width * nth)} for nth in range(count)
+    ]
+    connection.call("POST", f"{path}/records", json.dumps({"records": records}).encode())
 
 
 def acknowledgement(receipt_handle: str) -> bytes:

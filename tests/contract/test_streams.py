@@ -49,6 +49,7 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
         "retention_seconds": 604800,
         "retention_bytes": None,
         "retention_records": None,
+        "drop_when_read": False,
         "record_bytes_max": 1048576,
         "event_times": "client_prefer",
         "event_time_skew_seconds_max": None,

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import redis
 
+from consumers import sweeper
 from consumers.sweeper import settle_groups
 from storage.domain.batches import Record
 from storage.domain.errors import (
@@ -30,14 +31,16 @@ from storage.domain.groups import (
     StartAt,
 )
 from storage.domain.limits import Limits
-from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import StreamSpec
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import Gap, StreamSpec
 from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY
 from storage.settings import StorageSettings
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
+INTEREST = StreamName("interest")
 SESSION_MS = 30_000
 NEVER_AWAY = Limits(outage_ms=10**15)  # tests let time pass in leaps, which is no outage
 
@@ -113,6 +116,13 @@ async def test_versions_guard_a_group(groups):
         await groups.put(READERS, GroupSpec(stream="clicks"), create_only=True)
     with pytest.raises(PreconditionFailed):
         await groups.delete(READERS, if_match=7)
+
+
+async def test_a_queues_view_has_no_groups(storage, groups):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec(stream_view=True))
+
+    with pytest.raises(ValidationFailed):
+        await groups.put(GroupName("others"), GroupSpec(stream="orders"))
 
 
 async def test_a_group_needs_its_stream_and_goes_with_it(storage, groups):
@@ -739,6 +749,38 @@ async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
 
 
+async def test_what_was_read_ahead_of_a_closed_shard_is_not_committed_by_that(storage, groups):
+    """A fetch from positions beyond the committed ones meets the end; the group has not been there."""
+    await fill(storage)
+    first = await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+
+    ahead = await groups.fetch(
+        READERS, "a", positions=first.positions, generation=first.membership.generation
+    )
+    again = await groups.fetch(READERS, "a")
+
+    assert data(ahead) == []
+    assert data(again) == data(first)
+    assert shards_of(again.membership) == [0, 1, 2, 3]
+
+
+async def test_a_process_that_has_not_heard_of_a_split_finishes_the_parent_too(
+    storage, settings, clock
+):
+    """Its definition says that the shard is open; what it reads says that it has ended."""
+    await fill(storage)
+    async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
+        read = await other.groups.fetch(READERS, "a")
+        await other.groups.commit(READERS, commits(read))
+        await storage.streams.split(CLICKS, 0, HALF)
+
+        async with asyncio.timeout(5):
+            after = await other.groups.fetch(READERS, "a", wait_ms=100)
+
+        assert shards_of(after.membership) == [1, 2, 3, 4, 5]
+
+
 async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
     await groups.fetch(READERS, "a")
     waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
@@ -810,7 +852,9 @@ async def test_a_simple_group_follows_a_split_too(storage, groups):
     assert data(await groups.fetch(simple)) == []
 
 
-async def test_an_expired_shard_leaves_the_group(storage, groups, clock):
+async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_children_are_committed(
+    storage, groups, clock
+):
     await fill(storage, 1)
     await groups.fetch(READERS, "a")
     await storage.streams.split(CLICKS, 0, HALF)
@@ -818,7 +862,49 @@ async def test_an_expired_shard_leaves_the_group(storage, groups, clock):
     await storage.streams.trim(CLICKS, 1_000)
     await storage.streams.expire_shards(CLICKS)
 
-    await groups.fetch(READERS, "a")
+    told = await groups.fetch(READERS, "a", wait_ms=1_000)
+    again = await groups.fetch(READERS, "a", wait_ms=1_000)
+    results = await groups.commit(READERS, commits(again))
+    after = await groups.fetch(READERS, "a")
 
-    assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
+    assert shards_of(told.membership) == [1, 2, 3, 4, 5]
+    assert (0, Gap(0, 0, "expired")) in told.gaps
+    assert again == told
+    assert all(isinstance(one, Committed) for one in results)
+    assert after.gaps == []
     assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
+
+
+# ── Retention by interest ──
+
+
+async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
+    spec = StreamSpec(shards=1, drop_when_read=True)
+    await storage.catalog.put_stream(INTEREST, spec)
+    for number in range(4):  # an entry each
+        await storage.streams.append(INTEREST, [Record(b"%d" % number, "k")])
+    first, second = GroupName("first"), GroupName("second")
+    for group in (first, second):
+        await groups.put(group, GroupSpec(stream=INTEREST.name, kind=GroupKind.SIMPLE))
+
+    async def oldest_after(group: GroupName, offset: int) -> int:
+        [done] = await groups.commit(group, [Commit(0, offset)])
+        assert isinstance(done, Committed)
+        await sweeper.drop_read(storage)
+        [state] = await storage.streams.shards(INTEREST)
+        start: int = state.start
+        return start
+
+    assert await oldest_after(first, 3) == 0  # the second group has committed nothing
+    assert await oldest_after(second, 1) == 1
+    assert await oldest_after(second, 4) == 3
+
+
+async def test_without_a_group_nothing_is_forgotten_for_being_read(storage):
+    await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
+    await storage.streams.append(INTEREST, [Record(b"1", "k")])
+
+    await sweeper.drop_read(storage)
+
+    [state] = await storage.streams.shards(INTEREST)
+    assert (state.start, state.next) == (0, 1)

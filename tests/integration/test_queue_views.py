@@ -154,7 +154,7 @@ async def test_a_view_is_read_only(engines):
         await streams.append_to_shard(name, 0, [Record(b"1")])
     with pytest.raises(StreamReadOnly):
         await engines.catalog.put_stream(name, StreamSpec())
-    with pytest.raises(StreamNotFound):
+    with pytest.raises(StreamReadOnly):
         await streams.set_shard_count(name, 2)
 
 

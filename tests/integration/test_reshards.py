@@ -1,6 +1,7 @@
 """Splits and merges while records are written and read, and after a crash at every step."""
 
 import asyncio
+import itertools
 import random
 from collections import defaultdict
 
@@ -10,9 +11,11 @@ import redis
 from consumers.sweeper import finish_reshards
 from storage.domain.batches import Record
 from storage.domain.errors import (
+    IdempotencyKeyReused,
     OutcomeUnknown,
     ShardClosed,
     ShardNotFound,
+    StorageBusy,
     StorageUnavailable,
     StreamBusy,
     StreamNotFound,
@@ -182,7 +185,7 @@ async def test_a_process_with_an_old_definition_knows_a_child_by_its_number(
 
     read = await streams.read_shard(CLICKS, 2, ReadFrom(offset=0), wait_ms=1)
     await streams.set_fence(CLICKS, 1, "mine")
-    assert appended == [Appended(2, 0)]
+    assert [(one.shard, one.offset) for one in appended] == [(2, 0)]
     assert len(read.records) == 1
     with pytest.raises(ShardNotFound):
         await streams.append_to_shard(CLICKS, 3, [Record(b"x")])
@@ -306,7 +309,7 @@ def break_at(monkeypatch, engines, step: str, *, half: bool = False):
     async def die(*_):
         if half:
             stream = await engines.catalog.fresh_stream(WIDE)
-            await resharder.close_log(stream, stream.shard(0))
+            await resharder._close_family(stream, (0,))
         raise StorageUnavailable("died")
 
     monkeypatch.setattr(target, step, die)
@@ -350,6 +353,41 @@ async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
     assert {one.shard for one in between} == {1, 2, 3, 4}
     assert all(order in ([b"1", b"2"], [b"1"]) for order in by_key(early).values())
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
+
+
+async def test_a_retry_of_a_call_that_half_failed_in_a_half_done_merge_adds_what_is_missing(
+    engines, streams, monkeypatch
+):
+    """One parent was closed and its records went to the child; the other's append failed, and then it was
+    closed as well. The child knew the key with half of the call's records, and refused the whole."""
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "_close_logs", half=True)
+        with pytest.raises(OutcomeUnknown):
+            await streams.merge(WIDE, 0, 1)
+    records = [Record(b"%d" % number, key) for number, key in enumerate(KEYS)]
+    put = streams._appending._append_part
+
+    async def fail_for_one(stream, shard, part):
+        if shard.index == 1:
+            raise StorageBusy
+        return await put(stream, shard, part)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(streams._appending, "_append_part", fail_for_one)
+        first = await streams.append(WIDE, records, idempotency_key="k")
+    await finish_reshards(engines)
+
+    second = await streams.append(WIDE, records, idempotency_key="k")
+    third = await streams.append(WIDE, records, idempotency_key="k")
+    with pytest.raises(IdempotencyKeyReused):
+        raise (await streams.append(WIDE, records[::-1], idempotency_key="k"))[0]
+
+    assert {type(one) for one in first} == {Appended, StorageBusy}
+    for was, now, then in zip(first, second, third, strict=True):
+        assert now.duplicate is isinstance(was, Appended)
+        assert (then.shard, then.offset, then.duplicate) == (now.shard, now.offset, True)
+    found = [record.data for _, _, record in await read_everything(streams, WIDE)]
+    assert sorted(found) == sorted(record.data for record in records)
 
 
 async def test_the_next_reshard_finishes_what_the_last_one_left(engines, streams, monkeypatch):
@@ -508,3 +546,95 @@ async def test_nothing_is_lost_and_no_key_loses_its_order_under_load(
     assert min(written.values()) > 5
     for key in KEYS:
         assert found[key] == list(range(written[key])), key
+
+
+async def reshard_for_a_while(streams, done: asyncio.Event) -> None:
+    for count in (3, 1, 6, 2, 5, 1, 4):
+        stream = await streams.set_shard_count(CLICKS, count)
+        for low, high in itertools.pairwise(stream.open_shards[:4]):
+            stream = await streams.merge(CLICKS, low.index, high.index)
+            merged = stream.shards[-1]
+            middle = (merged.first_hash_key + merged.last_hash_key) // 2
+            stream = await streams.split(CLICKS, merged.index, middle)
+            break
+        await asyncio.sleep(0.02)
+    done.set()
+
+
+async def test_retries_add_nothing_while_shards_are_split_and_merged(
+    streams, redis_url, database_url
+):
+    """Every call is made twice, by two processes; a call may find its shards half merged."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    done = asyncio.Event()
+    written: list[bytes] = []
+
+    async def write(writer: int, first, second) -> None:
+        chance = random.Random(writer)
+        for number in itertools.count():
+            if done.is_set():
+                return
+            keys = chance.sample(KEYS, 5)
+            records = [Record(f"{writer} {number} {key}".encode(), key) for key in keys]
+            name = f"call {writer} {number}"
+            once = await first.append(CLICKS, records, idempotency_key=name)
+            assert all(isinstance(one, Appended) for one in once), once
+            assert not any(one.duplicate for one in once)
+            if chance.random() < 0.5:
+                await asyncio.sleep(chance.random() / 20)
+            again = await second.append(CLICKS, records, idempotency_key=name)
+            assert again == [Appended(one.shard, one.offset, True) for one in once]
+            written.extend(record.data for record in records)
+
+    async with (
+        open_storage(settings) as one,
+        open_storage(settings) as two,
+        asyncio.TaskGroup() as group,
+    ):
+        for writer in range(6):
+            pair = (one, two) if writer % 2 else (two, one)
+            group.create_task(write(writer, pair[0].streams, pair[1].streams))
+        group.create_task(reshard_for_a_while(one.streams, done))
+
+    found = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    assert sorted(found) == sorted(written)
+    assert len(written) > 100
+
+
+async def test_a_producer_follows_its_shard_while_it_is_split_and_merged(
+    streams, redis_url, database_url
+):
+    """It retries every batch at the address it used, goes on where that leads, and numbers on."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    done = asyncio.Event()
+    written: list[bytes] = []
+
+    async def produce(name: str, engine) -> None:
+        shard, sequence = 0, 0
+        for number in itertools.count():
+            if done.is_set():
+                return
+            batch = [Record(f"{name} {number} {nth}".encode()) for nth in range(3)]
+            condition = AppendCondition(Producer(name, 0, sequence))
+            once = None
+            while once is None:
+                try:
+                    once = await engine.append_to_shard(CLICKS, shard, batch, condition)
+                except ShardClosed as closed:
+                    shard = closed.facts["children"][0]["shard"]
+            again = await engine.append_to_shard(CLICKS, shard, batch, condition)
+            assert again == [Appended(one.shard, one.offset, True) for one in once]
+            sequence += len(batch)
+            written.extend(record.data for record in batch)
+
+    async with (
+        open_storage(settings) as one,
+        open_storage(settings) as two,
+        asyncio.TaskGroup() as group,
+    ):
+        for nth, engine in enumerate([one, two] * 2):
+            group.create_task(produce(f"p{nth}", engine.streams))
+        group.create_task(reshard_for_a_while(one.streams, done))
+
+    found = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    assert sorted(found) == sorted(written)

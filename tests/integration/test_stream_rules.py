@@ -5,15 +5,18 @@ import asyncio
 import pytest
 import redis
 
-from consumers.sweeper import scale_streams
+from consumers.sweeper import finish_reshards, scale_streams
 from storage.domain.batches import Record
+from storage.domain.columns import Columns
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,
     OffsetOutOfRange,
+    OutcomeUnknown,
     RecordNotFound,
     ShardClosed,
     ShardNotFound,
+    StorageUnavailable,
     ValidationFailed,
 )
 from storage.domain.names import StreamName
@@ -42,6 +45,10 @@ async def streams(engines):
     return engines.streams
 
 
+def places(appended: list[Appended]) -> list[tuple[int, int]]:
+    return [(one.shard, one.offset) for one in appended]
+
+
 async def entry(streams, count: int, name=CLICKS) -> None:
     """Records that share one entry of the log."""
     await streams.append(name, [Record(b"%d" % number, "k") for number in range(count)])
@@ -60,7 +67,7 @@ async def test_a_fenced_shard_takes_only_its_writers_records(streams):
         await streams.append_to_shard(CLICKS, 0, [Record(b"x")])
     [refused] = await streams.append(CLICKS, [Record(b"x")])
 
-    assert appended == [Appended(0, 0)]
+    assert places(appended) == [(0, 0)]
     assert isinstance(refused, FenceMismatch)
     [state] = await streams.shards(CLICKS)
     assert (state.next, state.fenced) == (1, True)
@@ -72,7 +79,7 @@ async def test_a_writer_whose_fence_was_taken_away_is_refused(streams):
 
     with pytest.raises(FenceMismatch):
         await streams.append_to_shard(CLICKS, 0, [Record(b"x")], MINE)
-    assert await streams.append(CLICKS, [Record(b"x")]) == [Appended(0, 0)]
+    assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 0)]
 
 
 async def test_of_two_who_set_a_fence_at_once_one_does(streams):
@@ -105,15 +112,42 @@ async def test_children_keep_the_fence_of_their_parents(streams):
         await streams.set_fence(WIDE, 1, "other")
 
 
+async def test_a_fence_that_changed_while_a_split_had_broken_off_is_the_one_children_get(
+    engines, streams, monkeypatch
+):
+    await streams.set_fence(CLICKS, 0, "old")
+    hot = streams._hot
+
+    async def die(*_):
+        raise StorageUnavailable("died")
+
+    with monkeypatch.context() as broken:
+        given, close = [], hot.close
+
+        async def close_later(at, children, fence, epoch):
+            given.append(fence)
+            return await (die() if children else close(at, children, fence, epoch))
+
+        broken.setattr(hot, "close", close_later)
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+    await streams.set_fence(CLICKS, 0, "")
+
+    await finish_reshards(engines)
+
+    assert given == ["", "old"]
+    assert [state.fenced for state in await streams.shards(CLICKS)] == [False, False, False]
+
+
 # Places on the ring
 
 
 @pytest.mark.parametrize(("place", "shard"), [(0, 0), (HALF - 1, 1), (HALF, 2), (RING_SIZE - 1, 3)])
 async def test_a_record_may_name_its_place_on_the_ring(streams, place, shard):
-    [appended] = await streams.append(WIDE, [Record(b"x", "any key", hash_key=place)])
+    appended = await streams.append(WIDE, [Record(b"x", "any key", hash_key=place)])
 
     read = await streams.read_shard(WIDE, shard, ReadFrom(offset=0))
-    assert appended == Appended(shard, 0)
+    assert places(appended) == [(shard, 0)]
     assert [one.record for one in read.records] == [Record(b"x", "any key")]
 
 
@@ -125,7 +159,7 @@ async def test_a_named_place_leads_to_the_child_that_takes_it(streams, engines, 
     records = [Record(b"x", "k", hash_key=place) for place in (HALF, 0, HALF - 1)]
     appended = await streams.append(CLICKS, records)
 
-    assert appended == [Appended(2, 0), Appended(1, 0), Appended(1, 1)]
+    assert places(appended) == [(2, 0), (1, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("place", [-1, RING_SIZE])
@@ -195,8 +229,7 @@ async def test_a_shard_is_truncated_at_any_offset(streams, before):
     assert start == before
     assert [one.offset for one in read.records] == list(range(before, 10))
     assert await streams.truncate(CLICKS, 0, 0) == before
-    [appended] = await streams.append(CLICKS, [Record(b"x")])
-    assert appended == Appended(0, 10)
+    assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 10)]
 
 
 async def test_a_truncation_beyond_the_end_is_refused(streams):
@@ -365,6 +398,17 @@ async def test_appends_that_share_a_flush_are_all_in_the_index(indexed):
     )
 
     assert [await latest(indexed, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
+
+
+async def test_columns_are_in_the_index_too(indexed):
+    await asyncio.gather(
+        indexed.append_columns(INDEXED, Columns([b"1", b"2", b"3"], ["a", "b", "a"])),
+        indexed.append_columns(INDEXED, Columns([b"-"])),
+        indexed.append(INDEXED, [Record(b"4", "c")]),
+        indexed.append_columns(INDEXED, Columns([b"5", b"6"], ["d", ""])),
+    )
+
+    assert [await latest(indexed, key) for key in "abcd"] == [b"3", b"2", b"4", b"5"]
 
 
 async def test_the_index_survives_a_reshard(indexed):

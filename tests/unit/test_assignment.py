@@ -119,6 +119,16 @@ def test_nothing_is_read_before_what_it_came_from(data):
     assert finished == {link.shard for link in lineage}
 
 
+def test_a_shard_that_expires_unfinished_stays_to_tell_of_it():
+    split = [Link(0), Link(1, parents=(0,)), Link(2, parents=(0,))]
+    unread = settle(group("a", lineage=split), split[1:], PATIENCE, 1)
+    finished = settle(fence(group("a", lineage=split), {0: True}), split[1:], PATIENCE, 1)
+
+    assert owners(unread) == owners(finished) == {1: "a", 2: "a"}
+    assert [one.shard for one in unread.leases] == [0, 1, 2]
+    assert [one.shard for one in finished.leases] == [1, 2]
+
+
 # How shards change hands
 
 

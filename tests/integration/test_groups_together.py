@@ -1,0 +1,135 @@
+"""Members on two processes at work at one time, while the stream is split under them and the group is reset."""
+
+import asyncio
+import random
+from collections import defaultdict
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.errors import MemberUnknown, MillstreamError, StaleGeneration
+from storage.domain.groups import Commit, Committed, GroupSpec, ResetSpec, ResetTo
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import Appended, StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.settings import StorageSettings
+
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+MEMBERS, RECORDS, BATCH = 8, 600, 20
+END_S = 60
+
+
+@pytest.fixture
+async def processes(redis_url, database_url):
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings) as one, open_storage(settings) as other:
+        await one.catalog.put_stream(CLICKS, StreamSpec(shards=6))
+        await one.groups.put(READERS, GroupSpec(stream="clicks"))
+        yield [one, other]
+
+
+class Work:
+    """What the members did: records read by place, and by key in the order of their commits."""
+
+    def __init__(self) -> None:
+        self.read: dict[tuple[int, int], bytes] = {}
+        self.done = asyncio.Event()
+        self.accepted: dict[tuple[int, int], set[str]] = defaultdict(set)
+
+    async def member(self, storage: Storage, name: str, chance: random.Random) -> None:
+        """Read, now and then leave or pause, and commit."""
+        while not self.done.is_set():
+            fetched = await storage.groups.fetch(READERS, name, records_max=60, wait_ms=50)
+            for read in fetched.reads:
+                for one in read.records:
+                    known = self.read.setdefault((read.shard, one.offset), one.record.data)
+                    assert known == one.record.data
+            if chance.random() < 0.1:
+                await self.leave(storage, name)
+            if not fetched.positions:
+                continue
+            generation = fetched.membership.generation
+            asked = [Commit(shard, at, name, generation) for shard, at in fetched.positions.items()]
+            for result in await storage.groups.commit(READERS, asked):
+                if isinstance(result, Committed):
+                    self.accepted[result.shard, generation].add(name)
+                else:
+                    assert isinstance(result, StaleGeneration | MemberUnknown), result
+
+    async def leave(self, storage: Storage, name: str) -> None:
+        try:
+            await storage.groups.leave(READERS, name)
+        except MemberUnknown:
+            return
+
+
+async def write(storage: Storage) -> None:
+    for number in range(0, RECORDS, BATCH):
+        some = [Record(b"%d" % n, f"key {n % 37}") for n in range(number, number + BATCH)]
+        assert all(isinstance(one, Appended) for one in await storage.streams.append(CLICKS, some))
+        await asyncio.sleep(0)
+
+
+async def disturb(storage: Storage) -> None:
+    await asyncio.sleep(0.3)
+    await storage.streams.set_shard_count(CLICKS, 8)
+    await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    await asyncio.sleep(0.3)
+    await storage.groups.settle_all()
+
+
+async def test_members_at_work_lose_nothing_and_no_two_commit_in_one_generation(processes):
+    one, other = processes
+    work = Work()
+    members = [
+        asyncio.create_task(work.member(processes[nth % 2], f"m{nth}", random.Random(nth)))
+        for nth in range(MEMBERS)
+    ]
+
+    async with asyncio.timeout(END_S):
+        await asyncio.gather(write(one), disturb(other))
+        while await _behind(one):
+            _raise_what_failed(members)
+            await asyncio.sleep(0.1)
+        work.done.set()
+        await asyncio.gather(*members)
+
+    assert sorted(int(data) for data in set(work.read.values())) == list(range(RECORDS))
+    assert len(work.read) == RECORDS
+    assert all(len(names) == 1 for names in work.accepted.values())  # G1, G2
+
+
+async def _behind(storage: Storage) -> bool:
+    """Whether records are left that the group has not committed."""
+    return any(lag.records for lag in await storage.groups.lag(READERS))
+
+
+def _raise_what_failed(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        if task.done() and (error := task.exception()):
+            raise error
+
+
+async def test_heartbeats_and_commits_of_many_groups_wait_for_nobody(processes):
+    """Rows are locked in one order: no two statements wait for each other."""
+    names = [GroupName(f"g{nth}") for nth in range(20)]
+    for name in names:
+        await processes[0].groups.put(name, GroupSpec(stream="clicks"))
+
+    async def act(storage: Storage, chance: random.Random) -> None:
+        for _ in range(15):
+            name, member = chance.choice(names), f"m{chance.randrange(4)}"
+            fetched = await storage.groups.fetch(name, member)
+            generation = fetched.membership.generation
+            shards = [place.shard for place in fetched.membership.assigned]
+            if shards:
+                results = await storage.groups.commit(
+                    name, [Commit(shard, 0, member, generation) for shard in shards]
+                )
+                for result in results:
+                    refused = isinstance(result, MillstreamError)
+                    assert not refused or isinstance(result, StaleGeneration | MemberUnknown)
+
+    async with asyncio.timeout(END_S):
+        await asyncio.gather(*(act(processes[nth % 2], random.Random(nth)) for nth in range(16)))
