@@ -81,12 +81,24 @@ def test_control_calls_have_their_own_words():
     assert refused.value.fault.shape == "LimitExceededException"
 
 
+def test_some_calls_are_counted_by_the_day():
+    pace = Pace("aws")
+    for _ in range(10):
+        pace.daily("UpdateShardCount", "stream", 10, 0.0)
+
+    with pytest.raises(AwsError):
+        pace.daily("UpdateShardCount", "stream", 10, 3_600.0)
+    pace.daily("UpdateShardCount", "other", 10, 3_600.0)
+    pace.daily("UpdateShardCount", "stream", 10, 8_640.0)
+
+
 def test_without_limits_nothing_is_counted():
     pace = Pace("native")
     for _ in range(5_000):
         assert pace.write(SHARD, MIB, 0.0)
         pace.read(SHARD, "it", 0.0)
         pace.control("ListStreams", "default", 1, 0.0)
+        pace.daily("UpdateShardCount", "stream", 10, 0.0)
 
 
 KEY = ("stream", "app", 0)

@@ -11,6 +11,7 @@ from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED, refuse
 
 BUCKETS_MAX = 100_000  # a few tens of megabytes; beyond it the one used longest ago starts anew
 MIB = 1024 * 1024
+DAY_S = 86_400
 WRITE_BYTES, WRITE_RECORDS, READ_BYTES, READ_CALLS, ITERATOR_CALLS = (
     1 * MIB,
     1_000,
@@ -28,18 +29,21 @@ class Bucket(NamedTuple):
 
 
 class Throttles:
-    """The buckets of one process. Each refills at its rate, and holds a second's worth."""
+    """The buckets of one process. Each refills at its rate, and holds a second's worth unless it says more."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
 
-    def take(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
+    def take(
+        self, key: Hashable, amount: float, rate: float, now_s: float, holds: float | None = None
+    ) -> bool:
         """Whether there was enough; a bucket that is full serves any amount, and is in debt afterwards.
 
         So a record of 10 MiB passes a shard of 1 MiB/s, which then rests for ten seconds.
         """
-        left = self._left(key, rate, now_s)
-        if left < min(amount, rate):
+        most = rate if holds is None else holds
+        left = self._left(key, rate, now_s, most)
+        if left < min(amount, most):
             return False
         self._put(key, Bucket(left - amount, now_s))
         return True
@@ -52,11 +56,12 @@ class Throttles:
         """Take what was used already, whether or not it was there."""
         self._put(key, Bucket(self._left(key, rate, now_s) - amount, now_s))
 
-    def _left(self, key: Hashable, rate: float, now_s: float) -> float:
+    def _left(self, key: Hashable, rate: float, now_s: float, holds: float | None = None) -> float:
+        most = rate if holds is None else holds
         bucket = self._buckets.get(key)
         if bucket is None:
-            return rate
-        return min(rate, bucket.left + max(0.0, now_s - bucket.at_s) * rate)
+            return most
+        return min(most, bucket.left + max(0.0, now_s - bucket.at_s) * rate)
 
     def _put(self, key: Hashable, bucket: Bucket) -> None:
         self._buckets[key] = bucket
@@ -76,6 +81,15 @@ class Pace:
         """Count a control call. Raises AwsError: LimitExceeded."""
         if self.limited and not self._throttles.take((operation, whose), 1, per_second, now_s):
             refuse(LIMIT_EXCEEDED, "Rate exceeded for operation.")
+
+    def daily(self, operation: str, whose: Hashable, per_day: int, now_s: float) -> None:
+        """Count a call of which there are so many in a day. Raises AwsError: LimitExceeded."""
+        key, rate = ("day", operation, whose), per_day / DAY_S
+        if self.limited and not self._throttles.take(key, 1, rate, now_s, per_day):
+            refuse(
+                LIMIT_EXCEEDED,
+                f"{operation} has been called {per_day} times for this stream in 24 hours.",
+            )
 
     def iterator(self, shard: Hashable, shard_id: str, now_s: float) -> None:
         """Count a GetShardIterator. Raises AwsError: ProvisionedThroughputExceeded."""

@@ -2,13 +2,15 @@
 
 from api.aws.kinesis import annotations
 from api.aws.kinesis.annotations import annotated
-from api.aws.kinesis.calls import stream_of
+from api.aws.kinesis.calls import kept, now_ms, stream_of
 from api.aws.kinesis.errors import INVALID_ARGUMENT, refuse
 from api.aws.kinesis.shapes import KMS, EncryptionTypeIn, KeyIdIn, StreamIdentity
 from api.aws.wire.service import Call, Operations
 from storage.domain.access import Action
 
 operations = Operations()
+
+CHANGES_A_DAY = 25  # with Amazon's limits
 
 
 class Encryption(StreamIdentity):
@@ -45,6 +47,8 @@ async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str 
         refuse(INVALID_ARGUMENT, "EncryptionType must be KMS.")
     if "\0" in str(asked.key_id):
         refuse(INVALID_ARGUMENT, "KeyId has a character that no key has.")
+    now_s = now_ms(call) / 1_000
+    kept(call).pace.daily("StreamEncryption", stream.stream_id, CHANGES_A_DAY, now_s)
     await call.storage.catalog.change_stream(
         stream.name, lambda spec: annotated(spec, annotations.KEY, key)
     )

@@ -44,6 +44,7 @@ from storage.domain.streams import Shard, Stream
 
 operations = Operations()
 
+COUNTS_A_DAY = 10  # with Amazon's limits
 _LISTED_MAX = 1_000
 
 
@@ -190,8 +191,10 @@ async def update_shard_count(call: Call[UpdateShardCount]) -> UpdateShardCountRe
     now = len(stream.open_shards)
     if target > limits.SHARDS_MAX:
         refuse(LIMIT_EXCEEDED, f"A stream has at most {limits.SHARDS_MAX} shards here.")
-    if kept(call).pace.limited:
+    pace_kept = kept(call).pace
+    if pace_kept.limited:
         _check_scale(now, target)
+    pace_kept.daily("UpdateShardCount", stream.stream_id, COUNTS_A_DAY, now_ms(call) / 1_000)
     if target != now:
         await _reshard(call.storage.streams.set_shard_count(stream.name, target))
     return UpdateShardCountResult(stream.name.name, now, target, await arn_of(call, stream))
