@@ -31,10 +31,8 @@ def test_all_keys_of_a_log_share_one_slot():
 
 
 def test_a_queue_script_names_its_keys_in_the_order_they_are_given():
-    text = script("receive_messages").text
-    named = re.search(r"ipairs\(\{ (.*?) \}\)", text, re.DOTALL)
-    assert named is not None
+    named = re.findall(r"(\w+) = KEYS\[(\d+)\]", script("receive_messages").text)
 
-    parts = re.findall(r"'(\w+)'", named[1])
+    parts = [name for name, place in sorted(named, key=lambda pair: int(pair[1]))]
 
     assert [key.decode().rsplit(":", 1)[1] for key in queue_keys("ns", "l1")] == parts

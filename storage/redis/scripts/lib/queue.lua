@@ -24,13 +24,14 @@
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
 --   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
-local K = {}
-for index, name in ipairs({ 'log', 'meta', 'idem', 'idem_old', 'records', 'leases', 'returned', 'delayed',
-  'kept', 'dead', 'dead_due', 'dead_letters', 'turns', 'groups', 'dedup', 'dedup_old', 'attempts',
-  'attempts_old', 'expiring', 'moving', 'arrived', 'arrived_old', 'aged', 'parked', 'parked_why', 'view',
-  'view_meta' }) do
-  K[name] = KEYS[index]
-end
+local K = {
+  log = KEYS[1], meta = KEYS[2], idem = KEYS[3], idem_old = KEYS[4], records = KEYS[5], leases = KEYS[6],
+  returned = KEYS[7], delayed = KEYS[8], kept = KEYS[9], dead = KEYS[10], dead_due = KEYS[11],
+  dead_letters = KEYS[12], turns = KEYS[13], groups = KEYS[14], dedup = KEYS[15], dedup_old = KEYS[16],
+  attempts = KEYS[17], attempts_old = KEYS[18], expiring = KEYS[19], moving = KEYS[20], arrived = KEYS[21],
+  arrived_old = KEYS[22], aged = KEYS[23], parked = KEYS[24], parked_why = KEYS[25], view = KEYS[26],
+  view_meta = KEYS[27],
+}
 
 -- Set by every script that may meet a message with a group. In a fifo queue nothing of a group is delivered that
 -- lies behind one of its messages that is out; in a standard queue groups take turns, so that none delays another.
