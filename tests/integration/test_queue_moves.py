@@ -303,6 +303,7 @@ async def test_a_redrive_that_is_taken_up_again_goes_on_where_it_was(engines, cl
         await settle(queues, WORK, message, SettleAction.REJECT)
     move = await engines.moves.redrive(WORK, WhichDead(), per_second=1)
     [first] = await received_in_time(engines, WORK)
+    await until_moving(engines, move)
     await engines.moves.close()  # as if its process had stopped
     await settle(queues, WORK, first, SettleAction.REJECT)
 
