@@ -293,9 +293,19 @@ class Appending:
         done = await self._keeper.mended(
             at, lambda: self._hot.append(self._gatherer(at, indexed), part)
         )
+        self.note(at, part, done)
+        return done
+
+    def begin(
+        self, stream: Stream, at: LogAddress, part: AppendPart
+    ) -> "asyncio.Future[PartAppended]":
+        """As put, without waiting for the answer, which may be LogNotReady; `note` it when it is there."""
+        return self._hot.begin(self._gatherer(at, stream.spec.key_index), part)
+
+    def note(self, at: LogAddress, part: AppendPart, done: PartAppended) -> None:
+        """After an append: see to it that the next one finds offsets reserved."""
         if done.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(at, done.offset + len(part.records), done.left)
-        return done
 
     def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()

@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from storage.appending import Appending
@@ -17,9 +18,11 @@ from storage.domain.lineage import ShardClosedTo
 from storage.domain.names import StreamName
 from storage.domain.streams import Appended, AppendedRange, EventTimes, Shard, Stream
 from storage.on_stream import OnStream
-from storage.redis.logs import AppendPart
+from storage.redis.answers import LogNotReady
+from storage.redis.logs import AppendPart, LogAddress, PartAppended
 
 Ranges = list[AppendedRange]
+Answer = asyncio.Future[PartAppended]
 _Group = tuple[int, int, bool]
 
 
@@ -44,41 +47,94 @@ class Bulk:
         groups = _by_shard(stream, columns)
         if len(groups) == 1:
             [(shard, numbers)] = groups
-            return await self._append_some(stream, shard, columns, numbers, sum(sizes))
-        done = await asyncio.gather(
-            *(
-                self._append_some(
-                    stream,
-                    shard,
-                    columns.chosen(numbers),
-                    numbers,
-                    sum([sizes[number] for number in numbers]),
-                )
-                for shard, numbers in groups
-            )
-        )
-        return [one for some in done for one in some]
+            return await self._append_some(stream, _Part(shard, numbers, columns, sum(sizes)))
+        begun = [self._begin(stream, part) for part in _parts(groups, columns, sizes)]
+        try:
+            return [one for some in begun for one in await self._finish(stream, *some)]
+        finally:
+            for _, answer in begun:
+                _let_go(answer)
 
-    async def _append_some(
-        self, stream: Stream, shard: Shard, columns: Columns, numbers: Sequence[int], size: int
-    ) -> Ranges:
+    def _begin(self, stream: Stream, part: "_Part") -> tuple["_Part", Answer]:
+        """Many shards take their parts at once, without a task for each."""
+        at = LogAddress(stream.name.namespace, part.shard.log_id)
+        try:
+            return part, self._appending.begin(stream, at, part.to_append())
+        except MillstreamError as error:  # the others may be on their way
+            return part, _failed(error)
+
+    async def _finish(self, stream: Stream, part: "_Part", answer: Answer) -> Ranges:
+        try:
+            done = await answer
+        except LogNotReady:
+            return await self._append_some(stream, part)
+        except MillstreamError as error:
+            return await self._refused(stream, part, error)
+        at = LogAddress(stream.name.namespace, part.shard.log_id)
+        self._appending.note(at, part.to_append(), done)
+        return [part.placed(done)]
+
+    async def _append_some(self, stream: Stream, part: "_Part") -> Ranges:
         """One shard's records, or why they were refused: the other shards' records stand."""
         try:
-            done = await self._appending.put(stream, shard, AppendPart(columns, size_bytes=size))
-        except ShardClosedTo:
-            some = await self._as_records(stream.name, columns, "")
-            return [_renumbered(one, numbers) for one in some]
+            done = await self._appending.put(stream, part.shard, part.to_append())
         except MillstreamError as error:
-            return [AppendedRange(numbers, error=error)]
-        return [
-            AppendedRange(
-                numbers, shard.index, done.offset, done.duplicate, arrival_ms=done.arrival_ms
-            )
-        ]
+            return await self._refused(stream, part, error)
+        return [part.placed(done)]
+
+    async def _refused(self, stream: Stream, part: "_Part", error: MillstreamError) -> Ranges:
+        if not isinstance(error, ShardClosedTo):
+            return [AppendedRange(part.numbers, error=error)]
+        some = await self._as_records(stream.name, part.columns, "")
+        return [_renumbered(one, part.numbers) for one in some]
 
     async def _as_records(self, name: StreamName, columns: Columns, key: str) -> Ranges:
         answers = await self._appending.append(name, columns.records(), key)
         return _ranges(answers)
+
+
+class _Part(msgspec.Struct, gc=False):
+    """Some of a call's records, which one shard takes."""
+
+    shard: Shard
+    numbers: Sequence[int]
+    columns: Columns
+    size_bytes: int
+
+    def to_append(self) -> AppendPart:
+        """What the shard's log is told."""
+        return AppendPart(self.columns, size_bytes=self.size_bytes)
+
+    def placed(self, done: PartAppended) -> AppendedRange:
+        """Where they went."""
+        return AppendedRange(
+            self.numbers,
+            self.shard.index,
+            done.offset,
+            done.duplicate,
+            arrival_ms=done.arrival_ms,
+        )
+
+
+def _failed(error: MillstreamError) -> Answer:
+    answer: Answer = asyncio.get_running_loop().create_future()
+    answer.set_exception(error)
+    return answer
+
+
+def _let_go(answer: Answer) -> None:
+    """Of a call that was cancelled nobody reads the answers that are left."""
+    if not answer.cancel() and not answer.cancelled():
+        answer.exception()
+
+
+def _parts(
+    groups: Sequence[tuple[Shard, Sequence[int]]], columns: Columns, sizes: Sequence[int]
+) -> list[_Part]:
+    return [
+        _Part(shard, numbers, columns.chosen(numbers), sum([sizes[number] for number in numbers]))
+        for shard, numbers in groups
+    ]
 
 
 def _check(stream: Stream, columns: Columns) -> list[int]:

@@ -1,5 +1,6 @@
 """A stream's shard, and what every log has: the typed side of the log scripts."""
 
+import asyncio
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -336,8 +337,11 @@ class HotLogs:
 
     async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
         """Append a part together with others of the same flush."""
-        appended: PartAppended = await self._pipeline.gather(gatherer, part, part.size_bytes)
-        return appended
+        return await self.begin(gatherer, part)
+
+    def begin(self, gatherer: Appends, part: AppendPart) -> "asyncio.Future[PartAppended]":
+        """As append, without waiting for the answer."""
+        return self._pipeline.gather(gatherer, part, part.size_bytes)
 
     async def switch_view(self, at: LogAddress, *, on: bool) -> None:
         """Begin or end to show a queue as a stream; nothing when it is so already."""

@@ -340,7 +340,7 @@ class Pipeline:
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
-    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Awaitable[Any]:
+    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
         return self._writes.gather(gatherer, part, size_bytes)
 

@@ -10,6 +10,7 @@ from storage.domain.errors import (
     BatchTooLarge,
     MessageTooLarge,
     ShardClosed,
+    StorageBusy,
     StreamReadOnly,
     ValidationFailed,
 )
@@ -193,3 +194,26 @@ async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines)
     _, newest = await engines.streams.latest_of_key(CLICKS, "a")
 
     assert newest.record.data == b"3"
+
+
+async def test_a_store_that_is_busy_is_told_for_the_records_it_did_not_take(engines, monkeypatch):
+    """The others were sent already, and stand."""
+    await stream(engines, 4)
+    hot = engines.streams._appending._hot
+    begin, begun = hot.begin, []
+
+    def busy_after_two(gatherer, part):
+        begun.append(part)
+        if len(begun) > 2:
+            raise StorageBusy
+        return begin(gatherer, part)
+
+    monkeypatch.setattr(hot, "begin", busy_after_two)
+    sent = columns(200)
+
+    ranges = await engines.streams.append_columns(CLICKS, sent)
+
+    taken = [one for one in ranges if one.error is None]
+    refused = {id(one.error) for one in ranges if one.error is not None}
+    assert len(taken) == len(refused) == 2
+    assert await everything(engines) == placed(sent, taken)
