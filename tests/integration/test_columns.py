@@ -199,6 +199,8 @@ async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines)
 async def test_a_store_that_is_busy_is_told_for_the_records_it_did_not_take(engines, monkeypatch):
     """The others were sent already, and stand."""
     await stream(engines, 4)
+    before = columns(40, 1_000)
+    there = placed(before, await engines.streams.append_columns(CLICKS, before))
     hot = engines.streams._appending._hot
     begin, begun = hot.begin, []
 
@@ -216,4 +218,4 @@ async def test_a_store_that_is_busy_is_told_for_the_records_it_did_not_take(engi
     taken = [one for one in ranges if one.error is None]
     refused = {id(one.error) for one in ranges if one.error is not None}
     assert len(taken) == len(refused) == 2
-    assert await everything(engines) == placed(sent, taken)
+    assert await everything(engines) == there | placed(sent, taken)
