@@ -203,8 +203,39 @@ local function begin_or_go_on(group)
   end
 end
 
--- As many messages of each group in turn as it has weight.
+-- One message of each group in turn, of as many groups at once as messages are wanted. Those whose turn did not come
+-- keep their places.
 local function take_in_turns()
+  while wants_more() and passes_left > 0 do
+    local groups = redis.call('LPOP', K.turns, math.min(messages_max - (#answer - HEAD), 100))
+    if not groups then
+      return
+    end
+    local again = {}
+    for nth, group in ipairs(groups) do
+      if not (wants_more() and passes_left > 0) then
+        for left = #groups, nth, -1 do
+          redis.call('LPUSH', K.turns, groups[left])
+        end
+        break
+      end
+      local waiting = waiting_of(group)
+      local offset = redis.call('LPOP', waiting)
+      if not (offset and take(offset, record_of(offset))) then
+        passes_left = passes_left - 1
+      end
+      if redis.call('EXISTS', waiting) == 1 then
+        again[#again + 1] = group
+      end
+    end
+    if #again > 0 then
+      redis.call('RPUSH', K.turns, unpack(again))
+    end
+  end
+end
+
+-- As many messages of each group in turn as it has weight.
+local function take_by_weight()
   while wants_more() and passes_left > 0 do
     local group = redis.call('LPOP', K.turns)
     if not group then
@@ -222,7 +253,7 @@ local function take_in_turns()
       redis.call(tonumber(turn[2]) > 0 and 'LPUSH' or 'RPUSH', K.turns, group)
     end
   end
-  if weights[1] and turn[1] then
+  if turn[1] then
     redis.call('HSET', K.meta, 'turn_of', turn[1], 'turn_left', turn[2])
   end
 end
@@ -243,7 +274,11 @@ local function take_fairly()
   messages_max = math.floor((wanted + tonumber(held[5] or '0') % 2) / 2)
   take_ungrouped()
   messages_max = wanted
-  take_in_turns()
+  if weights[1] then
+    take_by_weight()
+  else
+    take_in_turns()
+  end
   take_ungrouped()
 end
 

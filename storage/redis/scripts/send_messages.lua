@@ -63,6 +63,20 @@ local function sent_before(dedup_id)
   end
 end
 
+-- Records and turns of this call are written together, a command for many of them.
+local records, turns = {}, {}
+local TOGETHER = 1000
+
+local function write_together()
+  for first = 1, #records, TOGETHER do
+    redis.call('HSET', K.records, unpack(records, first, math.min(first + TOGETHER - 1, #records)))
+  end
+  for first = 1, #turns, TOGETHER do
+    redis.call('RPUSH', K.turns, unpack(turns, first, math.min(first + TOGETHER - 1, #turns)))
+  end
+  records, turns = {}, {}
+end
+
 -- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
 -- Retention counts from the sending, or from the due time of one that waits longer than LONG.
 local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
@@ -80,11 +94,11 @@ local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
     redis.call('ZADD', K.delayed, word(due), offset)
   elseif group == '' then
     make_ready(offset, record)
-  else
-    join_group(offset, group)
+  elseif join_group(offset, group) then
+    turns[#turns + 1] = group
   end
   record[EXPIRES] = ttl_ms > 0 and due + ttl_ms or 0
-  redis.call('HSET', K.records, offset, cmsgpack.pack(record))
+  records[#records + 1], records[#records + 2] = offset, cmsgpack.pack(record)
   return record[EXPIRES]
 end
 
@@ -146,6 +160,7 @@ end
 
 local function send_part(first, messages)
   if capped then
+    write_together()
     local many, size = weigh(first, messages)
     if not make_room(many, size, bytes, { messages_max, bytes_max, ARGV[9] }, now) then
       return { QUEUE_FULL }
@@ -203,6 +218,7 @@ while index <= #ARGV do
   index = index + 3 + 2 * messages
 end
 
+write_together()
 local added = next_offset - tonumber(held[1])
 if added > 0 then
   redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))

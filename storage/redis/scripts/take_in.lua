@@ -44,8 +44,8 @@ local function add(batch, packed)
   end
   if group == '' then
     make_ready(offset, record)
-  else
-    join_group(offset, group)
+  elseif join_group(offset, group) then
+    redis.call('RPUSH', K.turns, group)
   end
   next_offset = next_offset + 1
   bytes = bytes + #batch

@@ -214,14 +214,15 @@ local function unlock(group, offsets)
   end
 end
 
--- Behind all that waits of the group, and behind all of it that is out.
+-- Behind all that waits of the group, and behind all of it that is out. Gives whether the group's turn comes with it: the
+-- caller adds it to `turns`.
 local function join_group(offset, group)
   local first = redis.call('RPUSH', waiting_of(group), offset) == 1
   if is_parked(group) then
     count('parked', 1)
-  elseif first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1) then
-    redis.call('RPUSH', K.turns, group)
+    return false
   end
+  return first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1)
 end
 
 -- Put an offset back among its group's waiting ones, in order. What was delivered before lies before
