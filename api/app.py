@@ -25,6 +25,7 @@ from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failur
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
+from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
@@ -93,6 +94,7 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
         region=settings.aws_region,
         durability=settings.durability,
         storage=opened,
+        kept=LikeAmazon(settings.limits == "aws"),
     )
     kinesis = TargetDoor(
         KINESIS,

@@ -61,7 +61,8 @@ class Settings(BaseSettings):
     )
     limits: Literal["native", "aws"] = Field(
         default="native",
-        description="'aws': the Kinesis door throttles as Amazon does, each process for itself.",
+        description="'aws': the Kinesis door throttles as Amazon does, each process for itself; the SQS door "
+        "makes no queue of a name whose last queue was deleted within a minute.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

@@ -326,6 +326,11 @@ class Catalog:
         """
         return await self._deleted.logs(self._clock.now_ms() - older_than_ms, after, limit)
 
+    async def queue_deleted_within(self, name: QueueName, ms: int) -> bool:
+        """Whether a queue of that name was deleted so recently; known for TOMBSTONE_MS at least."""
+        deleted_at_ms = await self._deleted.last_queue(name)
+        return deleted_at_ms is not None and self._clock.now_ms() - deleted_at_ms < ms
+
     async def forget_deleted(self, log_ids: Sequence[LogId]) -> None:
         """Forget deleted queues and shards for good, once the hot store holds nothing of them."""
         await self._deleted.forget(log_ids)

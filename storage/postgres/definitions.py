@@ -327,6 +327,14 @@ class DeletedDefinitions:
             rows = await session.execute(query("deleted_logs"), bounds)
             return [(row.namespace, row.log_id) for row in rows]
 
+    async def last_queue(self, name: QueueName) -> int | None:
+        """When the last queue of that name was deleted, in ms; None when that is not known any more."""
+        wanted = select(func.max(col(QueueRow.deleted_at_ms))).where(
+            col(QueueRow.namespace) == name.namespace, col(QueueRow.name) == name.name
+        )
+        async with self._database.reading() as session:
+            return await session.scalar(wanted)
+
     async def forget(self, log_ids: Sequence[LogId]) -> None:
         """Remove the rows of these logs' queues and shards, if deleted, and of streams left empty."""
         gone = {"log_ids": list(log_ids)}

@@ -25,6 +25,7 @@ def _prefixed(shape: str, status: int = 400, code: str = "") -> Fault:
 
 
 QUEUE_DOES_NOT_EXIST = _prefixed("QueueDoesNotExist", code="NonExistentQueue")
+QUEUE_DELETED_RECENTLY = _prefixed("QueueDeletedRecently")
 QUEUE_NAME_EXISTS = _fault("QueueNameExists", "QueueAlreadyExists")
 PURGE_QUEUE_IN_PROGRESS = _prefixed("PurgeQueueInProgress", 403)
 EMPTY_BATCH_REQUEST = _prefixed("EmptyBatchRequest")

@@ -5,6 +5,7 @@ nobody has to wait for the 60 seconds that Amazon asks for.
 """
 
 import re
+from typing import cast
 
 from msgspec import field
 
@@ -14,6 +15,7 @@ from api.aws.sqs.calls import arns_of, queue_name, url_of
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
     PURGE_QUEUE_IN_PROGRESS,
+    QUEUE_DELETED_RECENTLY,
     QUEUE_NAME_EXISTS,
     invalid,
     no_such_queue,
@@ -21,6 +23,7 @@ from api.aws.sqs.errors import (
     required,
 )
 from api.aws.sqs.pages import bad_token, next_token, page_of
+from api.aws.sqs.parity import NAME_RESTS_MS, LikeAmazon
 from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
 from api.aws.sqs.tags import check_tags
 from api.aws.sqs.targets import check_redrive_target
@@ -72,7 +75,10 @@ async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
     name = _new_name(required(asked.queue_name, "QueueName"), attributes, call)
     call.authorise(str(name))
     arns = await arns_of(call)
-    existing = await _existing(call, name) or await _create(call, name, arns)
+    existing = await _existing(call, name)
+    if existing is None:
+        await _check_rested(call, name)
+        existing = await _create(call, name, arns)
     if existing is not None:
         _check_same(existing, attributes, arns)
     return QueueUrlResult(queue_url(call.host, arns.account_id, name.name))
@@ -100,6 +106,17 @@ async def _existing(call: Call[CreateQueue], name: QueueName) -> Queue | None:
         return await call.storage.catalog.fresh_queue(name)
     except QueueNotFound:
         return None
+
+
+async def _check_rested(call: Call[CreateQueue], name: QueueName) -> None:
+    """Raise AwsError for a name that Amazon would not take again yet, where its limits are asked for."""
+    like = cast(LikeAmazon, call.kept)
+    if like.strictly and await call.storage.catalog.queue_deleted_within(name, NAME_RESTS_MS):
+        refuse(
+            QUEUE_DELETED_RECENTLY,
+            "You must wait 60 seconds after deleting a queue before you can create another with the same "
+            "name.",
+        )
 
 
 async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:

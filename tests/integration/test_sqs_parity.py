@@ -1,0 +1,61 @@
+"""What the SQS door does only where Amazon's limits are asked for."""
+
+from typing import Any, Literal
+
+import httpx
+
+from api.app import create_app
+from api.settings import Settings
+
+
+def client_of(storage: Any, profile: Literal["native", "aws"]) -> httpx.AsyncClient:
+    app = create_app(Settings(limits=profile), storage)
+    transport = httpx.ASGITransport(app=app)
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+async def call(client: httpx.AsyncClient, operation: str, **asked: Any) -> httpx.Response:
+    headers = {
+        "x-amz-target": f"AmazonSQS.{operation}",
+        "content-type": "application/x-amz-json-1.0",
+        "x-amzn-query-mode": "true",
+    }
+    return await client.post("/", json=asked, headers=headers)
+
+
+async def delete_a_queue(client: httpx.AsyncClient) -> None:
+    made = await call(client, "CreateQueue", QueueName="jobs")
+    await call(client, "DeleteQueue", QueueUrl=made.json()["QueueUrl"])
+
+
+async def test_a_name_rests_for_a_minute_after_its_queue_was_deleted(engines, clock):
+    client = client_of(engines, "aws")
+    await delete_a_queue(client)
+
+    clock.advance(ms=59_999)
+    too_soon = await call(client, "CreateQueue", QueueName="jobs")
+    other = await call(client, "CreateQueue", QueueName="other")
+    clock.advance(ms=1)
+    again = await call(client, "CreateQueue", QueueName="jobs")
+
+    assert too_soon.status_code == 400
+    assert too_soon.json()["__type"] == "com.amazonaws.sqs#QueueDeletedRecently"
+    code = "AWS.SimpleQueueService.QueueDeletedRecently;Sender"
+    assert too_soon.headers["x-amzn-query-error"] == code
+    assert (other.status_code, again.status_code) == (200, 200)
+
+
+async def test_a_queue_that_exists_is_given_back_whatever_was_deleted_before(engines, clock):
+    strict = client_of(engines, "aws")
+    await delete_a_queue(strict)
+    clock.advance(ms=60_000)
+    await call(strict, "CreateQueue", QueueName="jobs")
+
+    assert (await call(strict, "CreateQueue", QueueName="jobs")).status_code == 200
+
+
+async def test_by_itself_a_name_can_be_taken_again_at_once(engines):
+    client = client_of(engines, "native")
+    await delete_a_queue(client)
+
+    assert (await call(client, "CreateQueue", QueueName="jobs")).status_code == 200
