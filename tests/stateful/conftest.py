@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 
 from storage.domain.clock import ManualClock
 from storage.domain.limits import Limits
@@ -20,11 +21,15 @@ _names = count(1)
 
 @dataclass
 class Bench:
-    """The engines, and how a step that is no coroutine runs them."""
+    """The engines, and how a step that is no coroutine runs them; `examples` says how many there are.
+
+    A node of a cluster gets a fifth: there it matters only that every script keeps to one slot.
+    """
 
     storage: Storage
     clock: ManualClock
     run: Callable[[Coroutine[Any, Any, T]], T]
+    examples: settings
 
     def reconnect_to_another_server(self) -> None:
         """What a process does when the store comes back as another server process."""
@@ -38,14 +43,21 @@ class Bench:
 
 
 @pytest.fixture
-def bench(redis_url: str, database_url: str) -> Iterator[Bench]:
-    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+def examples(request: pytest.FixtureRequest) -> settings:
+    most = settings.default.max_examples if settings.default else 0
+    on_cluster = request.node.callspec.params["redis_url"] == "cluster"
+    return settings(max_examples=max(5, most // 5) if on_cluster else most)
+
+
+@pytest.fixture
+def bench(redis_url: str, database_url: str, examples: settings) -> Iterator[Bench]:
+    stores = StorageSettings(redis_url=redis_url, database_url=database_url)
     clock = ManualClock()
     limits = Limits(reservation_offsets_min=20)  # small, so that examples meet their ceilings
     with asyncio.Runner() as runner:
-        opened = open_storage(settings, clock=clock, limits=limits)
+        opened = open_storage(stores, clock=clock, limits=limits)
         storage = runner.run(opened.__aenter__())
         try:
-            yield Bench(storage, clock, runner.run)
+            yield Bench(storage, clock, runner.run, examples)
         finally:
             runner.run(opened.__aexit__(None, None, None))

@@ -256,4 +256,4 @@ class LogMachine(RuleBasedStateMachine):
 
 
 def test_an_offset_holds_one_value_for_ever(bench, redis_url):
-    run_state_machine_as_test(lambda: LogMachine(bench, redis_url))  # type: ignore[arg-type]  # a factory will do
+    run_state_machine_as_test(lambda: LogMachine(bench, redis_url), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do

@@ -369,12 +369,12 @@ class FifoQueueMachine(QueueMachine):
 
 
 def test_a_standard_queue_does_what_its_reference_does(bench):
-    run_state_machine_as_test(lambda: StandardQueueMachine(bench))  # type: ignore[arg-type]  # a factory will do
+    run_state_machine_as_test(lambda: StandardQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
 def test_a_queue_with_groups_does_what_its_reference_does(bench):
-    run_state_machine_as_test(lambda: GroupedQueueMachine(bench))  # type: ignore[arg-type]  # a factory will do
+    run_state_machine_as_test(lambda: GroupedQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
 def test_a_fifo_queue_does_what_its_reference_does(bench):
-    run_state_machine_as_test(lambda: FifoQueueMachine(bench))  # type: ignore[arg-type]  # a factory will do
+    run_state_machine_as_test(lambda: FifoQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
