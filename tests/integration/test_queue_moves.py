@@ -244,7 +244,7 @@ async def test_carrying_by_many_at_once_loses_and_doubles_nothing(
         await made(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
         bodies = [b"%d" % number for number in range(400)]
         await send(engines.queues, WORK, *bodies)
-        for _ in range(6):
+        for _ in range(4):
             for process in (engines, other):
                 await process.queues.receive(WORK, messages_max=200, visibility_timeout_ms=1)
             clock.advance(ms=1)

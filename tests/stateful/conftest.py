@@ -37,6 +37,11 @@ class Bench:
         epoch._run_id = ""
         self.run(epoch.check())
 
+    @property
+    def half(self) -> settings:
+        """For machines whose steps take long: a reshard, a group's rebalance."""
+        return settings(self.examples, max_examples=max(5, self.examples.max_examples // 2))
+
     def new_name(self, kind: str) -> str:
         """A name that no example had before."""
         return f"{kind}-{next(_names)}"

@@ -216,4 +216,4 @@ class ReshardMachine(RuleBasedStateMachine):
 
 
 def test_retries_across_splits_and_merges_add_nothing(bench):
-    run_state_machine_as_test(lambda: ReshardMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
+    run_state_machine_as_test(lambda: ReshardMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do
