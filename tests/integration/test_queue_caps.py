@@ -199,3 +199,18 @@ async def test_a_cap_set_later_counts_what_is_there(engines):
 
     with pytest.raises(QueueFull):
         await send(queues, WORK, b"3")
+
+
+async def test_what_left_the_log_is_the_oldest_too_unless_it_is_in_flight(engines):
+    """Changed bodies lie beside the log."""
+    queues, contents = engines.queues, engines.contents
+    await made(engines, WORK, messages_max=4, overflow=Overflow.DROP_OLDEST)
+    await send(queues, WORK, b"1", b"2", b"3", b"4")
+    for offset in ("0", "1"):
+        await contents.replace(WORK, offset, b"changed " + offset.encode())
+    [first] = await queues.receive(WORK)
+
+    await send(queues, WORK, b"5", b"6")
+
+    assert first.body == b"changed 0"
+    assert await receive(queues, WORK) == [b"4", b"5", b"6"]

@@ -35,8 +35,7 @@ local function state_of(offset)
       return state, tonumber(due)
     end
   end
-  local record = redis.call('EXISTS', K.parked) == 1 and record_of(offset)
-  return record and record[GROUP] ~= '' and is_parked(record[GROUP]) and 'parked' or 'ready', -1
+  return is_held_back(offset) and 'parked' or 'ready', -1
 end
 
 local function wants_more()

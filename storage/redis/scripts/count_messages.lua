@@ -31,11 +31,6 @@ local delayed = redis.call('ZCOUNT', K.delayed, '(' .. word(now), '+inf')
 local in_flight = redis.call('ZCOUNT', K.leases, '(' .. word(now), '+inf')
 local living = redis.call('XLEN', K.log) + redis.call('ZCARD', K.kept)
 
-local function is_held_back(offset)
-  local record = redis.call('EXISTS', K.parked) == 1 and record_of(offset)
-  return record and record[GROUP] ~= '' and is_parked(record[GROUP])
-end
-
 -- The first message from `offset` that waits: neither in flight nor delayed nor parked.
 local function oldest_from(offset)
   for _, entry in ipairs(redis.call('XRANGE', K.log, offset, '+', 'COUNT', OLDEST_LOOKED_AT)) do

@@ -157,11 +157,21 @@ end
 
 local some_are_parked  -- asked when the first group is met: most queues have none
 
-local function is_parked(group)
+local function any_are_parked()
   if some_are_parked == nil then
     some_are_parked = redis.call('EXISTS', K.parked) == 1
   end
-  return some_are_parked and redis.call('ZSCORE', K.parked, group) and true
+  return some_are_parked
+end
+
+local function is_parked(group)
+  return any_are_parked() and redis.call('ZSCORE', K.parked, group) and true
+end
+
+-- Whether a message that waits does so with its parked group.
+local function is_held_back(offset)
+  local record = any_are_parked() and record_of(offset)
+  return record and record[GROUP] ~= '' and is_parked(record[GROUP])
 end
 
 local function may_deliver(group)

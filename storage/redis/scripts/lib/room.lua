@@ -2,7 +2,7 @@
 -- and what is on its way to another queue, do not count.
 local LOOKS, REMOVALS = 1000, 1000  -- messages that one call passes by, and removes, to make room
 
-local look_from, looks_left = '-', LOOKS
+local look_from, looks_left, kept_from = '-', LOOKS, 0
 
 -- The first message of the log that is not in flight. Of a log whose head is in flight, the head is passed by in one go
 -- when too much of it is.
@@ -20,32 +20,36 @@ local function oldest_in_log()
     if looks_left < 0 then
       return nil
     end
-    local cursor = redis.call('HGET', K.meta, 'cursor') or '0'
     local following = tonumber(offset) + 1
-    look_from = word(looks_left == LOOKS / 2 and math.max(following, tonumber(cursor)) or following)
+    if looks_left == LOOKS / 2 then
+      following = math.max(following, tonumber(redis.call('HGET', K.meta, 'cursor') or '0'))
+    end
+    look_from = word(following)
   end
 end
 
+-- The first that left the log and is not in flight. One at a time: each comes with its body.
 local function oldest_kept()
-  for _, kept in ipairs(redis.call('ZRANGE', K.kept, 0, 99)) do
-    local offset = string.match(kept, '^(%d+):')
-    if not redis.call('ZSCORE', K.leases, offset) then
-      return offset, kept
+  while looks_left >= 0 do
+    local kept = redis.call('ZRANGEBYSCORE', K.kept, word(kept_from), '+inf', 'LIMIT', 0, 1)[1]
+    local offset = kept and string.match(kept, '^(%d+):')
+    if not offset or not redis.call('ZSCORE', K.leases, offset) then
+      return offset
     end
+    kept_from, looks_left = tonumber(offset) + 1, looks_left - 1
   end
 end
 
 -- Remove the oldest message that is not in flight; gives whether there was one.
 local function remove_oldest(overflow, now)
   local offset, entry = oldest_in_log()
-  local kept_offset, kept = oldest_kept()
-  local record
+  local kept_offset = oldest_kept()
   if kept_offset and (not offset or tonumber(kept_offset) < tonumber(offset)) then
     offset, entry = kept_offset, nil
   elseif not offset then
     return false
   end
-  record = record_of(offset)
+  local record = record_of(offset)
   if record then
     detach(offset, record)
   else
