@@ -194,17 +194,46 @@ local function weight_of(group)
   return 1
 end
 
--- A turn may go on in the next call: whose it is, and how much of it is left.
-local turn = weights[1] and redis.call('HMGET', K.meta, 'turn_of', 'turn_left') or {}
+-- A turn that was cut short goes on in the next call: whose it is, and how much of it is left.
+local cut_short = weights[1] and redis.call('HMGET', K.meta, 'turn_of', 'turn_left') or {}
 
-local function begin_or_go_on(group)
-  if turn[1] ~= group or tonumber(turn[2]) <= 0 then
-    turn = { group, weight_of(group) }
+local function share_of(group)
+  if not weights[1] then
+    return 1
+  end
+  if cut_short[1] ~= group then
+    return weight_of(group)
+  end
+  local left = tonumber(cut_short[2])
+  cut_short = {}
+  redis.call('HDEL', K.meta, 'turn_of', 'turn_left')
+  return left
+end
+
+-- Up to a group's share of messages. Gives what is left of the share, and whether more of the group waits.
+local function take_turn(group)
+  local waiting, share = waiting_of(group), share_of(group)
+  while share > 0 and wants_more() and passes_left > 0 do
+    local offset = redis.call('LPOP', waiting)
+    if not offset then
+      return 0, false
+    elseif take(offset, record_of(offset)) then
+      share = share - 1
+    else
+      passes_left = passes_left - 1
+    end
+  end
+  return share, redis.call('EXISTS', waiting) == 1
+end
+
+-- The groups from the nth on keep their places at the head.
+local function put_back(groups, nth)
+  for left = #groups, nth, -1 do
+    redis.call('LPUSH', K.turns, groups[left])
   end
 end
 
--- One message of each group in turn, of as many groups at once as messages are wanted. Those whose turn did not come
--- keep their places.
+-- Each group in turn, as many at once as messages are wanted.
 local function take_in_turns()
   while wants_more() and passes_left > 0 do
     local groups = redis.call('LPOP', K.turns, math.min(messages_max - (#answer - HEAD), 100))
@@ -214,47 +243,21 @@ local function take_in_turns()
     local again = {}
     for nth, group in ipairs(groups) do
       if not (wants_more() and passes_left > 0) then
-        for left = #groups, nth, -1 do
-          redis.call('LPUSH', K.turns, groups[left])
-        end
+        put_back(groups, nth)
         break
       end
-      local waiting = waiting_of(group)
-      local offset = redis.call('LPOP', waiting)
-      if not (offset and take(offset, record_of(offset))) then
-        passes_left = passes_left - 1
-      end
-      if redis.call('EXISTS', waiting) == 1 then
+      local left, more = take_turn(group)
+      if more and left > 0 and weights[1] then
+        redis.call('HSET', K.meta, 'turn_of', group, 'turn_left', left)
+        put_back(groups, nth)
+        break
+      elseif more then
         again[#again + 1] = group
       end
     end
     if #again > 0 then
       redis.call('RPUSH', K.turns, unpack(again))
     end
-  end
-end
-
--- As many messages of each group in turn as it has weight.
-local function take_by_weight()
-  while wants_more() and passes_left > 0 do
-    local group = redis.call('LPOP', K.turns)
-    if not group then
-      break
-    end
-    begin_or_go_on(group)
-    local waiting = waiting_of(group)
-    local offset = redis.call('LPOP', waiting)
-    if offset and take(offset, record_of(offset)) then
-      turn[2] = tonumber(turn[2]) - 1
-    else
-      passes_left = passes_left - 1
-    end
-    if redis.call('EXISTS', waiting) == 1 then
-      redis.call(tonumber(turn[2]) > 0 and 'LPUSH' or 'RPUSH', K.turns, group)
-    end
-  end
-  if turn[1] then
-    redis.call('HSET', K.meta, 'turn_of', turn[1], 'turn_left', turn[2])
   end
 end
 
@@ -274,11 +277,7 @@ local function take_fairly()
   messages_max = math.floor((wanted + tonumber(held[5] or '0') % 2) / 2)
   take_ungrouped()
   messages_max = wanted
-  if weights[1] then
-    take_by_weight()
-  else
-    take_in_turns()
-  end
+  take_in_turns()
   take_ungrouped()
 end
 
