@@ -105,7 +105,8 @@ class Catalog:
     ) -> tuple[Queue, bool]:
         """Create the queue or replace its specification; the queue, and whether it was created.
 
-        An equal specification changes nothing, the version included. Raises ValidationFailed when the
+        An equal specification changes nothing, the version included. What front doors keep with it stays, unless the
+        specification brings its own. Raises ValidationFailed when the
         specification is not valid or asks for another type, PreconditionFailed when `if_match` does not
         hold or `create_only` is asked for a queue that exists.
         """
@@ -413,7 +414,9 @@ class _Shelf(Generic[N, S, D]):
                     return await self._insert(held, name, spec), True
                 if create_only:
                     raise PreconditionFailed(f"The {self.kind} '{name.name}' exists already.")
-                return await self._update(held, held.definition, spec), False
+                kept = held.definition.spec.annotations
+                wanted = spec if spec.annotations else replace(spec, annotations=kept)
+                return await self._update(held, held.definition, wanted), False
 
     async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
         with self._dropping(name):

@@ -291,3 +291,41 @@ def test_a_native_queue_with_a_dot_in_its_name_is_reached(sqs, client, url, name
 
     assert len(receive(sqs, found)) == 1
     assert arn_of(sqs, found).endswith(f":{name}.native")
+
+
+def test_a_full_queue_throttles_its_senders(sqs, client, url, name):
+    """With what an SDK tries again by itself."""
+    client.patch(f"/v1/queues/{name}", json={"messages_max": 1}).raise_for_status()
+    sqs.send_message(QueueUrl=url, MessageBody="1")
+
+    with pytest.raises(ClientError) as one:
+        sqs.send_message(QueueUrl=url, MessageBody="2")
+    with pytest.raises(ClientError) as batch:
+        sqs.send_message_batch(QueueUrl=url, Entries=[{"Id": "a", "MessageBody": "2"}])
+
+    for refused in (one, batch):
+        status, code, _ = refusal(refused.value)
+        assert (status, code) == (403, "RequestThrottled")
+
+
+def test_parked_messages_count_as_not_visible(sqs, client, fifo_url):
+    name = fifo_url.rsplit("/", 1)[1]
+    sqs.send_message(
+        QueueUrl=fifo_url, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="1"
+    )
+    client.put(f"/v1/queues/{name}/groups/g/pause").raise_for_status()
+
+    told = sqs.get_queue_attributes(QueueUrl=fifo_url, AttributeNames=["All"])["Attributes"]
+
+    assert told["ApproximateNumberOfMessages"] == "0"
+    assert told["ApproximateNumberOfMessagesNotVisible"] == "1"
+    assert "Messages" not in sqs.receive_message(QueueUrl=fifo_url)
+
+
+def test_a_native_configuration_leaves_what_only_sqs_knows(sqs, client, url, name):
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"SqsManagedSseEnabled": "false"})
+
+    client.put(f"/v1/queues/{name}", json={"delay_seconds": 3}).raise_for_status()
+
+    told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (told["SqsManagedSseEnabled"], told["DelaySeconds"]) == ("false", "3")
