@@ -32,40 +32,26 @@ def check_name(name: str) -> None:
         )
 
 
-class QueueName(msgspec.Struct, frozen=True, gc=False):
+class _Scoped(msgspec.Struct, frozen=True, gc=False):
+    """A name within its namespace. Names of different kinds are never equal."""
+
+    name: str
+    namespace: str = DEFAULT_NAMESPACE
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class QueueName(_Scoped, frozen=True, gc=False):
     """A queue within its namespace."""
 
-    name: str
-    namespace: str = DEFAULT_NAMESPACE
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class StreamName(msgspec.Struct, frozen=True, gc=False):
+class StreamName(_Scoped, frozen=True, gc=False):
     """A stream within its namespace."""
 
-    name: str
-    namespace: str = DEFAULT_NAMESPACE
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class GroupName(msgspec.Struct, frozen=True, gc=False):
+class GroupName(_Scoped, frozen=True, gc=False):
     """A consumer group within its namespace."""
-
-    name: str
-    namespace: str = DEFAULT_NAMESPACE
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"

@@ -1,6 +1,9 @@
-"""Ending a background task for certain."""
+"""Ending a background task for certain, and answering one that waits."""
 
 import asyncio
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 _PATIENCE_S = 0.5
 
@@ -16,3 +19,13 @@ async def end(*tasks: "asyncio.Task[None]") -> None:
         for task in waiting:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE_S)
+
+
+def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
+    """Hand an answer, or an error, to whoever waits; nobody may wait any more."""
+    if done.done():
+        return
+    if isinstance(answer, Exception):
+        done.set_exception(answer)
+    else:
+        done.set_result(answer)

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageBusy
-from storage.domain.tasks import end
+from storage.domain.tasks import end, give
 
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
@@ -79,13 +79,4 @@ class Together(Generic[Ask, Answer]):
         except Exception as error:
             answers = [error] * len(some)  # type: ignore[list-item]
         for (_, done), answer in zip(some, answers, strict=True):
-            _give(done, answer)
-
-
-def _give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
-    if done.done():
-        return
-    if isinstance(answer, Exception):
-        done.set_exception(answer)
-    else:
-        done.set_result(answer)
+            give(done, answer)

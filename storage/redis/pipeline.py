@@ -35,7 +35,7 @@ from storage.domain.limits import (
     SECOND_MS,
     Limits,
 )
-from storage.domain.tasks import end
+from storage.domain.tasks import end, give
 from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
 from storage.redis.scripts import Script, script, script_names
 
@@ -80,7 +80,7 @@ class _Call:
 
     def settle(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
-            _give(self.done, reply)
+            give(self.done, reply)
             if self.done.cancelled() and self.abandoned and not isinstance(reply, Exception):
                 self.abandoned(reply)
 
@@ -122,7 +122,7 @@ class _Gathering:
         else:
             answers = self.gatherer.answers([part for part, _ in waiting], reply)
         for (_, done), answer in zip(waiting, answers, strict=True):
-            _give(done, answer)
+            give(done, answer)
 
 
 class _Lane:
@@ -393,20 +393,11 @@ def _least_last(idle: "tuple[int, asyncio.Future[None]]") -> int:
     return -idle[0]
 
 
-def _give(done: "asyncio.Future[Any]", answer: Any) -> None:
-    if done.done():
-        return
-    if isinstance(answer, Exception):
-        done.set_exception(answer)
-    else:
-        done.set_result(answer)
-
-
 def _fail(works: Sequence[_Call | _Gathering], error: Exception) -> None:
     for work in works:
         futures = [work.done] if isinstance(work, _Call) else [done for _, done in work.parts]
         for done in futures:
-            _give(done, error)
+            give(done, error)
 
 
 def _size(command: Command) -> int:

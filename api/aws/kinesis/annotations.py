@@ -7,9 +7,7 @@ key                  a KMS key                                 kept; nothing is 
 policy               JSON text                                 kept; not in effect
 """
 
-from msgspec.structs import replace
-
-from storage.domain.streams import StreamSpec
+from api.aws.wire.annotations import Annotations
 
 DISTRIBUTION = "distribution"
 WARM_THROUGHPUT = "warm_throughput"
@@ -17,17 +15,5 @@ METRICS = "metrics"
 KEY = "key"
 POLICY = "policy"
 
-_PREFIX = "kinesis."
-
-
-def annotation(spec: StreamSpec, name: str) -> str | None:
-    """What was kept under a name."""
-    return spec.annotations.get(_PREFIX + name)
-
-
-def annotated(spec: StreamSpec, name: str, text: str | None) -> StreamSpec:
-    """The specification with `text` kept under the name; None keeps nothing there."""
-    kept = {key: value for key, value in spec.annotations.items() if key != _PREFIX + name}
-    if text is not None:
-        kept[_PREFIX + name] = text
-    return spec if kept == spec.annotations else replace(spec, annotations=kept)
+_KEPT = Annotations("kinesis.")
+annotation, annotated = _KEPT.read, _KEPT.write
