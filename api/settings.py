@@ -54,6 +54,17 @@ class Settings(BaseSettings):
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
     )
+    archive_url: str | None = Field(
+        default=None,
+        description="Where streams are archived: file:///directory or s3://bucket/prefix. `millstream up` takes "
+        "a directory of its data; 'off' archives nothing.",
+    )
+    spark_master: str = Field(
+        default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"
+    )
+    spark_memory_mb: int = Field(
+        default=1024, ge=512, description="Memory of the worker's Spark driver."
+    )
     aws_region: str = Field(
         default="us-east-1",
         pattern=r"^[a-z0-9-]{1,32}$",
@@ -92,6 +103,7 @@ class Settings(BaseSettings):
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
             durability=self.durability,
+            archive_url=None if self.archive_url == "off" else self.archive_url,
         )
 
 

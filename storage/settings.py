@@ -11,7 +11,9 @@ class StorageSettings(BaseModel):
     """Where the two stores are, and how they are used.
 
     `durability` is a named property of the deployment: with `always` an acknowledged write is on disk,
-    with `everysec` a power cut may lose the last second or two.
+    with `everysec` a power cut may lose the last second or two. `archive_url` is the archive's root, a
+    directory (`file:///…`) or a place in an object store (`s3://bucket/prefix`); without one nothing is
+    archived, and streams keep everything hot.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -20,3 +22,4 @@ class StorageSettings(BaseModel):
     database_url: str
     durability: Durability = "always"
     postgres_connections_max: int = 8
+    archive_url: str | None = None

@@ -72,6 +72,9 @@ class QueueConfig(Config):
     stream_view: Annotated[
         bool, Field(description="What is sent can be read as a stream of the queue's name.")
     ] = False
+    archive: Annotated[
+        bool, Field(description="Copy the view to Parquet, if the deployment has an archive.")
+    ] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -105,6 +108,7 @@ class QueueConfig(Config):
             on_poison=self.on_poison,
             group_weights=tuple(GroupWeight(one.match, one.weight) for one in self.group_weights),
             stream_view=self.stream_view,
+            archive=self.archive,
             tags=self.tags,
         )
 
@@ -148,6 +152,7 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
             GroupWeightConfig(match=one.match, weight=one.weight) for one in spec.group_weights
         ],
         "stream_view": spec.stream_view,
+        "archive": spec.archive,
         "tags": spec.tags,
     }
 
@@ -179,6 +184,7 @@ class QueuePatch(Config):
     on_poison: Annotated[PoisonPolicy | None, Field(strict=False)] = None
     group_weights: list[GroupWeightConfig] | None = None
     stream_view: bool | None = None
+    archive: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -217,6 +223,7 @@ class QueueOut(BaseModel):
     on_poison: PoisonPolicy
     group_weights: list[GroupWeightConfig]
     stream_view: bool
+    archive: bool
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field
 
-from api.rest.fields import optional_ms, rfc3339
+from api.rest.fields import optional_ms, rfc3339, to_ms
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
 from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec
@@ -46,6 +46,25 @@ class StreamConfig(Config):
     key_index: Annotated[
         bool, Field(description="Find the newest record of a key; about 100 bytes for each key.")
     ] = False
+    archive: Annotated[
+        bool, Field(description="Copy records to Parquet, if the deployment has an archive.")
+    ] = True
+    archive_lag_seconds: Annotated[
+        Seconds, Field(description="How long a record waits for the archive, about.")
+    ] = in_seconds(limits.ARCHIVE_LAG_MS_DEFAULT)
+    hot_retention_seconds: Annotated[
+        Seconds | None,
+        Field(
+            description="How long archived records are also kept hot; null: until room is needed."
+        ),
+    ] = in_seconds(limits.HOT_RETENTION_MS_DEFAULT)
+    hot_bytes_max: Annotated[
+        Bytes | None,
+        Field(
+            description="What a shard keeps hot of what is archived. With half of that not yet archived it "
+            "answers 429; null: no limit."
+        ),
+    ] = limits.HOT_BYTES_MAX_DEFAULT
     tags: Tags = {}
 
     def to_domain(self) -> StreamSpec:
@@ -61,6 +80,10 @@ class StreamConfig(Config):
             event_times=self.event_times,
             event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
             key_index=self.key_index,
+            archive=self.archive,
+            archive_lag_ms=to_ms(self.archive_lag_seconds),
+            hot_retention_ms=optional_ms(self.hot_retention_seconds),
+            hot_bytes_max=self.hot_bytes_max,
             tags=self.tags,
         )
 
@@ -82,6 +105,10 @@ def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
         "event_times": spec.event_times,
         "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
         "key_index": spec.key_index,
+        "archive": spec.archive,
+        "archive_lag_seconds": in_seconds(spec.archive_lag_ms),
+        "hot_retention_seconds": _optional_seconds(spec.hot_retention_ms),
+        "hot_bytes_max": spec.hot_bytes_max,
         "tags": spec.tags,
     }
 
@@ -90,9 +117,12 @@ def _optional_seconds(ms: int | None) -> float | None:
     return None if ms is None else in_seconds(ms)
 
 
+_NULL_IS_NONE = ("retention_seconds", "hot_retention_seconds", "hot_bytes_max")
+
+
 class StreamPatch(Config):
     """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
-    `retention_seconds` to none."""
+    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` to none."""
 
     mode: Annotated[StreamMode | None, Field(strict=False)] = None
     retention_seconds: Seconds | None = None
@@ -103,6 +133,10 @@ class StreamPatch(Config):
     event_times: Annotated[EventTimes | None, Field(strict=False)] = None
     event_time_skew_seconds_max: Seconds | None = None
     key_index: bool | None = None
+    archive: bool | None = None
+    archive_lag_seconds: Seconds | None = None
+    hot_retention_seconds: Seconds | None = None
+    hot_bytes_max: Bytes | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: StreamSpec) -> StreamSpec:
@@ -110,8 +144,7 @@ class StreamPatch(Config):
         before = StreamConfig.from_domain(spec).model_dump()
         patch = self.model_dump(exclude_unset=True)
         after = merged(before, patch)
-        if "retention_seconds" in patch:
-            after["retention_seconds"] = patch["retention_seconds"]
+        after |= {name: patch[name] for name in _NULL_IS_NONE if name in patch}
         changed = StreamConfig(**after).to_domain()
         return msgspec.structs.replace(changed, annotations=spec.annotations)
 
@@ -131,6 +164,10 @@ class StreamOut(BaseModel):
     event_times: EventTimes
     event_time_skew_seconds_max: Seconds | None
     key_index: bool
+    archive: bool
+    archive_lag_seconds: Seconds
+    hot_retention_seconds: Seconds | None
+    hot_bytes_max: int | None
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -2,13 +2,15 @@
 
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
-    │                  GroupNotFound, MemberUnknown, BookmarkNotFound
+    │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten, StaleGeneration, GroupFull
+    │                  JobRefused
+    ├── archive        ArchiveBehind, ArchiveDamaged, ArchiveOff
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
@@ -60,6 +62,11 @@ class ErrorCode(StrEnum):
     STALE_GENERATION = "stale_generation"
     GROUP_FULL = "group_full"
     BOOKMARK_NOT_FOUND = "bookmark_not_found"
+    ARCHIVE_BEHIND = "archive_behind"
+    ARCHIVE_DAMAGED = "archive_damaged"
+    ARCHIVE_OFF = "archive_off"
+    JOB_NOT_FOUND = "job_not_found"
+    JOB_REFUSED = "job_refused"
     STORAGE_UNAVAILABLE = "storage_unavailable"
     STORAGE_FULL = "storage_full"
     STORAGE_BUSY = "storage_busy"
@@ -85,6 +92,7 @@ _RETRYABLE = frozenset(
         ErrorCode.IN_FLIGHT_LIMIT_REACHED,
         ErrorCode.PURGE_IN_PROGRESS,
         ErrorCode.QUEUE_FULL,
+        ErrorCode.ARCHIVE_BEHIND,
     }
 )
 
@@ -331,6 +339,36 @@ class BookmarkNotFound(MillstreamError):
     """The group has no such bookmark."""
 
     code = ErrorCode.BOOKMARK_NOT_FOUND
+
+
+class ArchiveBehind(MillstreamError):
+    """The shard holds as much as it may that is not archived yet; nothing happened."""
+
+    code = ErrorCode.ARCHIVE_BEHIND
+
+
+class ArchiveDamaged(MillstreamError):
+    """A file of the archive is missing or not what was written."""
+
+    code = ErrorCode.ARCHIVE_DAMAGED
+
+
+class ArchiveOff(MillstreamError):
+    """This deployment has no archive."""
+
+    code = ErrorCode.ARCHIVE_OFF
+
+
+class JobNotFound(MillstreamError):
+    """There is no such job."""
+
+    code = ErrorCode.JOB_NOT_FOUND
+
+
+class JobRefused(MillstreamError):
+    """The job's state does not allow this."""
+
+    code = ErrorCode.JOB_REFUSED
 
 
 class StorageUnavailable(MillstreamError):

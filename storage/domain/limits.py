@@ -103,6 +103,33 @@ STREAM_RETENTION_MS_MIN = MINUTE_MS
 STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
 STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS
 
+# The archive
+HOT_RETENTION_MS_DEFAULT = DAY_MS  # most readers are behind by less
+HOT_BYTES_MAX_DEFAULT = 1024 * MIB  # of a shard
+HOT_BYTES_MIN = MIB
+ARCHIVE_LAG_MS_DEFAULT = 5 * MINUTE_MS
+ARCHIVE_LAG_MS_MIN = SECOND_MS
+ARCHIVE_LAG_MS_MAX = DAY_MS
+ARCHIVE_FILE_BYTES = 128 * MIB  # of records, before compression
+ARCHIVE_FILE_RECORDS = 1_000_000
+ARCHIVE_ROW_GROUP_BYTES = 16 * MIB  # what a read of one record decodes
+ARCHIVE_BUDGET_PARTS = 8  # of a hot budget: a quarter of what may lie unarchived makes a log due
+ARCHIVE_RANGES_PER_JOB = 2_000  # logs that one job takes along
+COMPACT_BELOW_BYTES = 32 * MIB
+COMPACT_FILES_MIN = 4
+COMPACT_AFTER_MS = 10 * MINUTE_MS  # behind the end of an hour
+READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers that planned with it
+ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
+TRIM_GRACE_MS = MINUTE_MS  # between archiving and forgetting
+
+# Jobs
+JOB_LEASE_MS = 60 * SECOND_MS
+JOB_HEARTBEAT_MS = 15 * SECOND_MS
+JOB_ATTEMPTS_MAX_DEFAULT = 10
+JOB_BACKOFF_MS_MIN = SECOND_MS
+JOB_BACKOFF_MS_MAX = 5 * MINUTE_MS
+JOB_KEPT_MS = 30 * DAY_MS  # what is over can be looked at for so long
+
 # Consumer groups
 SESSION_TIMEOUT_MS_MIN = SECOND_MS
 SESSION_TIMEOUT_MS_MAX = 30 * MINUTE_MS

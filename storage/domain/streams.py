@@ -50,6 +50,10 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     begins with the records that are appended from then on. `annotations` are kept for a front door and mean
     nothing here. With `drop_when_read` also until every consumer group has
     committed it, if there is one.
+
+    Where the deployment has an archive, records are copied there within about `archive_lag_ms`, and then
+    leave the hot store when they are older than `hot_retention_ms` or a shard holds more than `hot_bytes_max`.
+    A shard of which half of that is not archived yet takes no more until it is.
     """
 
     shards: int = 1
@@ -62,6 +66,10 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     event_times: EventTimes = EventTimes.CLIENT_PREFER
     event_time_skew_ms_max: int | None = None
     key_index: bool = False
+    archive: bool = True
+    archive_lag_ms: int = limits.ARCHIVE_LAG_MS_DEFAULT
+    hot_retention_ms: int | None = limits.HOT_RETENTION_MS_DEFAULT
+    hot_bytes_max: int | None = limits.HOT_BYTES_MAX_DEFAULT
     tags: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
@@ -71,6 +79,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
             *check_range("/shards", self.shards, 1, limits.SHARDS_MAX),
             *check_range("/record_bytes_max", self.record_bytes_max, 1, limits.RECORD_BYTES_MAX),
             *tag_faults(self.tags),
+            *_archive_faults(self),
         ]
         if (
             self.retention_ms is not None
@@ -92,6 +101,20 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if faults:
             raise ValidationFailed("The stream's configuration is not valid.", *faults)
+
+
+def _archive_faults(spec: StreamSpec) -> list[FieldFault]:
+    lag_ms, hot_ms, hot_bytes = spec.archive_lag_ms, spec.hot_retention_ms, spec.hot_bytes_max
+    faults = []
+    if not limits.ARCHIVE_LAG_MS_MIN <= lag_ms <= limits.ARCHIVE_LAG_MS_MAX:
+        faults.append(FieldFault("/archive_lag_seconds", "must be 1 to 86400", "out_of_range"))
+    if hot_ms is not None and not 0 <= hot_ms <= limits.STREAM_RETENTION_MS_MAX:
+        detail = "must be 0 to 315360000, or null"
+        faults.append(FieldFault("/hot_retention_seconds", detail, "out_of_range"))
+    if hot_bytes is not None and hot_bytes < limits.HOT_BYTES_MIN:
+        detail = f"must be at least {limits.HOT_BYTES_MIN}, or null"
+        faults.append(FieldFault("/hot_bytes_max", detail, "out_of_range"))
+    return faults
 
 
 class Shard(msgspec.Struct, frozen=True, gc=False):
@@ -224,7 +247,12 @@ def view_of(queue: Queue) -> Stream:
     return Stream(
         name=StreamName(queue.name.name, queue.name.namespace),
         stream_id=queue.log_id,
-        spec=StreamSpec(retention_ms=queue.spec.retention_ms, tags=queue.spec.tags),
+        spec=StreamSpec(
+            retention_ms=queue.spec.retention_ms,
+            archive=queue.spec.archive,
+            hot_bytes_max=None,
+            tags=queue.spec.tags,
+        ),
         shards=(shard,),
         version=queue.version,
         created_at_ms=queue.created_at_ms,

@@ -6,6 +6,8 @@
                 ┌─ group_members
     groups ─────┼─ group_shards     of one stream: see `storage.domain.assignment`
                 └─ group_bookmarks
+    archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
+    jobs ── job_parts                 long work, and how far each part of it is
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
@@ -17,7 +19,16 @@ store; its name is free at once. Its rows in `logs` go with the deletion, so tha
 
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, Numeric, Text, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    Numeric,
+    Text,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
@@ -32,6 +43,10 @@ HASH_KEY = Numeric(39, 0)
 LIVE = text("deleted_at_ms IS NULL")
 
 OPEN_MOVE = text("state IN ('running', 'cancelling')")
+
+OPEN_JOB = text("state IN ('queued', 'running', 'paused')")
+
+IN_USE = text("superseded_at_ms IS NULL")
 
 METADATA = SQLModel.metadata
 """What the database should look like."""
@@ -281,3 +296,118 @@ class AccountSettingsRow(SQLModel, table=True):
 
     namespace: str = Field(primary_key=True, foreign_key="namespaces.name", sa_type=NAME)
     settings: dict[str, Any] = Field(sa_type=JSONB)
+
+
+class ArchiveShardRow(SQLModel, table=True):
+    """How far a shard is archived: a `storage.domain.archive.ArchiveState` without what its files add up to.
+
+    `bytes_before` is what the log had taken when it held `archived` records, so that the hot store can tell
+    by its own count how much is not archived. `namespace` and `log_id` outlive the stream's own rows.
+    """
+
+    __tablename__ = "archive_shards"
+
+    stream_id: LogId = Field(primary_key=True, sa_type=NAME)
+    shard: int = Field(primary_key=True, sa_type=Integer)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    log_id: LogId = Field(unique=True, sa_type=NAME)
+    start: int = Field(sa_type=BigInteger)
+    archived: int = Field(sa_type=BigInteger)
+    archived_at_ms: int = Field(sa_type=BigInteger)
+    bytes_before: int = Field(sa_type=BigInteger)
+
+
+class ArchiveFileRow(SQLModel, table=True):
+    """A `storage.domain.archive.ArchivedFile`; one that was replaced is kept for readers that planned with it.
+
+    Of the files in use no two begin or end at one offset, and none lies over another, since `archived`
+    moves by compare-and-set.
+    """
+
+    __tablename__ = "archive_files"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["stream_id", "shard"],
+            ["archive_shards.stream_id", "archive_shards.shard"],
+            ondelete="CASCADE",
+            name="archive_files_of_a_shard",
+        ),
+        CheckConstraint("first_offset < next_offset", name="archive_files_hold_something"),
+        Index(
+            "archive_files_first",
+            "stream_id",
+            "shard",
+            "first_offset",
+            unique=True,
+            postgresql_where=IN_USE,
+        ),
+        Index(
+            "archive_files_next",
+            "stream_id",
+            "shard",
+            "next_offset",
+            unique=True,
+            postgresql_where=IN_USE,
+        ),
+        Index("archive_files_arrival", "stream_id", "shard", "last_arrival_ms"),
+        Index("archive_files_path", "path", unique=True),
+    )
+
+    file_id: str = Field(primary_key=True, sa_type=NAME)
+    stream_id: LogId = Field(sa_type=NAME)
+    shard: int = Field(sa_type=Integer)
+    first_offset: int = Field(sa_type=BigInteger)
+    next_offset: int = Field(sa_type=BigInteger)
+    records: int = Field(sa_type=BigInteger)
+    log_bytes: int = Field(sa_type=BigInteger)
+    file_bytes: int = Field(sa_type=BigInteger)
+    first_arrival_ms: int = Field(sa_type=BigInteger)
+    last_arrival_ms: int = Field(sa_type=BigInteger)
+    path: str = Field(sa_type=Text)
+    digest: bytes
+    created_at_ms: int = Field(sa_type=BigInteger)
+    superseded_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class JobRow(SQLModel, table=True):
+    """A `storage.domain.jobs.Job`, and the lease that a worker holds on it."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index("jobs_to_do", "run_after_ms", postgresql_where=OPEN_JOB),
+        Index("jobs_of_a_kind", "namespace", "kind", "created_at_ms"),
+        Index("jobs_open", "kind", "namespace", "subject", unique=True, postgresql_where=OPEN_JOB),
+    )
+
+    job_id: str = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    kind: str = Field(sa_type=Text)
+    subject: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    state: str = Field(sa_type=Text)
+    wish: str = Field(sa_type=Text)
+    attempt: int = Field(sa_type=Integer)
+    failures: int = Field(sa_type=Integer)
+    attempts_max: int = Field(sa_type=Integer)
+    run_after_ms: int = Field(sa_type=BigInteger)
+    worker: str | None = Field(default=None, sa_type=Text)
+    lease_until_ms: int | None = Field(default=None, sa_type=BigInteger)
+    progress: dict[str, Any] = Field(sa_type=JSONB)
+    failure: str = Field(sa_type=Text)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    started_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    ended_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class JobPartRow(SQLModel, table=True):
+    """How far a part of a job is: `position` is the next thing to do, `counts` what was done."""
+
+    __tablename__ = "job_parts"
+
+    job_id: str = Field(
+        primary_key=True, foreign_key="jobs.job_id", ondelete="CASCADE", sa_type=NAME
+    )
+    part: str = Field(primary_key=True, sa_type=NAME)
+    position: int = Field(sa_type=BigInteger)
+    done: bool
+    counts: dict[str, int] = Field(sa_type=JSONB)

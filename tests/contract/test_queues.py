@@ -27,6 +27,7 @@ DEFAULTS = {
     "on_poison": "skip",
     "group_weights": [],
     "stream_view": False,
+    "archive": False,
     "tags": {},
 }
 

@@ -54,6 +54,10 @@ def test_a_put_without_a_body_makes_a_stream_of_defaults(client, name):
         "event_times": "client_prefer",
         "event_time_skew_seconds_max": None,
         "key_index": False,
+        "archive": True,
+        "archive_lag_seconds": 300,
+        "hot_retention_seconds": 86400,
+        "hot_bytes_max": 1073741824,
         "tags": {},
         "version": 1,
     }

@@ -92,11 +92,11 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(RESOURCE_IN_USE, error.detail)
         case ErrorCode.FORBIDDEN | ErrorCode.STREAM_READ_ONLY:
             return AwsError(ACCESS_DENIED, error.detail)
-        case ErrorCode.STORAGE_BUSY:
+        case ErrorCode.STORAGE_BUSY | ErrorCode.ARCHIVE_BEHIND:
             return AwsError(THROUGHPUT_EXCEEDED, error.detail)
         case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL:
             return AwsError(SERVICE_UNAVAILABLE, error.detail)
-        case ErrorCode.STORAGE_TIMEOUT:
+        case ErrorCode.STORAGE_TIMEOUT | ErrorCode.ARCHIVE_DAMAGED:
             return AwsError(INTERNAL_FAILURE, error.detail)
         case (
             ErrorCode.QUEUE_NOT_FOUND
@@ -122,6 +122,9 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.MEMBER_UNKNOWN
             | ErrorCode.STALE_GENERATION
             | ErrorCode.BOOKMARK_NOT_FOUND
+            | ErrorCode.ARCHIVE_OFF
+            | ErrorCode.JOB_NOT_FOUND
+            | ErrorCode.JOB_REFUSED
         ):  # no plain append or read says these
             return AwsError(BAD_REQUEST, error.detail)
         case _:

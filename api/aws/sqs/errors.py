@@ -143,6 +143,11 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.STALE_GENERATION
             | ErrorCode.GROUP_FULL
             | ErrorCode.BOOKMARK_NOT_FOUND
+            | ErrorCode.ARCHIVE_BEHIND
+            | ErrorCode.ARCHIVE_DAMAGED
+            | ErrorCode.ARCHIVE_OFF
+            | ErrorCode.JOB_NOT_FOUND
+            | ErrorCode.JOB_REFUSED
         ):  # no queue says these
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:
