@@ -98,6 +98,7 @@ class Extent(msgspec.Struct, frozen=True):
     """A log's oldest readable offset, the next one to be written, and the bytes it holds.
 
     `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: it is one writer's.
+    `log_epoch` rises each time the hot store forgot some of it.
     """
 
     start: int
@@ -105,6 +106,7 @@ class Extent(msgspec.Struct, frozen=True):
     bytes: int
     knows_producers: bool
     fenced: bool
+    log_epoch: int
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -382,7 +384,7 @@ class HotLogs:
         """How far the log reaches."""
         keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
-        return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]))
+        return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
     async def trim(
         self,
