@@ -16,6 +16,7 @@ from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups import Groups
 from storage.health import Health
+from storage.jobs import Jobs
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
 from storage.on_queue import OnQueue
@@ -56,6 +57,7 @@ class Storage:
     catalog: Catalog
     access: Access
     registrations: Registrations
+    jobs: Jobs
     health: Health
     upkeep: Upkeep
 
@@ -110,6 +112,7 @@ async def open_storage(
             catalog,
             Access(),
             Registrations(database, clock),
+            Jobs(database, catalog.put_namespace, limits),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )
