@@ -7,6 +7,7 @@ import msgspec
 
 from storage.catalog import Catalog
 from storage.domain.archive import ArchivedFile, ArchiveState
+from storage.domain.clock import Clock
 from storage.domain.errors import ArchiveOff
 from storage.domain.jobs import Job, JobKind
 from storage.domain.names import StreamName
@@ -18,11 +19,15 @@ from storage.redis.logs import HotBacklog, HotLogs, LogAddress
 
 
 class ShardArchive(msgspec.Struct, frozen=True):
-    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written."""
+    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written.
+
+    `waited_ms`: how long the oldest record that is not archived has waited.
+    """
 
     shard: Shard
     state: ArchiveState | None
     hot: HotBacklog | None
+    waited_ms: int
 
 
 class StreamArchive(msgspec.Struct, frozen=True):
@@ -37,12 +42,20 @@ class Archives:
     """What is archived. Every verb raises StreamNotFound for a stream that is not there."""
 
     def __init__(
-        self, rows: ArchiveRows, hot: HotLogs, catalog: Catalog, jobs: Jobs, *, on: bool
+        self,
+        rows: ArchiveRows,
+        hot: HotLogs,
+        catalog: Catalog,
+        jobs: Jobs,
+        clock: Clock,
+        *,
+        on: bool,
     ) -> None:
         self._rows = rows
         self._hot = hot
         self._catalog = catalog
         self._jobs = jobs
+        self._clock = clock
         self._on = on
 
     async def show(self, name: StreamName) -> StreamArchive:
@@ -60,8 +73,10 @@ class Archives:
         try:
             hot = await self._hot.backlog(at, 0 if state is None else state.archived)
         except LogNotReady:
-            hot = None
-        return ShardArchive(shard, state, hot)
+            return ShardArchive(shard, state, None, 0)
+        now_ms = self._clock.now_ms()
+        oldest_ms = now_ms if hot.oldest_arrival_ms < 0 else hot.oldest_arrival_ms
+        return ShardArchive(shard, state, hot, max(0, now_ms - oldest_ms))
 
     async def files(
         self, name: StreamName, shard: int, *, after: int, limit: int
@@ -77,7 +92,9 @@ class Archives:
         stream = await self._catalog.stream(name)
         if not (self._on and stream.spec.archive):
             raise ArchiveOff(
-                "The stream is not to be archived." if self._on else None  # else the deployment has none
+                "The stream is not to be archived."
+                if self._on
+                else None  # else the deployment has none
             )
         return await self._jobs.submit(
             name.namespace,

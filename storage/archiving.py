@@ -146,7 +146,9 @@ class Archiving:
         except LogNotReady:
             return None  # never written, or about to be made again
         if mark is None:
-            await self._rows.begin([_range(stream, shard, hot.start, hot.next)], self._clock.now_ms())
+            await self._rows.begin(
+                [_range(stream, shard, hot.start, hot.next)], self._clock.now_ms()
+            )
             mark = Mark(hot.start, hot.start)
         first = await self._skipped(key, shard, mark, hot)
         backlog = Backlog(first, hot.next, hot.bytes, hot.oldest_arrival_ms)
@@ -240,7 +242,9 @@ class Archiving:
         """Runs of neighbouring files of a namespace that are each to become one; a bounded number."""
         now_ms = self._clock.now_ms()
         crowded = await self._rows.crowded_hours(now_ms, namespace)
-        return [run for hour in crowded for run in to_compact(await self._rows.in_hour(hour), now_ms)]
+        return [
+            run for hour in crowded for run in to_compact(await self._rows.in_hour(hour), now_ms)
+        ]
 
     async def commit_compacted(
         self,

@@ -39,7 +39,7 @@ from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.domain.streams import view_of
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.messages import HotQueues, HotReceive
 from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of

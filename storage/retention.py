@@ -30,7 +30,9 @@ class Retention:
         """
         archived = await self._archived(stream)
         bounds = hot_bounds(stream.spec, archived=archived is not None)
-        return sum([await self._trim(stream, one, bounds, archived, entries_max) for one in stream.shards])
+        return sum(
+            [await self._trim(stream, one, bounds, archived, entries_max) for one in stream.shards]
+        )
 
     async def _archived(self, stream: Stream) -> Mapping[int, int] | None:
         """Up to where each shard is archived, of those that are; None for a stream that is not to be."""
@@ -59,7 +61,5 @@ class Retention:
         )
         if archived is not None:
             budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
-            trim = partial(
-                trim, archived=archived.get(shard.index, 0), unarchived_bytes_max=budget
-            )
+            trim = partial(trim, archived=archived.get(shard.index, 0), unarchived_bytes_max=budget)
         return await self._on_stream.do(stream, lambda _: self._on_stream.mended(at, trim))

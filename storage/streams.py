@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import TypeVar
 
 from storage.appending import Appending

@@ -21,18 +21,15 @@ class ShardArchiveOut(BaseModel):
     next_offset: int | None
     waiting_records: Annotated[int, Field(description="Not archived yet.")]
     waiting_bytes: int
-    waiting_seconds: Annotated[
-        float, Field(description="How long the oldest of them has waited.")
-    ]
+    waiting_seconds: Annotated[float, Field(description="How long the oldest of them has waited.")]
     files: int
     records: Annotated[int, Field(description="In the files.")]
     file_bytes: int
     record_bytes: Annotated[int, Field(description="What the records count against a retention.")]
 
     @classmethod
-    def from_domain(cls, shard: ShardArchive, now_ms: int) -> Self:
+    def from_domain(cls, shard: ShardArchive) -> Self:
         state, hot = shard.state, shard.hot
-        begun = hot is not None and hot.oldest_arrival_ms >= 0
         first = max(hot.start, state.archived if state else 0) if hot else 0
         return cls(
             shard=shard.shard.index,
@@ -43,7 +40,7 @@ class ShardArchiveOut(BaseModel):
             next_offset=hot.next if hot else None,
             waiting_records=max(0, hot.next - first) if hot else 0,
             waiting_bytes=hot.bytes if hot else 0,
-            waiting_seconds=to_seconds(max(0, now_ms - hot.oldest_arrival_ms)) if begun and hot else 0,
+            waiting_seconds=to_seconds(shard.waited_ms),
             files=state.files if state else 0,
             records=state.records if state else 0,
             file_bytes=state.file_bytes if state else 0,
@@ -59,11 +56,11 @@ class ArchiveOut(BaseModel):
     shards: list[ShardArchiveOut]
 
     @classmethod
-    def from_domain(cls, archive: StreamArchive, now_ms: int) -> Self:
+    def from_domain(cls, archive: StreamArchive) -> Self:
         return cls(
             stream=archive.stream.name.name,
             archiving=archive.on,
-            shards=[ShardArchiveOut.from_domain(shard, now_ms) for shard in archive.shards],
+            shards=[ShardArchiveOut.from_domain(shard) for shard in archive.shards],
         )
 
 

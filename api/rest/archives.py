@@ -9,7 +9,6 @@ from api.rest.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from api.rest.pages import decode_cursor, encode_cursor
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.clock import SystemClock
 
 router = APIRouter(prefix="/v1/archives", tags=["archives"])
 
@@ -20,7 +19,7 @@ READ = Depends(may(Action.STREAM_READ))
 @router.get("/{stream}", dependencies=[READ])
 async def get_archive(stream: StreamPath, storage: StorageDep) -> ArchiveOut:
     """Show how far a stream is archived, and how much of it waits."""
-    return ArchiveOut.from_domain(await storage.archives.show(stream), SystemClock().now_ms())
+    return ArchiveOut.from_domain(await storage.archives.show(stream))
 
 
 @router.get("/{stream}/files", dependencies=[READ])

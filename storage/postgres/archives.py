@@ -16,10 +16,10 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, Span, hour_of
 from storage.domain.errors import StorageUnavailable
-from storage.domain.jobs import Claim
+from storage.domain.jobs import Claim, Job, JobState, Outcome
 from storage.domain.names import LogId
 from storage.postgres.database import Database
-from storage.postgres.jobs import end_job
+from storage.postgres.jobs import ended, let_go
 from storage.postgres.queries import query
 from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow, LogHoleRow
 
@@ -106,12 +106,13 @@ class ArchiveRows:
         """The job is done: its files are in the archive. Gives the advances that another worker was ahead of,
         whose files are not.
 
-        Raises LeaseLost, and then nothing happened. An unanswered commit counts as that too: the next attempt
-        finds `archived` moved.
+        Said again after an unanswered commit, it changes nothing. Raises LeaseLost, and then nothing happened.
         """
         async with self._writing() as session:
+            if await ended(session, claim) is not None:
+                return []
             late = [one for one in advances if not await _advance(session, one, now_ms)]
-            await end_job(session, claim, progress)
+            await let_go(session, claim, progress, _done)
             return late
 
     async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[Span]]:
@@ -194,10 +195,12 @@ class ArchiveRows:
         """The job is done: one file stands for several, of each swap. A swap of files that are not all in use any
         more is left out. Raises LeaseLost, and then nothing happened."""
         async with self._writing() as session:
+            if await ended(session, claim) is not None:
+                return
             for before, after in swaps:
                 if await _retire(session, before, now_ms, all_or_none=True):
                     await session.execute(insert(ArchiveFileRow), [_values(after, now_ms)])
-            await end_job(session, claim, progress)
+            await let_go(session, claim, progress, _done)
 
     async def retire(self, key: ShardKey, gone: Sequence[ArchivedFile], now_ms: int) -> None:
         """These files, the shard's oldest, are kept no longer; it begins behind them."""
@@ -263,6 +266,10 @@ class ArchiveRows:
 
     def _writing(self) -> Any:
         return self._database.writing(unknown=StorageUnavailable)
+
+
+def _done(_: Job) -> Outcome:
+    return Outcome(state=JobState.DONE)
 
 
 def _is(key: ShardKey) -> tuple[Any, Any]:

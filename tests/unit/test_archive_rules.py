@@ -1,5 +1,7 @@
 """The pure rules of the archive: what is due, what is kept, what is joined, what is missing."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,7 @@ def test_a_range_comes_in_pieces_that_meet():
     pieces = ranges_of(log)
 
     assert [pieces[0].first, pieces[-1].next] == [log.first, log.next]
-    assert all(one.next == other.first for one, other in zip(pieces, pieces[1:], strict=False))
+    assert all(one.next == other.first for one, other in itertools.pairwise(pieces))
 
 
 def test_a_log_far_behind_lets_others_in_between():
@@ -101,7 +103,9 @@ def test_what_no_hole_explains_is_what_is_missing_and_in_no_hole(missing, known)
 
 
 def test_an_archived_stream_keeps_hot_what_the_shorter_bound_says():
-    spec = StreamSpec(retention_ms=1_000, retention_bytes=None, hot_retention_ms=5_000, hot_bytes_max=70)
+    spec = StreamSpec(
+        retention_ms=1_000, retention_bytes=None, hot_retention_ms=5_000, hot_bytes_max=70
+    )
 
     assert hot_bounds(spec, archived=True) == Bounds(1_000, 70, None)
     assert hot_bounds(spec, archived=False) == Bounds(1_000, None, None)
@@ -149,9 +153,7 @@ def test_files_of_two_hours_are_not_joined():
 
 def test_a_large_file_is_left_alone_and_parts_its_neighbours():
     large = limits.COMPACT_BELOW_BYTES
-    files = [
-        file(nth, nth + 1, log_bytes=large if nth == 4 else 1_000) for nth in range(9)
-    ]
+    files = [file(nth, nth + 1, log_bytes=large if nth == 4 else 1_000) for nth in range(9)]
 
     assert to_compact(files, NOW) == [files[:4], files[5:]]
 
