@@ -126,6 +126,10 @@ async def _bury_deleted(storage: Storage) -> int:
     return await storage.upkeep.bury_deleted()
 
 
+async def _forget_jobs(storage: Storage) -> int:
+    return await _until_idle(storage.jobs.forget_old)
+
+
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
@@ -136,6 +140,7 @@ DUTIES = (
     Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
     Duty("deleted", limits.MINUTE_MS, _bury_deleted),
+    Duty("jobs", limits.HOUR_MS, _forget_jobs),
 )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from storage.access import Access
+from storage.archives import Archives
+from storage.archiving import Archiving
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
@@ -16,10 +18,13 @@ from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups import Groups
 from storage.health import Health
+from storage.jobs import Jobs
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
 from storage.on_queue import OnQueue
+from storage.on_stream import OnStream
 from storage.postgres import migrate as migrations
+from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import open_database
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
@@ -35,6 +40,7 @@ from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
 from storage.resharding import Resharder
+from storage.retention import Retention
 from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.upkeep import Upkeep
@@ -56,6 +62,9 @@ class Storage:
     catalog: Catalog
     access: Access
     registrations: Registrations
+    jobs: Jobs
+    archives: Archives
+    archiving: Archiving
     health: Health
     upkeep: Upkeep
 
@@ -86,19 +95,32 @@ async def open_storage(
         bury = _buried_by(logs)
         catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
-        on_queue = OnQueue(catalog, keeper)
+        on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
+        rows, archives = ArchiveRows(database), settings.archive_url is not None
+        retention = Retention(logs, on_stream, rows if archives else None, clock)
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
         queues = Queues(
-            hot_queues, states, logs, on_queue, carrier, catalog, keeper, wakeups, clock, limits
+            hot_queues,
+            states,
+            logs,
+            on_queue,
+            carrier,
+            retention,
+            catalog,
+            keeper,
+            wakeups,
+            clock,
+            limits,
         )
         stack.push_async_callback(queues.close)
         contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
         moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
-        streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
+        streams = Streams(logs, catalog, keeper, resharder, retention, wakeups, clock, limits)
+        jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
         yield Storage(
@@ -110,6 +132,9 @@ async def open_storage(
             catalog,
             Access(),
             Registrations(database, clock),
+            jobs,
+            Archives(rows, logs, catalog, jobs, clock, on=archives),
+            Archiving(rows, logs, catalog, jobs, retention, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

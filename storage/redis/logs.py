@@ -12,6 +12,7 @@ from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.clock import SERVER_TIME, ScriptTime
 from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
+    ArchiveBehind,
     DuplicateForgotten,
     FenceMismatch,
     IdempotencyKeyReused,
@@ -107,6 +108,16 @@ class Extent(msgspec.Struct, frozen=True):
     knows_producers: bool
     fenced: bool
     log_epoch: int
+
+
+class HotBacklog(msgspec.Struct, frozen=True):
+    """A log's extent, and what of it waits to be archived: its bytes, and its oldest arrival, or -1 for none."""
+
+    start: int
+    next: int
+    closed: bool
+    bytes: int
+    oldest_arrival_ms: int
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -259,6 +270,8 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return OffsetMismatch(next_offset=offset)
         case [8, _]:
             return ParentsUnasked()
+        case [9, _]:
+            return ArchiveBehind()
         case _:
             return IdempotencyKeyReused()
 
@@ -394,13 +407,26 @@ class HotLogs:
         retention_records: int | None,
         entries_max: int,
         now: ScriptTime,
+        *,
+        archived: int | None = None,
+        unarchived_bytes_max: int | None = None,
     ) -> int:
-        """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
+        """Forget what retention no longer covers, but nothing from `archived` on where there is an archive; gives
+        the entries freed, 0 when there is none left.
+
+        With `unarchived_bytes_max` the log takes no more while so much of it waits for its archive.
+        """
         keys = _readable(at)[:2]
-        kept = (retention_ms, retention_bytes, retention_records)
+        kept = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
         bounds = ["" if bound is None else bound for bound in kept]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
+
+    async def backlog(self, at: LogAddress, archived: int) -> HotBacklog:
+        """What of the log waits to be archived, given that it is archived up to there."""
+        keys = _readable(at)[:2]
+        reply = checked(await self._pipeline.read("measure_backlog", keys, archived))
+        return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
     async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:
         """What the log took over the last whole window; None before there was one."""

@@ -10,7 +10,7 @@
 --          if they must be asked; the keys, and so a condition, always where the stream has a key index
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
 --          lib/answers.lua says
--- Checks   store epoch, producer epoch and duplicate, closed, fence, sequence, expected offset
+-- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence, expected offset
 -- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing
 -- @include numbers
 -- @include time
@@ -18,8 +18,8 @@
 -- @include answers
 -- @include writable
 -- @include memory
-local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS =
-  0, 1, 2, 3, 4, 5, 6, 7, 8
+local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS,
+  FULL = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 local PART_ARGS, FIRST_PART = 3, 7
 local BATCHES_KEPT = 5
 local ASK = -2
@@ -27,7 +27,7 @@ local ASK = -2
 local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local index_of_keys = KEYS[7]
 local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
-  'fence', 'bytes', 'indexed')
+  'fence', 'bytes', 'indexed', 'full_at')
 local wanted = 0
 for index = FIRST_PART, #ARGV, PART_ARGS do
   wanted = wanted + tonumber(ARGV[index + 1])
@@ -114,6 +114,9 @@ local function verdict_of(count, condition)
   end
   if held[6] then
     return { CLOSED, held[6] }
+  end
+  if held[10] and tonumber(held[8]) >= tonumber(held[10]) then
+    return { FULL, 0 }
   end
   if (held[7] or '') ~= fence then
     return { FENCED, 0 }
