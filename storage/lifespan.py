@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from storage.access import Access
+from storage.archive.roots import open_root
+from storage.archive_upkeep import ArchiveUpkeep
 from storage.archives import Archives
 from storage.archiving import Archiving
 from storage.carrier import Carrier
@@ -65,6 +67,7 @@ class Storage:
     jobs: Jobs
     archives: Archives
     archiving: Archiving
+    archive_upkeep: ArchiveUpkeep | None
     health: Health
     upkeep: Upkeep
 
@@ -96,8 +99,9 @@ async def open_storage(
         catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
         on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
-        rows, archives = ArchiveRows(database), settings.archive_url is not None
-        retention = Retention(logs, on_stream, rows if archives else None, clock)
+        rows = ArchiveRows(database)
+        root = open_root(settings.archive_url) if settings.archive_url else None
+        retention = Retention(logs, on_stream, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
@@ -133,8 +137,9 @@ async def open_storage(
             Access(),
             Registrations(database, clock),
             jobs,
-            Archives(rows, logs, catalog, jobs, clock, on=archives),
+            Archives(rows, logs, catalog, jobs, clock, on=root is not None),
             Archiving(rows, logs, catalog, jobs, retention, clock),
+            ArchiveUpkeep(rows, root, logs, catalog, clock) if root else None,
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

@@ -120,6 +120,7 @@ ARCHIVE_RANGES_PER_JOB = 2_000  # that one job takes along
 ARCHIVE_RANGE_RECORDS = ARCHIVE_FILE_RECORDS  # what one task archives
 ARCHIVE_RANGES_PER_LOG = 32  # of one job, so that a log far behind lets others in between
 ARCHIVE_LANES = 4  # jobs of a namespace at once: a stream is always in the same one
+ARCHIVE_COPIES_AT_ONCE = 4  # ranges that one task has in hand: each holds some row groups in memory
 ARCHIVE_LOGS_AT_ONCE = 50  # measured at one time
 ARCHIVE_DELETIONS_PER_ROUND = 1_000
 COMPACT_BELOW_BYTES = 32 * MIB
