@@ -37,14 +37,16 @@ from storage.domain.messages import (
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.domain.rising import Rise, Risen, Straddles, lasts_of
+from storage.domain.streams import view_of
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.messages import HotQueues, HotReceive
 from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.rising import HotRising
 from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of
 from storage.redis.wakeups import Wakeups
+from storage.retention import Retention
 
 
 def _always() -> bool:
@@ -62,6 +64,7 @@ class Queues:
         rising: HotRising,
         on_queue: OnQueue,
         carrier: Carrier,
+        retention: Retention,
         catalog: Catalog,
         keeper: LogKeeper,
         wakeups: Wakeups,
@@ -74,6 +77,7 @@ class Queues:
         self._rising = rising
         self._on = on_queue
         self._carrier = carrier
+        self._retention = retention
         self._catalog = catalog
         self._keeper = keeper
         self._wakeups = wakeups
@@ -341,14 +345,9 @@ class Queues:
         if tidied.has_view != queue.spec.stream_view:
             await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
         elif tidied.has_view:
-            freed = await self._trim_view(queue)
+            freed = await self._retention.trim(view_of(queue), self._limits.expired_per_call)
             return msgspec.structs.replace(tidied, work=tidied.work + freed)
         return tidied
-
-    async def _trim_view(self, queue: Queue) -> int:
-        view = LogAddress(queue.name.namespace, queue.log_id, is_view=True)
-        entries_max, now = self._limits.expired_per_call, self._clock.script_time()
-        return await self._logs.trim(view, queue.spec.retention_ms, None, None, entries_max, now)
 
 
 _NOTHING = HotReceive([], 0, -1, 0)

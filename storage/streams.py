@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import TypeVar
 
 from storage.appending import Appending
@@ -39,6 +38,7 @@ from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.rising import HotRising
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
+from storage.retention import Retention
 from storage.rising import Rising
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ class Streams:
         catalog: Catalog,
         keeper: LogKeeper,
         resharder: Resharder,
+        retention: Retention,
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
@@ -62,6 +63,7 @@ class Streams:
         self._catalog = catalog
         self._keeper = keeper
         self._resharder = resharder
+        self._retention = retention
         self._clock = clock
         self._on_stream = OnStream(catalog, keeper)
         self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known)
@@ -286,25 +288,7 @@ class Streams:
 
     async def trim(self, name: StreamName, entries_max: int) -> int:
         """One round of retention over all shards, for the sweep; gives the entries freed."""
-        stream = await self._catalog.stream(name)
-        now = self._clock.script_time()
-        freed = 0
-        for shard in stream.shards:
-            at = LogAddress(stream.name.namespace, shard.log_id)
-            trim = partial(
-                self._hot.trim,
-                at,
-                stream.spec.retention_ms,
-                stream.spec.retention_bytes,
-                stream.spec.retention_records,
-                entries_max,
-                now,
-            )
-            freed += await self._on_stream.do(
-                stream,
-                lambda _, at=at, trim=trim: self._on_stream.mended(at, trim),  # type: ignore[misc]
-            )
-        return freed
+        return await self._retention.trim(await self._catalog.stream(name), entries_max)
 
     async def tidy_keys(self, name: StreamName) -> int:
         """One round over the key indexes of a stream, for the sweep: expired keys go; gives their number."""

@@ -113,21 +113,33 @@ ARCHIVE_LAG_MS_MAX = DAY_MS
 ARCHIVE_FILE_BYTES = 128 * MIB  # of records, before compression
 ARCHIVE_FILE_RECORDS = 1_000_000
 ARCHIVE_ROW_GROUP_BYTES = 16 * MIB  # what a read of one record decodes
+RANGE_RECORDS_MAX = 10_000  # of one bulk read of a log: some 20 ms of the hot store at the worst
+RANGE_BYTES_MAX = 4 * MIB
 ARCHIVE_BUDGET_PARTS = 8  # of a hot budget: a quarter of what may lie unarchived makes a log due
-ARCHIVE_RANGES_PER_JOB = 2_000  # logs that one job takes along
+ARCHIVE_RANGES_PER_JOB = 2_000  # that one job takes along
+ARCHIVE_RANGE_RECORDS = ARCHIVE_FILE_RECORDS  # what one task archives
+ARCHIVE_RANGES_PER_LOG = 32  # of one job, so that a log far behind lets others in between
+ARCHIVE_LANES = 4  # jobs of a namespace at once: a stream is always in the same one
+ARCHIVE_COPIES_AT_ONCE = 4  # ranges that one task has in hand: each holds some row groups in memory
+ARCHIVE_LOGS_AT_ONCE = 50  # measured at one time
+ARCHIVE_DELETIONS_PER_ROUND = 1_000
 COMPACT_BELOW_BYTES = 32 * MIB
 COMPACT_FILES_MIN = 4
 COMPACT_AFTER_MS = 10 * MINUTE_MS  # behind the end of an hour
 READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers that planned with it
 ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
-TRIM_GRACE_MS = MINUTE_MS  # between archiving and forgetting
 
 # Jobs
 JOB_LEASE_MS = 60 * SECOND_MS
 JOB_HEARTBEAT_MS = 15 * SECOND_MS
+JOB_POLL_MS = SECOND_MS  # a worker with nothing to do asks again after this
 JOB_ATTEMPTS_MAX_DEFAULT = 10
+JOB_FAILURE_CHARACTERS_MAX = 2_000
+JOB_PARTS_PER_CALL = 1_000
+JOBS_FORGOTTEN_PER_CALL = 1_000
 JOB_BACKOFF_MS_MIN = SECOND_MS
 JOB_BACKOFF_MS_MAX = 5 * MINUTE_MS
+JOB_FAILURES_TOLD_MAX = 20
 JOB_KEPT_MS = 30 * DAY_MS  # what is over can be looked at for so long
 
 # Consumer groups
@@ -214,3 +226,7 @@ class Limits(msgspec.Struct, frozen=True):
     producers_max: int = PRODUCERS_MAX
     rising_producers_max: int = RISING_PRODUCERS_MAX
     outage_ms: int = OUTAGE_MS
+    job_lease_ms: int = JOB_LEASE_MS
+    job_heartbeat_ms: int = JOB_HEARTBEAT_MS
+    job_backoff_ms: int = JOB_BACKOFF_MS_MIN
+    job_poll_ms: int = JOB_POLL_MS

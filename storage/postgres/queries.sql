@@ -258,3 +258,163 @@ select s.shard, min(s.committed) as committed
  group by s.shard
 having count(s.committed) = (select count(*) from groups o where o.stream_id = :stream_id)
  order by s.shard;
+
+
+-- name: archive_states
+-- Nothing locks: files and marks move in one transaction, and this is one statement.
+select a.stream_id, a.shard, a.log_id, a.start, a.archived, a.archived_at_ms,
+       count(f.file_id) as files,
+       coalesce(sum(f.records), 0)::bigint as records,
+       coalesce(sum(f.file_bytes), 0)::bigint as file_bytes,
+       coalesce(sum(f.log_bytes), 0)::bigint as log_bytes
+  from archive_shards a
+  left join archive_files f
+    on f.stream_id = a.stream_id and f.shard = a.shard and f.superseded_at_ms is null
+ where a.stream_id = :stream_id
+ group by a.stream_id, a.shard
+ order by a.shard;
+
+
+-- name: archive_files_to_delete
+-- Nothing locks: a retired file is never in use again, and a stream that is gone never comes back.
+select f.file_id, f.path
+  from archive_files f
+ where f.superseded_at_ms < :retired_before_ms
+    or not exists (select from streams s where s.stream_id = f.stream_id and s.deleted_at_ms is null)
+       and not exists (select from queues q where q.log_id = f.stream_id and q.deleted_at_ms is null)
+ order by f.file_id
+ limit :limit;
+
+
+-- name: forget_gone_archives
+-- Only shards whose stream is gone, and whose files are deleted.
+delete from archive_shards a
+ where not exists (select from streams s where s.stream_id = a.stream_id and s.deleted_at_ms is null)
+   and not exists (select from queues q where q.log_id = a.stream_id and q.deleted_at_ms is null)
+   and not exists (select from archive_files f where f.stream_id = a.stream_id and f.shard = a.shard);
+
+
+-- name: crowded_hours
+-- Nothing locks: whoever joins the files looks again whether all of them are in use.
+select namespace, stream_id, shard, hour, min(first_offset) as first_offset
+  from (select a.namespace, stream_id, shard, f.first_arrival_ms / :hour_ms as hour, f.first_offset
+          from archive_files f join archive_shards a using (stream_id, shard)
+         where f.superseded_at_ms is null
+           and f.log_bytes < :small_bytes
+           and (cast(:namespace as text) is null or a.namespace = :namespace)) as small
+ where hour < :before_hour
+ group by namespace, stream_id, shard, hour
+having count(*) >= :files_min
+ order by stream_id, shard, hour
+ limit :limit;
+
+
+-- name: submit_job
+-- Whoever comes second inserts nothing: one job is open of a kind, namespace and subject, by the unique index.
+insert into jobs (job_id, namespace, kind, subject, spec, state, wish, attempt, failures, attempts_max,
+                  run_after_ms, progress, failure, created_at_ms)
+select :job_id, :namespace, :kind, :subject, cast(:spec as jsonb), 'queued', 'none', 0, 0, :attempts_max,
+       time.now_ms + :delay_ms, '{}', '', time.now_ms
+  from (select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms) as time
+    on conflict do nothing
+returning *;
+
+
+-- name: end_abandoned
+-- Running jobs that nobody holds any more and that nobody should begin again. A row that another transaction has
+-- locked is passed over: that one is taking it, or its owner is saying something. Without a worker, no attempt
+-- can write.
+with time as (
+  select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms
+), abandoned as (
+  select j.job_id
+    from jobs j, time
+   where j.kind = any(:kinds) and j.state = 'running' and j.lease_until_ms <= time.now_ms
+     and (j.wish <> 'none' or j.failures + 1 >= j.attempts_max)
+     for update of j skip locked
+)
+update jobs j
+   set state = case j.wish when 'cancel' then 'cancelled' when 'pause' then 'paused' else 'failed' end,
+       wish = 'none',
+       failures = j.failures + 1,
+       failure = case j.wish when 'none' then :failure else j.failure end,
+       worker = null,
+       lease_until_ms = null,
+       ended_at_ms = case j.wish when 'pause' then null else time.now_ms end
+  from abandoned a, time
+ where j.job_id = a.job_id;
+
+
+-- name: claim_job
+-- Many workers ask at once: each passes over what another has just locked, and looks at the row again once it has
+-- the lock. A running job whose lease has run out is begun again, under a higher attempt, which is what stops
+-- the old one; that its worker was lost counts as a failure.
+with time as (
+  select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms
+), picked as (
+  select j.job_id
+    from jobs j, time
+   where j.kind = any(:kinds)
+     and (j.state = 'queued' and j.run_after_ms <= time.now_ms
+          or j.state = 'running' and j.lease_until_ms <= time.now_ms
+             and j.wish = 'none' and j.failures + 1 < j.attempts_max)
+   order by j.run_after_ms, j.job_id
+   limit 1
+     for update of j skip locked
+)
+update jobs j
+   set state = 'running',
+       attempt = j.attempt + 1,
+       failures = j.failures + case j.state when 'running' then 1 else 0 end,
+       failure = case j.state when 'running' then :failure else j.failure end,
+       worker = :worker,
+       lease_until_ms = time.now_ms + :lease_ms,
+       started_at_ms = coalesce(j.started_at_ms, time.now_ms)
+  from picked p, time
+ where j.job_id = p.job_id
+returning j.*;
+
+
+-- name: renew_lease
+-- One row, and only for the attempt that runs: a later one, or an end, has changed what this looks for.
+update jobs
+   set lease_until_ms = cast(extract(epoch from clock_timestamp()) * 1000 as bigint) + :lease_ms,
+       progress = coalesce(cast(:progress as jsonb), progress)
+ where job_id = :job_id and attempt = :attempt and worker = :worker and state = 'running'
+returning wish;
+
+
+-- name: hold_job
+-- Whoever changes a job's state holds its row until the end.
+select j.*, time.now_ms, coalesce(j.state = 'running' and j.lease_until_ms > time.now_ms, false) as held
+  from jobs j, (select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms) as time
+ where j.job_id = :job_id
+   for update of j;
+
+
+-- name: hold_claim
+-- The lock keeps the next attempt from beginning, and so from reading what is saved, before this is committed.
+-- What an attempt saves is progress: the failures before it no longer count.
+update jobs
+   set failures = 0
+ where job_id = :job_id and attempt = :attempt and worker = :worker and state = 'running'
+returning job_id;
+
+
+-- name: save_parts
+-- The job's row is held by then: see `hold_claim`.
+insert into job_parts (job_id, part, position, done, counts)
+select :job_id, p.part, p.position, p.done, p.counts
+  from unnest(cast(:parts as text[]), cast(:positions as bigint[]), cast(:dones as boolean[]),
+              cast(:counts as jsonb[])) as p(part, position, done, counts)
+    on conflict (job_id, part) do update
+   set position = excluded.position, done = excluded.done, counts = excluded.counts;
+
+
+-- name: forget_jobs
+-- What is over stays over; its parts go with it.
+delete from jobs
+ where job_id in (select job_id
+                    from jobs
+                   where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint) - :kept_ms
+                   limit :limit);

@@ -33,7 +33,13 @@ def service_url(postgres_server_url: str, migrated_template: str) -> Iterator[st
     with (
         tempfile.TemporaryDirectory(prefix="millstream-contract-") as data,
         running_valkey(Path(data)) as redis_url,
-        _running_service({"REDIS_URL": redis_url, "DATABASE_URL": database_url}) as url,
+        _running_service(
+            {
+                "REDIS_URL": redis_url,
+                "DATABASE_URL": database_url,
+                "MILLSTREAM_ARCHIVE_URL": f"file://{data}/archive",
+            }
+        ) as url,
     ):
         yield url
 

@@ -104,7 +104,7 @@ async def test_a_record_without_a_key_goes_to_the_same_place_again(streams):
 
 
 async def test_a_merged_shard_takes_of_each_half_what_its_own_parent_did_not(engines, streams):
-    """The hole of a design that begins at the lower of two parents: see ADR 0017."""
+    """The hole of a design that begins at the lower of two parents: see ADR 0018."""
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
     odd = [one for one in range(6) if one % 2]

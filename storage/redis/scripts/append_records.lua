@@ -12,8 +12,8 @@
 --          condition, always where the stream has a key index; claims: see lib/rising.lua, and false for no keys
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
 --          lib/answers.lua says
--- Checks   store epoch, producer epoch and duplicate, closed, fence, sequence, expected offset; of claims:
---          store epoch, over and duplicate, closed, fence, sequence, number of producers
+-- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence,
+--          expected offset; of claims: store epoch, over and duplicate, closed, full, fence, sequence, number of producers
 -- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing
 -- @include numbers
 -- @include time
@@ -22,9 +22,9 @@
 -- @include writable
 -- @include memory
 -- @include rising
-local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS =
-  0, 1, 2, 3, 4, 5, 6, 7, 8
-local STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 9, 10, 11
+local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS,
+  FULL = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+local STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 10, 11, 12
 local PART_ARGS, FIRST_PART = 3, 8
 local BATCHES_KEPT = 5
 local ASK = -2
@@ -32,7 +32,7 @@ local ASK = -2
 local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local index_of_keys, rising, over, over_old = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
-  'fence', 'bytes', 'indexed')
+  'fence', 'bytes', 'indexed', 'full_at')
 local wanted = 0
 for index = FIRST_PART, #ARGV, PART_ARGS do
   wanted = wanted + tonumber(ARGV[index + 1])
@@ -97,6 +97,8 @@ local function verdict_of_claims(claims)
     return { DUPLICATE, 0 }
   elseif held[6] then
     return { CLOSED, held[6] }
+  elseif held[10] and tonumber(held[8]) >= tonumber(held[10]) then
+    return { FULL, 0 }
   elseif held[7] and held[7] ~= '' then
     return { FENCED, 0 }
   elseif stands == ACROSS then
@@ -140,6 +142,9 @@ local function verdict_of(count, condition)
   end
   if held[6] then
     return { CLOSED, held[6] }
+  end
+  if held[10] and tonumber(held[8]) >= tonumber(held[10]) then
+    return { FULL, 0 }
   end
   if (held[7] or '') ~= fence then
     return { FENCED, 0 }

@@ -1,0 +1,211 @@
+"""Jobs: long work that is asked for here and done by a worker. Their life is drawn in `storage.domain.jobs`."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from storage.domain import jobs as rules
+from storage.domain import limits
+from storage.domain.errors import JobNotFound, JobRefused, ValidationFailed
+from storage.domain.jobs import (
+    Claim,
+    Job,
+    JobKind,
+    JobPart,
+    JobState,
+    Outcome,
+    OwnersWord,
+    Standing,
+    Wish,
+)
+from storage.domain.limits import Limits
+from storage.postgres.database import Database
+from storage.postgres.jobs import JobRows, NamespaceMissing, Place
+
+_LOOKS = 3  # at a job that is open when one wants to begin, and over when one wants to see it
+
+
+class Jobs:
+    """The jobs of a deployment. Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
+
+    What a worker says needs its claim: LeaseLost is raised where another attempt has begun, or the job was
+    ended for lack of a worker, and nothing was written then.
+    """
+
+    def __init__(
+        self, database: Database, put_namespace: Callable[[str], Awaitable[object]], limits: Limits
+    ) -> None:
+        self._rows = JobRows(database)
+        self._put_namespace = put_namespace
+        self._limits = limits
+
+    # What the owner says
+
+    async def submit(
+        self,
+        namespace: str,
+        kind: JobKind,
+        subject: str,
+        spec: Mapping[str, Any],
+        *,
+        attempts_max: int = limits.JOB_ATTEMPTS_MAX_DEFAULT,
+        delay_ms: int = 0,
+        job_id: str | None = None,
+        take_open: bool = False,
+    ) -> Job:
+        """A new job, to be begun after `delay_ms`. `spec` is JSON.
+
+        Where one of this kind, namespace and subject is open, gives that one with `take_open`, and else raises
+        JobRefused with `reason` 'open' and its `job_id`. With a `job_id` of the caller's the call may be
+        repeated: it gives the job of that id, also if that is over.
+        """
+        wanted = job_id or secrets.token_hex(16)
+        for _ in range(_LOOKS):
+            made = await self._insert(
+                wanted, namespace, kind, subject, spec, attempts_max, delay_ms
+            )
+            if made is not None:
+                return made
+            if (same := await self._rows.find(wanted)) is not None:
+                return _checked_same(same, namespace, kind, subject)
+            if (other := await self._rows.open(namespace, kind, subject)) is not None:
+                return _taken(other, take_open)
+        raise JobRefused("Jobs of this kind come and go too fast: try again.", reason="open")
+
+    async def _insert(self, job_id: str, namespace: str, *rest: Any) -> Job | None:
+        try:
+            return await self._rows.insert(job_id, namespace, *rest)
+        except NamespaceMissing:
+            await self._put_namespace(namespace)
+            return await self._rows.insert(job_id, namespace, *rest)
+
+    async def get(self, job_id: str) -> Job:
+        """One job. Raises JobNotFound."""
+        found = await self._rows.find(job_id)
+        if found is None:
+            raise JobNotFound
+        return found
+
+    async def open_of(self, namespace: str, kind: JobKind, subject: str) -> Job | None:
+        """The job of this kind, namespace and subject that is not over, or None."""
+        return await self._rows.open(namespace, kind, subject)
+
+    async def list(
+        self,
+        *,
+        namespace: str | None = None,
+        kind: JobKind | None = None,
+        state: JobState | None = None,
+        after: Place | None = None,
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Job]:
+        """Jobs, the newest first, strictly after `after`: (created_at_ms, job_id) of the last one seen."""
+        return await self._rows.page(namespace, kind, state, after, limit)
+
+    async def pause(self, job_id: str) -> Job:
+        """Stop a job where it is; what a worker has in hand stops at its next heartbeat.
+
+        Raises JobNotFound; JobRefused where the job is over or being cancelled.
+        """
+        return await self._say(job_id, OwnersWord.PAUSE)
+
+    async def resume(self, job_id: str) -> Job:
+        """Let a paused job go on, or take the wish back. Raises as `pause` does."""
+        return await self._say(job_id, OwnersWord.RESUME)
+
+    async def cancel(self, job_id: str) -> Job:
+        """End a job; what it has done stays. Raises JobNotFound; JobRefused where it is done or has failed."""
+        return await self._say(job_id, OwnersWord.CANCEL)
+
+    async def retry(self, job_id: str) -> Job:
+        """Begin a failed job again, from where it is. Raises JobNotFound; JobRefused where it has not failed, or
+        another of its kind, namespace and subject is open."""
+        return await self._say(job_id, OwnersWord.RETRY)
+
+    async def _say(self, job_id: str, word: OwnersWord) -> Job:
+        def decide(job: Job, held: bool) -> Standing:
+            return rules.after_word(word, Standing(job.state, job.wish), held=held)
+
+        return await self._rows.change(job_id, decide)
+
+    async def parts(self, job_id: str) -> dict[str, JobPart]:
+        """How far a job's parts are, by name."""
+        return {part.part: part for part in await self._rows.parts(job_id)}
+
+    async def forget_old(self) -> int:
+        """Delete jobs that were over long ago, a bounded number; gives how many."""
+        return await self._rows.forget(limits.JOB_KEPT_MS, limits.JOBS_FORGOTTEN_PER_CALL)
+
+    # What a worker says
+
+    async def claim(self, worker: str, kinds: Sequence[JobKind]) -> Job | None:
+        """The job of these kinds that is due longest, now this worker's: see `Job.claim`. None: nothing is due.
+
+        Takes also what another worker began whose lease has run out. `worker` names one process, for ever.
+        """
+        return await self._rows.claim(worker, kinds, self._limits.job_lease_ms)
+
+    async def heartbeat(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> Wish:
+        """Renew the lease, and store how far the job is unless None; what the owner wishes. Raises LeaseLost."""
+        return await self._rows.heartbeat(claim, progress, self._limits.job_lease_ms)
+
+    async def finish(
+        self,
+        claim: Claim,
+        state: JobState = JobState.DONE,
+        progress: Mapping[str, Any] | None = None,
+        failure: str = "",
+    ) -> JobState:
+        """The attempt has come to its end. Gives the job's state: another one if this attempt has ended before,
+        so that it may be said again. Raises LeaseLost."""
+        return await self._rows.let_go(
+            claim, progress, lambda _: Outcome(state=state, failure=failure)
+        )
+
+    async def give_back(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> JobState:
+        """Stop before the end: the job is paused or cancelled as its owner wishes, and else queued again.
+
+        Gives its state, as `finish` does. Raises LeaseLost.
+        """
+        return await self._rows.let_go(claim, progress, rules.given_back)
+
+    async def fail(
+        self,
+        claim: Claim,
+        failure: str,
+        *,
+        retry: bool = True,
+        progress: Mapping[str, Any] | None = None,
+    ) -> JobState:
+        """The attempt ended in an error. With `retry` the job is begun again after a while, each time twice as
+        long, until it has failed `attempts_max` times in a row. Gives its state, as `finish` does.
+
+        Raises LeaseLost.
+        """
+        return await self._rows.let_go(
+            claim,
+            progress,
+            lambda job: rules.failed(
+                job, failure, retry=retry, first_wait_ms=self._limits.job_backoff_ms
+            ),
+        )
+
+    async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
+        """Store how far parts of the job are, all of them or none. Raises LeaseLost, ValidationFailed."""
+        if len(parts) > limits.JOB_PARTS_PER_CALL:
+            raise ValidationFailed(f"At most {limits.JOB_PARTS_PER_CALL} parts at once.")
+        await self._rows.save_parts(claim, parts)
+
+
+def _checked_same(job: Job, namespace: str, kind: JobKind, subject: str) -> Job:
+    if (job.namespace, job.kind, job.subject) != (namespace, kind, subject):
+        raise JobRefused("Another job has this id.", reason="id_taken", job_id=job.job_id)
+    return job
+
+
+def _taken(job: Job, take_open: bool) -> Job:
+    if not take_open:
+        raise JobRefused(
+            f"Job {job.job_id} of this kind is open.", reason="open", job_id=job.job_id
+        )
+    return job

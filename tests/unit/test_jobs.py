@@ -1,0 +1,144 @@
+"""What becomes of a job: the rules of `storage.domain.jobs`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.errors import JobRefused
+from storage.domain.jobs import (
+    Job,
+    JobKind,
+    JobState,
+    OwnersWord,
+    Standing,
+    Wish,
+    after_word,
+    failed,
+    given_back,
+    wait_after_ms,
+)
+
+QUEUED, RUNNING, PAUSED = JobState.QUEUED, JobState.RUNNING, JobState.PAUSED
+DONE, FAILED, CANCELLED = JobState.DONE, JobState.FAILED, JobState.CANCELLED
+
+JOB = Job(
+    job_id="j",
+    namespace="default",
+    kind=JobKind.ARCHIVE,
+    subject="",
+    spec={},
+    state=RUNNING,
+    wish=Wish.NONE,
+    attempt=1,
+    failures=0,
+    attempts_max=3,
+    run_after_ms=0,
+    worker="w",
+    progress={},
+    failure="",
+    created_at_ms=0,
+    started_at_ms=0,
+    ended_at_ms=None,
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "now", "after"),
+    [
+        (OwnersWord.PAUSE, Standing(QUEUED), Standing(PAUSED)),
+        (OwnersWord.PAUSE, Standing(PAUSED), Standing(PAUSED)),
+        (OwnersWord.PAUSE, Standing(RUNNING), Standing(RUNNING, Wish.PAUSE)),
+        (OwnersWord.RESUME, Standing(PAUSED), Standing(QUEUED)),
+        (OwnersWord.RESUME, Standing(QUEUED), Standing(QUEUED)),
+        (OwnersWord.RESUME, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING)),
+        (OwnersWord.CANCEL, Standing(QUEUED), Standing(CANCELLED)),
+        (OwnersWord.CANCEL, Standing(PAUSED), Standing(CANCELLED)),
+        (OwnersWord.CANCEL, Standing(CANCELLED), Standing(CANCELLED)),
+        (OwnersWord.CANCEL, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING, Wish.CANCEL)),
+        (OwnersWord.RETRY, Standing(FAILED), Standing(QUEUED)),
+    ],
+)
+def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_somebody_does(
+    word, now, after
+):
+    assert after_word(word, now, held=now.state is RUNNING) == after
+
+
+@pytest.mark.parametrize(
+    ("word", "now"),
+    [
+        *((word, Standing(DONE)) for word in OwnersWord),
+        (OwnersWord.PAUSE, Standing(FAILED)),
+        (OwnersWord.RESUME, Standing(CANCELLED)),
+        (OwnersWord.CANCEL, Standing(FAILED)),
+        (OwnersWord.RETRY, Standing(RUNNING)),
+        (OwnersWord.RETRY, Standing(CANCELLED)),
+        (OwnersWord.PAUSE, Standing(RUNNING, Wish.CANCEL)),
+        (OwnersWord.RESUME, Standing(RUNNING, Wish.CANCEL)),
+    ],
+)
+def test_a_word_that_makes_no_sense_is_refused(word, now):
+    with pytest.raises(JobRefused):
+        after_word(word, now, held=True)
+
+
+@pytest.mark.parametrize(
+    ("word", "after"), [(OwnersWord.PAUSE, PAUSED), (OwnersWord.CANCEL, CANCELLED)]
+)
+def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
+    assert after_word(word, Standing(RUNNING), held=False) == Standing(after)
+
+
+@given(
+    now=st.builds(Standing, st.sampled_from(JobState), st.sampled_from(Wish)),
+    word=st.sampled_from(OwnersWord),
+    held=st.booleans(),
+)
+def test_a_word_said_twice_is_a_word_said_once(now, word, held):
+    try:
+        once = after_word(word, now, held=held)
+    except JobRefused:
+        return
+    if word is OwnersWord.RETRY:
+        return  # the job is queued then, and has not failed
+
+    assert after_word(word, once, held=held) == once
+
+
+@pytest.mark.parametrize(
+    ("wish", "state"), [(Wish.NONE, QUEUED), (Wish.PAUSE, PAUSED), (Wish.CANCEL, CANCELLED)]
+)
+def test_a_job_given_back_goes_where_its_owner_wishes_and_has_not_failed(wish, state):
+    outcome = given_back(replace(JOB, wish=wish, failures=2))
+
+    assert (outcome.state, outcome.failures, outcome.wait_ms) == (state, 2, 0)
+
+
+def test_a_failed_attempt_is_followed_by_another_after_a_while_as_often_as_may_be():
+    first = failed(JOB, "no", retry=True, first_wait_ms=100)
+    second = failed(replace(JOB, failures=1), "no", retry=True, first_wait_ms=100)
+    third = failed(replace(JOB, failures=2), "no", retry=True, first_wait_ms=100)
+
+    assert (first.state, first.wait_ms) == (QUEUED, 100)
+    assert (second.state, second.wait_ms) == (QUEUED, 200)
+    assert (third.state, third.failures, third.failure) == (FAILED, 3, "no")
+
+
+def test_what_would_not_go_better_is_not_tried_again():
+    assert failed(JOB, "no", retry=False, first_wait_ms=100).state is FAILED
+
+
+def test_a_failed_attempt_that_its_owner_wished_to_end_is_not_followed_by_another():
+    outcome = failed(replace(JOB, wish=Wish.CANCEL), "no", retry=True, first_wait_ms=100)
+
+    assert outcome.state is CANCELLED
+
+
+@given(failures=st.integers(1, 10_000))
+def test_waits_grow_up_to_their_limit(failures):
+    wait_ms = wait_after_ms(failures, limits.JOB_BACKOFF_MS_MIN)
+
+    assert limits.JOB_BACKOFF_MS_MIN <= wait_ms <= limits.JOB_BACKOFF_MS_MAX
+    assert wait_ms <= wait_after_ms(failures + 1, limits.JOB_BACKOFF_MS_MIN)
