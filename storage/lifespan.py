@@ -38,6 +38,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
+from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
@@ -105,10 +106,12 @@ async def open_storage(
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
+        rising = HotRising(pipeline)
         queues = Queues(
             hot_queues,
             states,
             logs,
+            rising,
             on_queue,
             carrier,
             retention,
@@ -123,7 +126,9 @@ async def open_storage(
         moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
-        streams = Streams(logs, catalog, keeper, resharder, retention, wakeups, clock, limits)
+        streams = Streams(
+            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits
+        )
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
