@@ -56,6 +56,7 @@ from api.rest import (
     records,
     shards,
     streams,
+    writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
@@ -136,6 +137,7 @@ def _control_plane(
         contents.router,
         moves.router,
         streams.router,
+        writes.router,
         shards.router,
         groups.router,
         archives.router,
