@@ -49,6 +49,7 @@ from api.rest import (
     contents,
     group_records,
     groups,
+    jobs,
     messages,
     moves,
     queues,
@@ -137,6 +138,7 @@ def _control_plane(
         streams.router,
         shards.router,
         groups.router,
+        jobs.router,
         health.router,
         operator,
     )
