@@ -45,6 +45,7 @@ from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest import (
+    archives,
     columns,
     contents,
     group_records,
@@ -139,6 +140,7 @@ def _control_plane(
         shards.router,
         groups.router,
         jobs.router,
+        archives.router,
         health.router,
         operator,
     )

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from storage.access import Access
+from storage.archive.roots import open_root
+from storage.archive_upkeep import ArchiveUpkeep
+from storage.archives import Archives
+from storage.archiving import Archiving
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
@@ -20,7 +24,9 @@ from storage.jobs import Jobs
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
 from storage.on_queue import OnQueue
+from storage.on_stream import OnStream
 from storage.postgres import migrate as migrations
+from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import open_database
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
@@ -32,10 +38,12 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
+from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
 from storage.resharding import Resharder
+from storage.retention import Retention
 from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.upkeep import Upkeep
@@ -58,6 +66,9 @@ class Storage:
     access: Access
     registrations: Registrations
     jobs: Jobs
+    archives: Archives
+    archiving: Archiving
+    archive_upkeep: ArchiveUpkeep | None
     health: Health
     upkeep: Upkeep
 
@@ -88,19 +99,37 @@ async def open_storage(
         bury = _buried_by(logs)
         catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
-        on_queue = OnQueue(catalog, keeper)
+        on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
+        rows = ArchiveRows(database)
+        root = open_root(settings.archive_url) if settings.archive_url else None
+        retention = Retention(logs, on_stream, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
+        rising = HotRising(pipeline)
         queues = Queues(
-            hot_queues, states, logs, on_queue, carrier, catalog, keeper, wakeups, clock, limits
+            hot_queues,
+            states,
+            logs,
+            rising,
+            on_queue,
+            carrier,
+            retention,
+            catalog,
+            keeper,
+            wakeups,
+            clock,
+            limits,
         )
         stack.push_async_callback(queues.close)
         contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
         moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
-        streams = Streams(logs, catalog, keeper, resharder, wakeups, clock, limits)
+        streams = Streams(
+            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits
+        )
+        jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
         yield Storage(
@@ -112,7 +141,10 @@ async def open_storage(
             catalog,
             Access(),
             Registrations(database, clock),
-            Jobs(database, catalog.put_namespace, limits),
+            jobs,
+            Archives(rows, logs, catalog, jobs, clock, on=root is not None),
+            Archiving(rows, logs, catalog, jobs, retention, clock),
+            ArchiveUpkeep(rows, root, logs, catalog, clock) if root else None,
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

@@ -123,6 +123,19 @@ _STREAM = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+_ARCHIVED_FILE = {
+    "id": "5b4c3d2e1f00f1e2d3c4b5a69788796a",
+    "shard": 0,
+    "first_offset": 0,
+    "next_offset": 40000,
+    "records": 40000,
+    "file_bytes": 7000000,
+    "record_bytes": 10240000,
+    "first_arrival": _AT,
+    "last_arrival": _LATER,
+    "path": "default/9c3e/v1/dt=2026-01-31/hr=12/shard=000000000000/"
+    "00000000000000000000-00000000000000040000-a1b2c3d4.parquet",
+}
 _STATS = {
     "ready": 1,
     "delayed": 0,
@@ -469,6 +482,39 @@ EXAMPLES: dict[str, Example] = {
                 {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
             ),
         ),
+    ),
+    "get_archive": Example(
+        "/v1/archives/clicks",
+        answer={
+            "stream": "clicks",
+            "archiving": True,
+            "shards": [
+                {
+                    "shard": 0,
+                    "archive_start_offset": 0,
+                    "archived_offset": 120000,
+                    "archived_at": _LATER,
+                    "hot_start_offset": 60000,
+                    "next_offset": 120500,
+                    "waiting_records": 500,
+                    "waiting_bytes": 128000,
+                    "waiting_seconds": 41.5,
+                    "files": 3,
+                    "records": 120000,
+                    "file_bytes": 21000000,
+                    "record_bytes": 30720000,
+                }
+            ],
+        },
+    ),
+    "list_archived_files": Example(
+        "/v1/archives/clicks/files?shard=0",
+        answer={"items": [_ARCHIVED_FILE], "next_cursor": None},
+    ),
+    "flush_archive": Example(
+        "/v1/archives/clicks/flushes",
+        status=202,
+        answer={"job": "0f1e2d3c4b5a69788796a5b4c3d2e1f0"},
     ),
     "truncate_shard": Example(
         "/v1/streams/clicks/shards/0/truncate", {"before": 1}, answer={"shard": 0, "start": 1}

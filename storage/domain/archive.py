@@ -12,16 +12,20 @@ A file is immutable and holds the records of one shard that arrived within one h
 with no gap and no overlap (S3), but for offsets that no record ever had.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.names import LogId
+from storage.domain.streams import StreamSpec
 
 
 class LogRange(msgspec.Struct, frozen=True):
-    """Offsets [first, next) of a shard's log, to be archived. `view`: the log of a queue's stream view."""
+    """Offsets [first, next) of a shard's log, to be archived. `stream` is the stream's name; `view`: the log is that
+    of a queue's stream view."""
 
     namespace: str
     stream_id: LogId
@@ -30,6 +34,7 @@ class LogRange(msgspec.Struct, frozen=True):
     first: int
     next: int
     view: bool = False
+    stream: str = ""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,9 +98,104 @@ def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool, n
     return closed or backlog.bytes >= enough or waited_ms >= lag_ms
 
 
+def ranges_of(log: LogRange) -> list[LogRange]:
+    """The log's range in pieces that one task archives each, as many as one job takes."""
+    step = limits.ARCHIVE_RANGE_RECORDS
+    firsts = range(log.first, log.next, step)[: limits.ARCHIVE_RANGES_PER_LOG]
+    return [replace(log, first=first, next=min(first + step, log.next)) for first in firsts]
+
+
+def lane_of(stream_id: LogId) -> int:
+    """Which of a namespace's jobs takes the stream along: always the same one."""
+    return zlib.crc32(stream_id.encode()) % limits.ARCHIVE_LANES
+
+
 def unarchived_bytes_max(hot_bytes_max: int | None) -> int | None:
     """How much of a shard may lie unarchived before it takes no more: half of what it may hold hot."""
     return None if hot_bytes_max is None else max(1, hot_bytes_max // 2)
+
+
+Span = tuple[int, int]
+"""Offsets [first, next)."""
+
+
+class Copied(msgspec.Struct, frozen=True):
+    """What became of archiving a range: its files, by offset, and the offsets of it that the log did not have; or
+    why it failed."""
+
+    range: LogRange
+    files: tuple[ArchivedFile, ...] = ()
+    missing: tuple[Span, ...] = ()
+    failure: str = ""
+
+
+def unexplained(missing: Iterable[Span], known: Sequence[Span]) -> list[Span]:
+    """Of the missing offsets those that no known hole explains. `known` are in order and apart."""
+    left: list[Span] = []
+    for first, next_ in missing:
+        at = first
+        for hole_first, hole_next in known:
+            if hole_next <= at or hole_first >= next_:
+                continue
+            if hole_first > at:
+                left.append((at, hole_first))
+            at = max(at, hole_next)
+        if at < next_:
+            left.append((at, next_))
+    return left
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What a log keeps: of an age, so many bytes, so many records; None is no bound."""
+
+    ms: int | None
+    bytes: int | None
+    records: int | None
+
+
+def hot_bounds(spec: StreamSpec, *, archived: bool) -> Bounds:
+    """What a shard keeps in the hot store."""
+    if not archived:
+        return Bounds(spec.retention_ms, spec.retention_bytes, spec.retention_records)
+    return Bounds(
+        _least(spec.hot_retention_ms, spec.retention_ms),
+        _least(spec.hot_bytes_max, spec.retention_bytes),
+        spec.retention_records,
+    )
+
+
+def _least(*bounds: int | None) -> int | None:
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def retired(
+    files: Sequence[ArchivedFile],
+    spec: StreamSpec,
+    start: int,
+    next_offset: int,
+    now_ms: int,
+    waiting_bytes: int = 0,
+) -> list[ArchivedFile]:
+    """The oldest files of a shard, given from the oldest on, that nobody is promised any more: they lie below its
+    `start`, or outside its retention, which counts the bytes of younger files, and the `waiting_bytes`
+    that are not archived yet."""
+    gone: list[ArchivedFile] = []
+    younger = waiting_bytes + sum(file.log_bytes for file in files)
+    for file in files:
+        younger -= file.log_bytes
+        if not (
+            file.next_offset <= start
+            or _is_past(spec.retention_ms, now_ms - file.last_arrival_ms)
+            or _is_past(spec.retention_bytes, younger)
+            or _is_past(spec.retention_records, next_offset - file.next_offset)
+        ):
+            break
+        gone.append(file)
+    return gone
+
+
+def _is_past(bound: int | None, value: int) -> bool:
+    return bound is not None and value >= bound
 
 
 def to_compact(files: Sequence[ArchivedFile], now_ms: int) -> list[list[ArchivedFile]]:

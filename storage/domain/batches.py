@@ -57,7 +57,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return len(self.data) + len(self.key.encode()) + headers_size_bytes(self.headers)
 
 
-class _Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class BatchColumns(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A batch v1 as it lies in its field; see the module's docstring."""
+
     version: int
     data: bytes
     ends: list[int]
@@ -67,7 +69,7 @@ class _Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Batch)
+_decoder = msgspec.msgpack.Decoder(BatchColumns)
 
 
 def headers_size_bytes(headers: Headers) -> int:
@@ -80,7 +82,7 @@ def encode_batch(records: Sequence[Record]) -> bytes:
     if len(records) == 1:
         return _encode_one(records[0])
     return _encoder.encode(
-        _Batch(
+        BatchColumns(
             VERSION,
             b"".join([record.data for record in records]),
             list(accumulate([len(record.data) for record in records])),
@@ -93,7 +95,7 @@ def encode_batch(records: Sequence[Record]) -> bytes:
 
 def _encode_one(record: Record) -> bytes:
     return _encoder.encode(
-        _Batch(
+        BatchColumns(
             VERSION,
             record.data,
             [len(record.data)],
@@ -112,9 +114,17 @@ def _times(values: list[int | None]) -> list[int | None] | None:
     return None if all(value is None for value in values) else values
 
 
+def decode_columns(encoded: bytes) -> BatchColumns:
+    """The columns of one batch. Raises ValueError when the bytes are not a batch this version reads."""
+    batch = _decoder.decode(encoded)
+    if batch.version != VERSION:
+        raise ValueError(f"batch version {batch.version} is not known here")
+    return batch
+
+
 def decode_batch(encoded: bytes) -> list[Record]:
     """The records of one batch. Raises ValueError when the bytes are not a batch this version reads."""
-    batch = _read(encoded)
+    batch = decode_columns(encoded)
     starts = [0, *batch.ends[:-1]]
     bodies = [batch.data[start:end] for start, end in zip(starts, batch.ends, strict=True)]
     if batch.keys is None and batch.headers is None and batch.event_times is None:
@@ -134,7 +144,7 @@ def decode_batch(encoded: bytes) -> list[Record]:
 
 def decode_one(encoded: bytes) -> Record:
     """The only record of a batch of one, as every queue message is."""
-    batch = _read(encoded)
+    batch = decode_columns(encoded)
     return Record(
         batch.data,
         batch.keys[0] if batch.keys else "",
@@ -146,10 +156,3 @@ def decode_one(encoded: bytes) -> Record:
 def decode_batches(encoded: Iterable[bytes]) -> list[Record]:
     """The records of an entry: each writer whose append had a condition has a field of its own."""
     return [record for part in encoded for record in decode_batch(part)]
-
-
-def _read(encoded: bytes) -> _Batch:
-    batch = _decoder.decode(encoded)
-    if batch.version != VERSION:
-        raise ValueError(f"batch version {batch.version} is not known here")
-    return batch

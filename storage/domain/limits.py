@@ -113,14 +113,21 @@ ARCHIVE_LAG_MS_MAX = DAY_MS
 ARCHIVE_FILE_BYTES = 128 * MIB  # of records, before compression
 ARCHIVE_FILE_RECORDS = 1_000_000
 ARCHIVE_ROW_GROUP_BYTES = 16 * MIB  # what a read of one record decodes
+RANGE_RECORDS_MAX = 10_000  # of one bulk read of a log: some 20 ms of the hot store at the worst
+RANGE_BYTES_MAX = 4 * MIB
 ARCHIVE_BUDGET_PARTS = 8  # of a hot budget: a quarter of what may lie unarchived makes a log due
-ARCHIVE_RANGES_PER_JOB = 2_000  # logs that one job takes along
+ARCHIVE_RANGES_PER_JOB = 2_000  # that one job takes along
+ARCHIVE_RANGE_RECORDS = ARCHIVE_FILE_RECORDS  # what one task archives
+ARCHIVE_RANGES_PER_LOG = 32  # of one job, so that a log far behind lets others in between
+ARCHIVE_LANES = 4  # jobs of a namespace at once: a stream is always in the same one
+ARCHIVE_COPIES_AT_ONCE = 4  # ranges that one task has in hand: each holds some row groups in memory
+ARCHIVE_LOGS_AT_ONCE = 50  # measured at one time
+ARCHIVE_DELETIONS_PER_ROUND = 1_000
 COMPACT_BELOW_BYTES = 32 * MIB
 COMPACT_FILES_MIN = 4
 COMPACT_AFTER_MS = 10 * MINUTE_MS  # behind the end of an hour
 READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers that planned with it
 ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
-TRIM_GRACE_MS = MINUTE_MS  # between archiving and forgetting
 
 # Jobs
 JOB_LEASE_MS = 60 * SECOND_MS
@@ -132,6 +139,7 @@ JOB_PARTS_PER_CALL = 1_000
 JOBS_FORGOTTEN_PER_CALL = 1_000
 JOB_BACKOFF_MS_MIN = SECOND_MS
 JOB_BACKOFF_MS_MAX = 5 * MINUTE_MS
+JOB_FAILURES_TOLD_MAX = 20
 JOB_KEPT_MS = 30 * DAY_MS  # what is over can be looked at for so long
 
 # Consumer groups
@@ -158,6 +166,10 @@ IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotte
 PRODUCER_IDLE_MS = DAY_MS  # as Kafka's producer.id.expiration.ms
 PRODUCERS_MAX = 10_000  # per log; beyond it the idle half is forgotten early
 PRODUCER_BATCHES_KEPT = 5  # as Kafka's NUM_BATCHES_TO_RETAIN
+RISING_PRODUCERS_MAX = 10_000  # per log; one more is refused, since none may be forgotten
+RISING_OVER_MS = DAY_MS  # no attempt that was stopped lives longer than this
+RISING_OVER_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
+RISING_FLOORS_KNOWN_MAX = 10_000  # logs of which a process knows what their ancestors took
 
 # Offsets
 OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
@@ -212,6 +224,7 @@ class Limits(msgspec.Struct, frozen=True):
     skips_per_call: int = SKIPS_PER_CALL
     idempotency_keys_max: int = IDEMPOTENCY_KEYS_MAX
     producers_max: int = PRODUCERS_MAX
+    rising_producers_max: int = RISING_PRODUCERS_MAX
     outage_ms: int = OUTAGE_MS
     job_lease_ms: int = JOB_LEASE_MS
     job_heartbeat_ms: int = JOB_HEARTBEAT_MS

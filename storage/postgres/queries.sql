@@ -260,6 +260,55 @@ having count(s.committed) = (select count(*) from groups o where o.stream_id = :
  order by s.shard;
 
 
+-- name: archive_states
+-- Nothing locks: files and marks move in one transaction, and this is one statement.
+select a.stream_id, a.shard, a.log_id, a.start, a.archived, a.archived_at_ms,
+       count(f.file_id) as files,
+       coalesce(sum(f.records), 0)::bigint as records,
+       coalesce(sum(f.file_bytes), 0)::bigint as file_bytes,
+       coalesce(sum(f.log_bytes), 0)::bigint as log_bytes
+  from archive_shards a
+  left join archive_files f
+    on f.stream_id = a.stream_id and f.shard = a.shard and f.superseded_at_ms is null
+ where a.stream_id = :stream_id
+ group by a.stream_id, a.shard
+ order by a.shard;
+
+
+-- name: archive_files_to_delete
+-- Nothing locks: a retired file is never in use again, and a stream that is gone never comes back.
+select f.file_id, f.path
+  from archive_files f
+ where f.superseded_at_ms < :retired_before_ms
+    or not exists (select from streams s where s.stream_id = f.stream_id and s.deleted_at_ms is null)
+       and not exists (select from queues q where q.log_id = f.stream_id and q.deleted_at_ms is null)
+ order by f.file_id
+ limit :limit;
+
+
+-- name: forget_gone_archives
+-- Only shards whose stream is gone, and whose files are deleted.
+delete from archive_shards a
+ where not exists (select from streams s where s.stream_id = a.stream_id and s.deleted_at_ms is null)
+   and not exists (select from queues q where q.log_id = a.stream_id and q.deleted_at_ms is null)
+   and not exists (select from archive_files f where f.stream_id = a.stream_id and f.shard = a.shard);
+
+
+-- name: crowded_hours
+-- Nothing locks: whoever joins the files looks again whether all of them are in use.
+select namespace, stream_id, shard, hour, min(first_offset) as first_offset
+  from (select a.namespace, stream_id, shard, f.first_arrival_ms / :hour_ms as hour, f.first_offset
+          from archive_files f join archive_shards a using (stream_id, shard)
+         where f.superseded_at_ms is null
+           and f.log_bytes < :small_bytes
+           and (cast(:namespace as text) is null or a.namespace = :namespace)) as small
+ where hour < :before_hour
+ group by namespace, stream_id, shard, hour
+having count(*) >= :files_min
+ order by stream_id, shard, hour
+ limit :limit;
+
+
 -- name: submit_job
 -- Whoever comes second inserts nothing: one job is open of a kind, namespace and subject, by the unique index.
 insert into jobs (job_id, namespace, kind, subject, spec, state, wish, attempt, failures, attempts_max,

@@ -301,8 +301,7 @@ class AccountSettingsRow(SQLModel, table=True):
 class ArchiveShardRow(SQLModel, table=True):
     """How far a shard is archived: a `storage.domain.archive.ArchiveState` without what its files add up to.
 
-    `bytes_before` is what the log had taken when it held `archived` records, so that the hot store can tell
-    by its own count how much is not archived. `namespace` and `log_id` outlive the stream's own rows.
+    `namespace` and `log_id` outlive the stream's own rows.
     """
 
     __tablename__ = "archive_shards"
@@ -314,7 +313,6 @@ class ArchiveShardRow(SQLModel, table=True):
     start: int = Field(sa_type=BigInteger)
     archived: int = Field(sa_type=BigInteger)
     archived_at_ms: int = Field(sa_type=BigInteger)
-    bytes_before: int = Field(sa_type=BigInteger)
 
 
 class ArchiveFileRow(SQLModel, table=True):

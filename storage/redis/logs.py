@@ -12,6 +12,7 @@ from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.clock import SERVER_TIME, ScriptTime
 from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
+    ArchiveBehind,
     DuplicateForgotten,
     FenceMismatch,
     IdempotencyKeyReused,
@@ -19,11 +20,13 @@ from storage.domain.errors import (
     OffsetOutOfRange,
     ProducerFenced,
     SequenceOutOfOrder,
+    TooManyProducers,
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
 from storage.domain.producers import Inherited
+from storage.domain.rising import Claim, Straddles
 from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
@@ -57,7 +60,7 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """What one caller wants appended to a log.
 
     Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
-    they know.
+    they know. `claims` are those of rising producers, in the place of a condition; the answer may be Straddles.
     """
 
     records: Sequence[Record] | Columns
@@ -67,11 +70,12 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int = 0
     inherited: Inherited | None = None
     ask_parents: bool = False
+    claims: tuple[Claim, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Nothing but the log's own state decides on it, so it can share a batch."""
-        return self.condition is UNCONDITIONAL and not self.idempotency_key
+        return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
 
 
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +102,7 @@ class Extent(msgspec.Struct, frozen=True):
     """A log's oldest readable offset, the next one to be written, and the bytes it holds.
 
     `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: it is one writer's.
+    `log_epoch` rises each time the hot store forgot some of it.
     """
 
     start: int
@@ -105,6 +110,17 @@ class Extent(msgspec.Struct, frozen=True):
     bytes: int
     knows_producers: bool
     fenced: bool
+    log_epoch: int
+
+
+class HotBacklog(msgspec.Struct, frozen=True):
+    """A log's extent, and what of it waits to be archived: its bytes, and its oldest arrival, or -1 for none."""
+
+    start: int
+    next: int
+    closed: bool
+    bytes: int
+    oldest_arrival_ms: int
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -148,6 +164,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             self.limits.producers_max,
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
+            self.limits.rising_producers_max,
             *arguments,
         )
 
@@ -165,9 +182,13 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *([_last_of_keys(_as_records(part.records))] if self.indexed else []),
+                *self._facts_of(part),
             )
         )
+
+    def _facts_of(self, part: AppendPart) -> list[Any]:
+        keys = _last_of_keys(_as_records(part.records)) if self.indexed else False
+        return [keys, part.claims] if part.claims else [keys] if self.indexed else []
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
         """A PartAppended for each part, or the error that its caller is to see."""
@@ -257,6 +278,14 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return OffsetMismatch(next_offset=offset)
         case [8, _]:
             return ParentsUnasked()
+        case [9, _]:
+            return ArchiveBehind()
+        case [10, lasts]:
+            return Straddles(lasts)
+        case [11, _]:
+            return ProducerFenced("This producer is over: what it had to send was sent.")
+        case [12, _]:
+            return TooManyProducers()
         case _:
             return IdempotencyKeyReused()
 
@@ -382,7 +411,7 @@ class HotLogs:
         """How far the log reaches."""
         keys = _readable(at)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
-        return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]))
+        return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
     async def trim(
         self,
@@ -392,13 +421,26 @@ class HotLogs:
         retention_records: int | None,
         entries_max: int,
         now: ScriptTime,
+        *,
+        archived: int | None = None,
+        unarchived_bytes_max: int | None = None,
     ) -> int:
-        """Forget what retention no longer covers; gives the entries freed, 0 when there is none left."""
+        """Forget what retention no longer covers, but nothing from `archived` on where there is an archive; gives
+        the entries freed, 0 when there is none left.
+
+        With `unarchived_bytes_max` the log takes no more while so much of it waits for its archive.
+        """
         keys = _readable(at)[:2]
-        kept = (retention_ms, retention_bytes, retention_records)
+        kept = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
         bounds = ["" if bound is None else bound for bound in kept]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
+
+    async def backlog(self, at: LogAddress, archived: int) -> HotBacklog:
+        """What of the log waits to be archived, given that it is archived up to there."""
+        keys = _readable(at)[:2]
+        reply = checked(await self._pipeline.read("measure_backlog", keys, archived))
+        return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
     async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:
         """What the log took over the last whole window; None before there was one."""

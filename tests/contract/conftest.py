@@ -38,7 +38,13 @@ def service_url(service_database_url: str) -> Iterator[str]:
     with (
         tempfile.TemporaryDirectory(prefix="millstream-contract-") as data,
         running_valkey(Path(data)) as redis_url,
-        _running_service({"REDIS_URL": redis_url, "DATABASE_URL": service_database_url}) as url,
+        _running_service(
+            {
+                "REDIS_URL": redis_url,
+                "DATABASE_URL": service_database_url,
+                "MILLSTREAM_ARCHIVE_URL": f"file://{data}/archive",
+            }
+        ) as url,
     ):
         yield url
 

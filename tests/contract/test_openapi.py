@@ -19,7 +19,7 @@ from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
-EXAMPLE_ID = re.compile(r"queues/orders|queues/web|streams/clicks|groups/readers")
+EXAMPLE_ID = re.compile(r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers")
 
 
 @pytest.fixture(scope="module")

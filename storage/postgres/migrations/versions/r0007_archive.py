@@ -23,7 +23,6 @@ def upgrade() -> None:
         sa.Column("start", sa.BigInteger, nullable=False),
         sa.Column("archived", sa.BigInteger, nullable=False),
         sa.Column("archived_at_ms", sa.BigInteger, nullable=False),
-        sa.Column("bytes_before", sa.BigInteger, nullable=False),
     )
     _files()
     _jobs()

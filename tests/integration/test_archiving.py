@@ -1,0 +1,453 @@
+"""Archiving: what is due, what a commit makes the archive's, what leaves the hot store, what is forgotten."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from storage.archive.reader import read_group, verify_file
+from storage.archive.roots import open_root
+from storage.archive.schema import records_of
+from storage.archive_check import open_archive_check
+from storage.domain import limits
+from storage.domain.archive import Copied
+from storage.domain.batches import Record
+from storage.domain.errors import ArchiveBehind, ArchiveOff
+from storage.domain.jobs import JobKind, JobState, LeaseLost
+from storage.domain.messages import NewMessage
+from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.joining import join
+from storage.lifespan import open_storage
+from storage.postgres.archives import ArchiveRows
+from storage.postgres.database import open_database
+from storage.settings import StorageSettings
+from tests.archiving import archive, copy
+
+CLICKS = StreamName("clicks")
+HOUR = limits.HOUR_MS
+
+
+@pytest.fixture
+def settings(redis_url, database_url, tmp_path) -> StorageSettings:
+    return StorageSettings(
+        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
+    )
+
+
+@pytest.fixture
+async def engines(settings, clock):
+    async with open_storage(settings, clock=clock) as storage:
+        yield storage
+
+
+@pytest.fixture
+def root(settings):
+    return open_root(settings.archive_url)
+
+
+def numbered(first: int, count: int) -> list[Record]:
+    return [Record(b"%d" % number, key=f"k{number % 7}") for number in range(first, first + count)]
+
+
+async def files_of(engines, name: StreamName, shard: int = 0) -> Any:
+    return await engines.archives.files(name, shard, after=-1, limit=1_000)
+
+
+def bodies_in(root, files) -> list[bytes]:
+    found = []
+    for file in files:
+        footer = verify_file(root, file.path, file.file_bytes, file.digest)
+        for number in range(len(footer.facts.groups)):
+            found += [record.record.data for record in records_of(read_group(root, footer, number))]
+    return found
+
+
+def stored(root) -> list[str]:
+    return [file.path for file in root.files("")]
+
+
+async def test_what_was_appended_is_in_the_files_offset_by_offset(engines, settings, root):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in range(0, 100, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+
+    job = await archive(engines, settings, CLICKS)
+
+    [file] = await files_of(engines, CLICKS)
+    assert (file.first_offset, file.next_offset, file.records) == (0, 100, 100)
+    assert bodies_in(root, [file]) == [b"%d" % number for number in range(100)]
+    assert job.state is JobState.DONE
+    assert job.progress["records"] == 100
+
+
+async def test_archiving_goes_on_where_it_ended(engines, settings, root):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10, 20):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+
+    files = await files_of(engines, CLICKS)
+
+    assert [(file.first_offset, file.next_offset) for file in files] == [
+        (0, 10),
+        (10, 20),
+        (20, 30),
+    ]
+    assert bodies_in(root, files) == [b"%d" % number for number in range(30)]
+
+
+async def test_a_file_never_crosses_an_hour(engines, settings, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 5, 10):
+        await engines.streams.append(CLICKS, numbered(first, 5))
+        clock.advance(ms=HOUR)
+
+    await archive(engines, settings, CLICKS)
+
+    files = await files_of(engines, CLICKS)
+    assert [file.first_offset for file in files] == [0, 5, 10]
+    assert len({file.path.split("/hr=")[0] + file.path.split("/hr=")[1][:2] for file in files}) == 3
+
+
+async def test_nothing_leaves_the_hot_store_before_it_is_archived(engines, settings, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=HOUR))
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    clock.advance(ms=2 * HOUR)
+
+    await engines.streams.trim(CLICKS, 1_000)
+    [before] = (await engines.archives.show(CLICKS)).shards
+    await archive(engines, settings, CLICKS)
+    await engines.streams.trim(CLICKS, 1_000)
+    [after] = (await engines.archives.show(CLICKS)).shards
+
+    assert before.hot.start == 0
+    assert after.hot.start == after.state.archived == 10
+
+
+async def test_a_stream_that_is_not_to_be_archived_is_trimmed_by_its_retention_alone(
+    engines, clock
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(archive=False, retention_ms=HOUR))
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    clock.advance(ms=2 * HOUR)
+
+    await engines.streams.trim(CLICKS, 1_000)
+
+    [shard] = (await engines.archives.show(CLICKS)).shards
+    assert shard.hot.start == 10
+    with pytest.raises(ArchiveOff):
+        await engines.archives.flush(CLICKS)
+
+
+async def test_a_shard_behind_by_half_its_budget_takes_no_more_until_it_is_archived(
+    engines, settings
+):
+    other = StreamName("other")
+    spec = StreamSpec(hot_bytes_max=limits.HOT_BYTES_MIN)
+    for name in (CLICKS, other):
+        await engines.catalog.put_stream(name, spec)
+    large = Record(b"x" * (limits.HOT_BYTES_MIN // 4))
+    await engines.streams.append(CLICKS, [large, large, large])
+    await engines.streams.trim(CLICKS, 1_000)
+
+    [refused] = await engines.streams.append(CLICKS, [large])
+    [taken] = await engines.streams.append(other, [large])
+    await archive(engines, settings, CLICKS)
+    [again] = await engines.streams.append(CLICKS, [large])
+
+    assert isinstance(refused, ArchiveBehind)
+    assert taken.offset == 0
+    assert again.offset == 3
+
+
+async def test_a_record_that_was_taken_is_a_duplicate_also_when_the_shard_is_full(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(hot_bytes_max=limits.HOT_BYTES_MIN))
+    large = [Record(b"x" * (limits.HOT_BYTES_MIN * 3 // 4))]
+    [first] = await engines.streams.append(CLICKS, large, idempotency_key="once")
+    await engines.streams.trim(CLICKS, 1_000)
+
+    [again] = await engines.streams.append(CLICKS, large, idempotency_key="once")
+
+    assert (again.offset, again.duplicate) == (first.offset, True)
+
+
+async def test_of_two_workers_with_the_same_ranges_one_wins(engines, settings, root):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    twice = [await copy(settings, ranges) for _ in range(2)]
+    claims = []
+    for number, copied in enumerate(twice):
+        await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, f"{number}", {})
+        claimed = await engines.jobs.claim(f"worker {number}", [JobKind.ARCHIVE])
+        claims.append((claimed.claim, copied))
+
+    await asyncio.gather(*(engines.archiving.commit(*claim) for claim in claims))
+
+    files = await files_of(engines, CLICKS)
+    assert bodies_in(root, files) == [b"%d" % number for number in range(10)]
+
+
+async def test_a_worker_that_lost_its_job_commits_nothing(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.archives.flush(CLICKS)
+    lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
+    await engines.jobs.give_back(lost)
+    taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
+    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+
+    with pytest.raises(LeaseLost):
+        await engines.archiving.commit(lost, copied)
+
+    assert await files_of(engines, CLICKS) == []
+    await engines.archiving.commit(taken, copied)
+    assert len(await files_of(engines, CLICKS)) == 1
+
+
+async def test_a_commit_that_is_said_again_changes_nothing(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+
+    for _ in range(2):
+        await engines.archiving.commit(claim, copied)
+
+    assert len(await files_of(engines, CLICKS)) == 1
+
+
+async def test_a_range_that_lacks_records_is_not_committed_and_the_others_are(engines, settings):
+    other = StreamName("other")
+    for name in (CLICKS, other):
+        await engines.catalog.put_stream(name, StreamSpec())
+        await engines.streams.append(name, numbered(0, 10))
+    ranges = [
+        log
+        for name in ("clicks", "other")
+        for log in await engines.archiving.due(DEFAULT_NAMESPACE, stream=name)
+    ]
+    lacking, whole = await copy(settings, ranges)
+    lacking = replace(lacking, missing=((3, 5),))
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+
+    told = await engines.archiving.commit(claim, [lacking, whole])
+
+    assert "[(3, 5)]" in told["failures"][0]["failure"]
+    assert await files_of(engines, CLICKS) == []
+    assert len(await files_of(engines, other)) == 1
+
+
+async def test_a_range_that_fails_holds_up_what_follows_it_in_its_shard(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 30))
+    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    parts = [replace(log, first=first, next=first + 10) for first in (0, 10, 20)]
+    first, _, third = await copy(settings, parts)
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+
+    await engines.archiving.commit(claim, [third, Copied(parts[1], failure="no room"), first])
+
+    assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
+    [again] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    assert (again.first, again.next) == (10, 30)
+
+
+async def test_planning_asks_once_for_each_lane_that_has_something_due(engines, clock):
+    names = [StreamName(f"s{number}") for number in range(12)]
+    for name in names:
+        await engines.catalog.put_stream(name, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
+        await engines.streams.append(name, numbered(0, 1))
+    young = await engines.archiving.plan()
+    clock.advance(ms=limits.MINUTE_MS)
+
+    planned = [await engines.archiving.plan() for _ in range(2)]
+
+    jobs = await engines.jobs.list(kind=JobKind.ARCHIVE)
+    assert young == 0
+    assert planned[0] == planned[1] == len(jobs) <= limits.ARCHIVE_LANES
+    due = [
+        log.stream
+        for job in jobs
+        for log in await engines.archiving.due(job.namespace, lane=job.spec["lane"])
+    ]
+    assert sorted(due) == sorted(name.name for name in names)
+
+
+async def test_what_left_the_hot_store_unarchived_is_skipped_and_archiving_goes_on(
+    engines, settings, clock
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=HOUR))
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await archive(engines, settings, CLICKS)
+    stream = await engines.catalog.stream(CLICKS)
+    await engines.catalog.put_stream(CLICKS, replace(stream.spec, archive=False))
+    await engines.streams.append(CLICKS, numbered(10, 10))
+    clock.advance(ms=2 * HOUR)
+    await engines.streams.trim(CLICKS, 1_000)
+    await engines.catalog.put_stream(CLICKS, stream.spec)
+    await engines.streams.append(CLICKS, numbered(20, 10))
+
+    await archive(engines, settings, CLICKS)
+
+    files = await files_of(engines, CLICKS)
+    assert [(file.first_offset, file.next_offset) for file in files] == [(0, 10), (20, 30)]
+
+
+async def test_the_view_of_a_queue_is_archived_where_its_owner_wants_that(engines, settings, root):
+    work = QueueName("work")
+    await engines.catalog.put_queue(work, QueueSpec(stream_view=True, archive=True))
+    await engines.queues.send(work, [NewMessage(b"one"), NewMessage(b"two")])
+    received = await engines.queues.receive(work, messages_max=2)
+    assert len(received) == 2
+
+    await archive(engines, settings, StreamName("work"))
+
+    files = await files_of(engines, StreamName("work"))
+    assert bodies_in(root, files) == [b"one", b"two"]
+
+
+async def test_old_files_are_retired_and_a_day_later_deleted(engines, settings, root, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=2 * HOUR))
+    for first in (0, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+        clock.advance(ms=HOUR)
+
+    retired = await engines.archive_upkeep.retire()
+    kept = await files_of(engines, CLICKS)
+    at_once = await engines.archive_upkeep.collect()
+    clock.advance(ms=limits.READER_GRACE_MS + 1)
+    later = await engines.archive_upkeep.collect()
+
+    assert (retired, at_once, later) == (1, 0, 1)
+    assert [file.first_offset for file in kept] == [10]
+    assert len(stored(root)) == 1
+    [shard] = (await engines.archives.show(CLICKS)).shards
+    assert shard.state.start == 10
+
+
+async def test_a_deleted_streams_files_are_deleted(engines, settings, root):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await archive(engines, settings, CLICKS)
+    assert stored(root)
+
+    await engines.catalog.delete_stream(CLICKS)
+    await engines.archive_upkeep.collect()
+
+    assert not stored(root)
+
+
+async def test_files_that_nobody_committed_are_deleted_when_they_are_old(
+    engines, settings, root, clock
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+    await archive(engines, settings, CLICKS)
+    assert len(stored(root)) == 2
+    moment = max(file.changed_at_ms for file in root.files(""))
+
+    clock.advance(ms=moment - clock.now_ms())
+    young = await engines.archive_upkeep.collect_orphans()
+    clock.advance(ms=limits.ORPHAN_AGE_MS + 1)
+    old = await engines.archive_upkeep.collect_orphans()
+
+    assert (young, old) == (0, 1)
+    [file] = await files_of(engines, CLICKS)
+    assert stored(root) == [file.path]
+
+
+async def test_small_files_of_an_hour_become_one_that_holds_the_same(
+    engines, settings, root, clock
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in range(0, 50, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    before = await files_of(engines, CLICKS)
+    clock.advance(ms=2 * HOUR)
+    assert await engines.archiving.plan_compaction() == 1
+    claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
+    [run] = await engines.archiving.to_compact(DEFAULT_NAMESPACE)
+
+    joined = join(root, DEFAULT_NAMESPACE, run)
+    await engines.archiving.commit_compacted(claim, [(run, joined)], {})
+
+    assert await files_of(engines, CLICKS) == [joined]
+    assert run == before
+    assert bodies_in(root, [joined]) == bodies_in(root, before)
+    assert await engines.archiving.plan_compaction() == 0
+
+
+async def test_files_that_are_gone_by_then_are_not_replaced(engines, settings, root, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=3 * HOUR))
+    for first in range(0, 40, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    clock.advance(ms=2 * HOUR)
+    await engines.archiving.plan_compaction()
+    claim = (await engines.jobs.claim("test", [JobKind.COMPACT])).claim
+    [run] = await engines.archiving.to_compact(DEFAULT_NAMESPACE)
+    joined = join(root, DEFAULT_NAMESPACE, run)
+    clock.advance(ms=2 * HOUR)
+    await engines.archive_upkeep.retire()
+
+    await engines.archiving.commit_compacted(claim, [(run, joined)], {})
+
+    assert await files_of(engines, CLICKS) == []
+
+
+async def checked(settings) -> list[Any]:
+    async with open_archive_check(settings) as check:
+        return [shard async for shard in check.shards()]
+
+
+async def test_a_sound_archive_passes_the_check(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+
+    [shard] = await checked(settings)
+
+    assert (shard.files, shard.records, shard.faults) == (2, 20, [])
+
+
+async def test_the_check_finds_a_flipped_byte_and_a_missing_file(engines, settings, root, tmp_path):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10, 20):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    flipped, missing, _ = await files_of(engines, CLICKS)
+    place = tmp_path / "archive" / flipped.path
+    data = bytearray(place.read_bytes())
+    data[100] ^= 1
+    place.write_bytes(data)
+    root.delete(missing.path)
+
+    [shard] = await checked(settings)
+
+    assert len(shard.faults) == 2
+    assert [fault.split(":")[0] for fault in shard.faults] == [flipped.path, missing.path]
+
+
+async def test_the_check_finds_offsets_that_no_file_has(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10, 20):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    _, middle, _ = await files_of(engines, CLICKS)
+    async with open_database(settings) as database:
+        await ArchiveRows(database).forget([middle.file_id])
+
+    [shard] = await checked(settings)
+
+    assert shard.faults == ["No file has the offsets 10 to 19."]

@@ -1,0 +1,100 @@
+"""Bulk reads of a log, as the archive is written from."""
+
+import pytest
+
+from storage.archive.schema import batch_of, records_of
+from storage.domain.batches import Record
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import LogRecord, ReadFrom, StreamSpec
+from storage.redis.logs import LogAddress
+from storage.redis.ranges import EntryRange, HotRanges
+
+CLICKS = StreamName("clicks")
+ORDERS = QueueName("orders")
+
+
+@pytest.fixture
+async def at(engines) -> LogAddress:
+    stream, _ = await engines.catalog.put_stream(CLICKS, StreamSpec())
+    return LogAddress("default", stream.shards[0].log_id)
+
+
+@pytest.fixture
+def ranges(engines) -> HotRanges:
+    return HotRanges(engines.streams._hot._pipeline)
+
+
+async def fill(engines, *counts: int) -> list[LogRecord]:
+    """Entries of so many records; gives what the log then has, as a reader sees it."""
+    for count in counts:
+        await engines.streams.append(
+            CLICKS, [Record(b"%d" % nth, f"k{nth}") for nth in range(count)]
+        )
+    return [*(await engines.streams.read_shard(CLICKS, 0, ReadFrom(tail=10_000))).records]
+
+
+def records(found: EntryRange, first: int, end: int) -> list[LogRecord]:
+    return records_of(batch_of(found.entries, first, end, 0))
+
+
+async def test_a_range_is_read_entry_by_entry(engines, at, ranges):
+    held = await fill(engines, 3, 1, 4)
+
+    found = await ranges.read(at, 0, 8)
+
+    assert (found.start, found.next, found.go_on) == (0, 8, 8)
+    assert [(one.first, one.count) for one in found.entries] == [(0, 3), (3, 1), (4, 4)]
+    assert [one.bytes_before for one in found.entries][1] == found.entries[0].size_bytes
+    assert records(found, 0, 8) == held
+
+
+async def test_a_range_that_begins_and_ends_inside_entries(engines, at, ranges):
+    held = await fill(engines, 5, 5)
+
+    found = await ranges.read(at, 2, 7)
+
+    assert found.go_on == 7
+    assert records(found, 2, 7) == held[2:7]
+
+
+async def test_a_long_range_is_read_in_several_calls(engines, at, ranges):
+    held = await fill(engines, 5, 5, 5, 5)
+    found, first = [], 0
+
+    while first < 20:
+        some = await ranges.read(at, first, 20, records_max=7, bytes_max=1)
+        assert len(some.entries) == 1
+        found += records(some, first, 20)
+        first = some.go_on
+
+    assert found == held
+
+
+async def test_a_range_below_the_start_says_where_the_log_begins(engines, at, ranges):
+    await fill(engines, 5, 5)
+    await engines.streams.truncate(CLICKS, 0, 7)
+
+    found = await ranges.read(at, 2, 10)
+
+    assert (found.start, found.go_on, found.entries) == (7, 7, [])
+
+
+async def test_a_range_at_the_end_of_the_log_is_empty(engines, at, ranges):
+    await fill(engines, 5)
+
+    found = await ranges.read(at, 5, 9)
+
+    assert (found.next, found.go_on, found.entries) == (5, 5, [])
+
+
+async def test_a_queues_view_is_read_as_its_readers_see_it(engines, ranges):
+    queue, _ = await engines.catalog.put_queue(ORDERS, QueueSpec(stream_view=True))
+    await engines.queues.send(ORDERS, [NewMessage(b"a"), NewMessage(b"b", group="g")])
+    read = await engines.streams.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))
+
+    found = await ranges.read(LogAddress("default", queue.log_id, True), 0, 2)
+
+    assert records(found, 0, 2) == read.records
+    assert found.entries[1].bytes_before == found.entries[0].size_bytes

@@ -1,0 +1,167 @@
+"""The pure rules of the archive: what is due, what is kept, what is joined, what is missing."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain import limits
+from storage.domain.archive import (
+    ArchivedFile,
+    Backlog,
+    Bounds,
+    LogRange,
+    hot_bounds,
+    hour_of,
+    is_due,
+    lane_of,
+    ranges_of,
+    retired,
+    to_compact,
+    unarchived_bytes_max,
+    unexplained,
+)
+from storage.domain.streams import StreamSpec
+
+NOW = 1_700_000_000_000
+HOUR_AGO = (hour_of(NOW) - 1) * limits.HOUR_MS
+LAG = 5 * limits.MINUTE_MS
+
+
+def file(first: int, next_offset: int, **facts) -> ArchivedFile:
+    known = {
+        "file_id": f"{first}",
+        "stream_id": "s",
+        "shard": 0,
+        "records": next_offset - first,
+        "log_bytes": 1_000,
+        "file_bytes": 500,
+        "first_arrival_ms": HOUR_AGO,
+        "last_arrival_ms": HOUR_AGO,
+        "path": f"{first}",
+        "digest": b"",
+    }
+    return ArchivedFile(first_offset=first, next_offset=next_offset, **{**known, **facts})
+
+
+@pytest.mark.parametrize(
+    ("backlog", "closed", "due"),
+    [
+        (Backlog(5, 5, 0, -1), False, False),
+        (Backlog(5, 5, 0, -1), True, False),
+        (Backlog(0, 9, 900, NOW - LAG + 1), False, False),
+        (Backlog(0, 9, 900, NOW - LAG), False, True),
+        (Backlog(0, 9, limits.ARCHIVE_FILE_BYTES, NOW), False, True),
+        (Backlog(0, 9, 900, NOW), True, True),
+    ],
+)
+def test_a_log_is_due_when_it_has_enough_or_has_waited_or_is_closed(backlog, closed, due):
+    assert is_due(backlog, LAG, None, closed=closed, now_ms=NOW) is due
+
+
+def test_a_small_budget_makes_a_log_due_well_before_it_is_full():
+    budget = unarchived_bytes_max(8 * limits.MIB)
+    assert budget == 4 * limits.MIB
+
+    assert is_due(Backlog(0, 9, budget // 4, NOW), LAG, budget, closed=False, now_ms=NOW)
+
+
+def test_a_range_comes_in_pieces_that_meet():
+    log = LogRange("default", "s", 0, "l", 7, 3 * limits.ARCHIVE_RANGE_RECORDS)
+
+    pieces = ranges_of(log)
+
+    assert [pieces[0].first, pieces[-1].next] == [log.first, log.next]
+    assert all(one.next == other.first for one, other in itertools.pairwise(pieces))
+
+
+def test_a_log_far_behind_lets_others_in_between():
+    log = LogRange("default", "s", 0, "l", 0, 10**9)
+
+    assert len(ranges_of(log)) == limits.ARCHIVE_RANGES_PER_LOG
+
+
+def test_a_stream_is_always_in_one_lane():
+    assert {lane_of(f"{number}") for number in range(100)} == set(range(limits.ARCHIVE_LANES))
+    assert lane_of("a") == lane_of("a")
+
+
+SPANS = st.lists(st.integers(0, 60), unique=True, max_size=10).map(
+    lambda edges: list(
+        zip(sorted(edges)[: len(edges) // 2 * 2 : 2], sorted(edges)[1::2], strict=True)
+    )
+)
+
+
+@given(SPANS, SPANS)
+def test_what_no_hole_explains_is_what_is_missing_and_in_no_hole(missing, known):
+    def offsets(spans):
+        return {offset for first, last in spans for offset in range(first, last)}
+
+    assert offsets(unexplained(missing, known)) == offsets(missing) - offsets(known)
+
+
+def test_an_archived_stream_keeps_hot_what_the_shorter_bound_says():
+    spec = StreamSpec(
+        retention_ms=1_000, retention_bytes=None, hot_retention_ms=5_000, hot_bytes_max=70
+    )
+
+    assert hot_bounds(spec, archived=True) == Bounds(1_000, 70, None)
+    assert hot_bounds(spec, archived=False) == Bounds(1_000, None, None)
+
+
+def test_a_file_is_retired_when_all_of_it_is_past_a_bound():
+    files = [file(0, 10), file(10, 20), file(20, 30, last_arrival_ms=NOW)]
+
+    def kept(**spec):
+        gone = retired(files, StreamSpec(**{"retention_ms": None, **spec}), 0, 35, NOW)
+        return [one.first_offset for one in files if one not in gone]
+
+    assert kept() == [0, 10, 20]
+    assert kept(retention_ms=NOW - HOUR_AGO) == [20]
+    assert kept(retention_ms=NOW - HOUR_AGO + 1) == [0, 10, 20]
+    assert kept(retention_records=16) == [10, 20]
+    assert kept(retention_records=15) == [20]
+    assert kept(retention_bytes=1_000) == [20]
+    assert kept(retention_bytes=1_001) == [10, 20]
+
+
+def test_what_was_truncated_is_retired_a_whole_file_at_a_time():
+    files = [file(0, 10), file(10, 20)]
+
+    assert retired(files, StreamSpec(), 15, 20, HOUR_AGO) == files[:1]
+
+
+def test_small_neighbours_of_an_hour_that_is_over_are_joined():
+    files = [file(nth * 10, nth * 10 + 10) for nth in range(4)]
+
+    assert to_compact(files, NOW) == [files]
+    assert to_compact(files[:3], NOW) == []
+    assert to_compact(files, HOUR_AGO + limits.HOUR_MS + limits.COMPACT_AFTER_MS - 1) == []
+
+
+def test_files_of_two_hours_are_not_joined():
+    earlier = HOUR_AGO - limits.HOUR_MS
+    files = [
+        *(file(nth, nth + 1, first_arrival_ms=earlier) for nth in range(4)),
+        *(file(nth, nth + 1) for nth in range(4, 8)),
+    ]
+
+    assert to_compact(files, NOW) == [files[:4], files[4:]]
+
+
+def test_a_large_file_is_left_alone_and_parts_its_neighbours():
+    large = limits.COMPACT_BELOW_BYTES
+    files = [file(nth, nth + 1, log_bytes=large if nth == 4 else 1_000) for nth in range(9)]
+
+    assert to_compact(files, NOW) == [files[:4], files[5:]]
+
+
+def test_a_joined_file_is_no_larger_than_a_file_may_be():
+    each = limits.COMPACT_BELOW_BYTES - 1
+    files = [file(nth, nth + 1, log_bytes=each) for nth in range(10)]
+
+    runs = to_compact(files, NOW)
+
+    assert [len(run) for run in runs] == [4, 4]
