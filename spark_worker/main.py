@@ -37,7 +37,7 @@ async def work(
     limits: Limits = _NO_LIMITS,
     on_end: OnEnd = _nobody,
 ) -> None:
-    """Do jobs until cancelled. Raises JavaMissing at once, StorageUnavailable when Postgres is away at the start."""
+    """Do jobs until cancelled; while Postgres is away, wait for it. Raises JavaMissing at once."""
     faults.fault("worker.start")
     find_java()
     tidy_scratch(settings.scratch)
