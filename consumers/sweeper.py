@@ -130,6 +130,26 @@ async def _forget_jobs(storage: Storage) -> int:
     return await _until_idle(storage.jobs.forget_old)
 
 
+async def _plan_archive(storage: Storage) -> int:
+    return await storage.archiving.plan() if storage.archives.on else 0
+
+
+async def _plan_compaction(storage: Storage) -> int:
+    return await storage.archiving.plan_compaction() if storage.archives.on else 0
+
+
+async def _tidy_archive(storage: Storage) -> int:
+    if storage.archive_upkeep is None:
+        return 0
+    return await storage.archive_upkeep.retire() + await storage.archive_upkeep.collect()
+
+
+async def _collect_orphans(storage: Storage) -> int:
+    if storage.archive_upkeep is None:
+        return 0
+    return await storage.archive_upkeep.collect_orphans()
+
+
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
@@ -140,6 +160,10 @@ DUTIES = (
     Duty("loads", 20 * limits.SECOND_MS, scale_streams),
     Duty("streams", 30 * limits.SECOND_MS, trim_streams),
     Duty("deleted", limits.MINUTE_MS, _bury_deleted),
+    Duty("archive", 5 * limits.SECOND_MS, _plan_archive),
+    Duty("archived", limits.MINUTE_MS, _tidy_archive),
+    Duty("compaction", 10 * limits.MINUTE_MS, _plan_compaction),
+    Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
 )
 

@@ -23,7 +23,7 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.limits import Limits
-from storage.domain.lineage import ShardClosedTo
+from storage.domain.lineage import ShardClosedTo, eldest
 from storage.domain.names import LogId, StreamName
 from storage.domain.producers import Known, Remembered, judge
 from storage.domain.streams import (
@@ -158,7 +158,7 @@ class Appending:
                         _add(left, call.among(outcome.children, numbers))
                     else:
                         _note(answers, numbers, outcome)
-            groups, ready = left, _eldest(left)
+            groups, ready = left, eldest(left)
         return answers
 
     async def _try_all(
@@ -347,18 +347,6 @@ def _note(
 ) -> None:
     for nth, number in enumerate(numbers):
         answers[number] = outcome if isinstance(outcome, MillstreamError) else outcome[nth]
-
-
-def _eldest(groups: dict[Shard, Sequence[int]]) -> dict[Shard, Sequence[int]]:
-    """The shards that no other one may still send records to: none with a lower number shares hash keys
-    with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
-    younger: set[int] = set()
-    beside: list[Shard] = []
-    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
-        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
-        younger.update(max(shard.index, other.index) for other in beside)
-        beside.append(shard)
-    return {shard: numbers for shard, numbers in groups.items() if shard.index not in younger}
 
 
 def _part(

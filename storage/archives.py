@@ -39,7 +39,8 @@ class StreamArchive(msgspec.Struct, frozen=True):
 
 
 class Archives:
-    """What is archived. Every verb raises StreamNotFound for a stream that is not there."""
+    """What is archived. Every verb raises StreamNotFound for a stream that is not there. `on`: the deployment has an
+    archive."""
 
     def __init__(
         self,
@@ -56,14 +57,14 @@ class Archives:
         self._catalog = catalog
         self._jobs = jobs
         self._clock = clock
-        self._on = on
+        self.on = on
 
     async def show(self, name: StreamName) -> StreamArchive:
         """How far each shard is archived, and how much waits."""
         stream = await self._catalog.stream(name)
         states = {state.shard: state for state in await self._rows.states(stream.stream_id)}
         shown = [self._shard(stream, shard, states.get(shard.index)) for shard in stream.shards]
-        on = self._on and stream.spec.archive
+        on = self.on and stream.spec.archive
         return StreamArchive(stream, on, await asyncio.gather(*shown))
 
     async def _shard(
@@ -90,12 +91,10 @@ class Archives:
     async def flush(self, name: StreamName) -> Job:
         """Archive all of a stream now, whatever its age; the job that does it. Raises ArchiveOff."""
         stream = await self._catalog.stream(name)
-        if not (self._on and stream.spec.archive):
-            raise ArchiveOff(
-                "The stream is not to be archived."
-                if self._on
-                else None  # else the deployment has none
-            )
+        if not self.on:
+            raise ArchiveOff
+        if not stream.spec.archive:
+            raise ArchiveOff("The stream is not to be archived.")
         return await self._jobs.submit(
             name.namespace,
             JobKind.ARCHIVE,

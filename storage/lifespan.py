@@ -41,6 +41,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
+from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
@@ -109,10 +110,12 @@ async def open_storage(
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
+        rising = HotRising(pipeline)
         queues = Queues(
             hot_queues,
             states,
             logs,
+            rising,
             on_queue,
             carrier,
             retention,
@@ -129,7 +132,7 @@ async def open_storage(
         resharder = Resharder(logs, catalog, keeper, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
-            logs, catalog, keeper, resharder, retention, wakeups, clock, limits, tiered
+            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits, tiered
         )
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)

@@ -36,12 +36,14 @@ from storage.domain.messages import (
 )
 from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.domain.rising import Rise, Risen, Straddles, lasts_of
 from storage.domain.streams import view_of
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
 from storage.redis.logs import HotLogs
 from storage.redis.messages import HotQueues, HotReceive
 from storage.redis.queues import HotQueueStates, Tidied
+from storage.redis.rising import HotRising
 from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of
 from storage.redis.wakeups import Wakeups
 from storage.retention import Retention
@@ -59,6 +61,7 @@ class Queues:
         hot: HotQueues,
         states: HotQueueStates,
         logs: HotLogs,
+        rising: HotRising,
         on_queue: OnQueue,
         carrier: Carrier,
         retention: Retention,
@@ -71,6 +74,7 @@ class Queues:
         self._hot = hot
         self._states = states
         self._logs = logs
+        self._rising = rising
         self._on = on_queue
         self._carrier = carrier
         self._retention = retention
@@ -100,14 +104,61 @@ class Queues:
     async def _send(
         self, messages: Sequence[NewMessage], key: str, queue: Queue
     ) -> list[SentMessage]:
-        for message in messages:
-            queue.check_message(message)
-        encoded = [encode_message(message, queue) for message in messages]
+        encoded = _encoded(messages, queue)
         part = SendPart(encoded, key, _fingerprint(encoded) if key else "")
+        return await self._send_part(queue, part)
+
+    async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
         sent: PartSent = await self._hot.send(self._gatherer(queue), part)
-        if sent.left < self._limits.reservation_offsets_min // 2:
+        if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
         return sent.messages
+
+    async def send_rising(
+        self,
+        name: QueueName,
+        producer_id: str,
+        sequences: Sequence[int],
+        messages: Sequence[NewMessage],
+    ) -> Risen:
+        """Add what one rising producer sends: each message once, however often and in what portions it comes.
+
+        As `Streams.append_rising`, for which `storage.rising` says what is asked of whoever sends. What does
+        not fit moves nothing: all of a call or none is added. Raises what `send` does, TooManyProducers, and
+        ProducerFenced once the producer was forgotten.
+        """
+        return await self.send_rising_together(name, Rise.of(producer_id, sequences), messages)
+
+    async def send_rising_together(
+        self, name: QueueName, rise: Rise, messages: Sequence[NewMessage]
+    ) -> Risen:
+        """As send_rising, of several producers whose messages keep the order in which they are given here."""
+        rise.check(len(messages))
+        added = await self._on(name, partial(self._send_rising, rise, messages))
+        return Risen(added, len(messages) - added)
+
+    async def _send_rising(self, rise: Rise, messages: Sequence[NewMessage], queue: Queue) -> int:
+        encoded = _encoded(messages, queue)
+        left: Sequence[int] = range(len(messages))
+        while left:
+            claims = rise.claims(left)
+            part = SendPart([encoded[number] for number in left], claims=claims)
+            try:
+                sent = await self._send_part(queue, part)
+            except Straddles as told:
+                left = rise.above(left, lasts_of(claims, told.lasts))
+            else:
+                return sum(not one.duplicate for one in sent)
+        return 0
+
+    async def forget_rising(self, name: QueueName, producer_ids: Sequence[str]) -> None:
+        """As `Streams.forget_rising`."""
+
+        async def forget(queue: Queue) -> None:
+            await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
+
+        with suppress(QueueNotFound):
+            await self._on(name, forget)
 
     def _gatherer(self, queue: Queue) -> Sends:
         """The one object by which sends of a flush to this queue find one another."""
@@ -309,6 +360,12 @@ def _fingerprint(encoded: Sequence[tuple[bytes, bytes]]) -> str:
         digest.update(batch)
         digest.update(options)
     return digest.hexdigest()
+
+
+def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, bytes]]:
+    for message in messages:
+        queue.check_message(message)
+    return [encode_message(message, queue) for message in messages]
 
 
 def _check_batch(messages: Sequence[NewMessage]) -> None:

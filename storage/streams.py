@@ -9,12 +9,14 @@ from storage.appending import Appending
 from storage.bulk import Bulk
 from storage.catalog import Catalog
 from storage.domain import limits
+from storage.domain.appends import OWN_HEADERS
 from storage.domain.batches import Record
 from storage.domain.clock import Clock
 from storage.domain.columns import Columns
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.names import StreamName
+from storage.domain.rising import Rise, Risen
 from storage.domain.scaling import Load, changes_for
 from storage.domain.streams import (
     UNCONDITIONAL,
@@ -34,9 +36,11 @@ from storage.logs import LogKeeper
 from storage.on_stream import OnStream
 from storage.reading import Reading
 from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.rising import HotRising
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
 from storage.retention import Retention
+from storage.rising import Rising
 from storage.tiered import Tiered
 
 T = TypeVar("T")
@@ -48,6 +52,7 @@ class Streams:
     def __init__(
         self,
         hot: HotLogs,
+        rising: HotRising,
         catalog: Catalog,
         keeper: LogKeeper,
         resharder: Resharder,
@@ -66,6 +71,7 @@ class Streams:
         self._on_stream = OnStream(catalog, keeper)
         self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known)
         self._bulk = Bulk(self._appending, self._on_stream)
+        self._rising = Rising(rising, self._appending, self._on_stream, resharder, clock)
         self._archive = archive
         self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock, archive)
 
@@ -92,6 +98,41 @@ class Streams:
         Each range is of records that lie in one shard one after another, in their order.
         """
         return await self._bulk.append(name, columns, idempotency_key)
+
+    async def append_rising(
+        self,
+        name: StreamName,
+        producer_id: str,
+        sequences: Sequence[int],
+        records: Sequence[Record],
+        *,
+        own: frozenset[str] = OWN_HEADERS,
+    ) -> Risen:
+        """Append what one rising producer sends: each record once, however often and in what portions it comes.
+
+        `sequences` rise from record to record, and from call to call. A call is repeated until it has
+        answered, before the next one begins; `storage.rising` says what else is asked of whoever sends. A
+        record without a key has a place of its own. `own` are the reserved headers that records may have.
+        Raises what `append` does, of any shard, and TooManyProducers; ProducerFenced once it was forgotten.
+        """
+        rise = Rise.of(producer_id, sequences)
+        return await self._rising.append(name, rise, records, own)
+
+    async def append_rising_together(
+        self,
+        name: StreamName,
+        rise: Rise,
+        records: Sequence[Record],
+        *,
+        own: frozenset[str] = OWN_HEADERS,
+    ) -> Risen:
+        """As append_rising, of several producers whose records keep the order in which they are given here."""
+        return await self._rising.append(name, rise, records, own)
+
+    async def forget_rising(self, name: StreamName, producer_ids: Sequence[str]) -> None:
+        """Let go of rising producers that have nothing more to send. Their ids are not used again: for a day
+        whatever still comes of them is refused. Nothing happens where there is no such stream."""
+        await self._rising.forget(name, producer_ids)
 
     async def append_to_shard(
         self,
@@ -330,7 +371,9 @@ class Streams:
         extent = await self._on_stream.do(
             stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
         )
+        rising, over = await self._rising.known(at)
         asked = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
-        if extent.start != extent.next or asked:
+        feared = over and closed_for_ms < limits.RISING_OVER_MS
+        if extent.start != extent.next or asked or rising or feared:
             return False
         return self._archive is None or not await self._archive.holds(stream, shard)

@@ -121,6 +121,22 @@ def doctor(
         raise typer.Exit(ExitCode.ERROR)
 
 
+archive = typer.Typer(help="Look after the archive.", no_args_is_help=True)
+app.add_typer(archive, name="archive")
+
+
+@archive.command()
+def verify(
+    stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
+) -> None:
+    """Read every file of the archive whole, and say what is damaged or missing."""
+    settings = _with_stores(_settings())
+    from api.cli.archive import verify as run
+
+    if not run(settings, stream):
+        raise typer.Exit(ExitCode.ERROR)
+
+
 @app.command()
 def openapi() -> None:
     """Print the OpenAPI document of the REST API."""

@@ -61,6 +61,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.PRODUCER_FENCED: Row(409, "Producer fenced"),
     ErrorCode.SEQUENCE_OUT_OF_ORDER: Row(409, "Sequence out of order"),
     ErrorCode.DUPLICATE_FORGOTTEN: Row(409, "Duplicate forgotten"),
+    ErrorCode.TOO_MANY_PRODUCERS: Row(429, "Too many producers"),
     ErrorCode.GROUP_NOT_FOUND: Row(404, "Group not found"),
     ErrorCode.MEMBER_UNKNOWN: Row(404, "Member unknown"),
     ErrorCode.STALE_GENERATION: Row(409, "Stale generation"),

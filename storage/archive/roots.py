@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from storage.archive.local import LocalRoot
-from storage.archive.s3 import S3Root
 from storage.archive.stored import Sink, StoredFile
 
 _S3_OPTIONS = ("region", "endpoint_override", "scheme")
@@ -55,6 +54,8 @@ def open_root(url: str) -> Root:
         case "file" if split.netloc in ("", "localhost") and path.startswith("/") and path != "/":
             return LocalRoot(path)
         case "s3" if split.hostname:
+            from storage.archive.s3 import S3Root  # pyarrow, which a directory does not need
+
             return S3Root(f"{split.hostname}{path}".rstrip("/"), **_s3_options(url))
         case _:
             raise ValueError("an archive's URL is file:///directory or s3://bucket/prefix")

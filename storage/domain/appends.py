@@ -6,27 +6,31 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from storage.domain import limits
-from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.batches import CONTENT_TYPE, Record, headers_size_bytes
 from storage.domain.errors import BatchTooLarge, MessageTooLarge, ValidationFailed
 from storage.domain.messages import check_header_names
 from storage.domain.streams import RING_SIZE, EventTimes, Stream, StreamSpec
 
-_OWN_HEADERS = frozenset({CONTENT_TYPE})
+OWN_HEADERS = frozenset({CONTENT_TYPE})
 """What a front door may say of a record in a reserved header."""
 
 
-def check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
-    """The records' sizes in bytes. Raises for a batch that this stream does not take."""
+def check_records(
+    stream: Stream, records: Sequence[Record], own: frozenset[str] = OWN_HEADERS
+) -> list[int]:
+    """The records' sizes in bytes. Raises for a batch that this stream does not take; `own` are the reserved
+    headers that may be among theirs."""
     if not records:
         raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
     if len(records) > limits.BATCH_RECORDS_MAX:
         raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
     sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
     largest = stream.spec.record_bytes_max
-    if max(sizes) > largest:
-        place = next(nth for nth, size in enumerate(sizes) if size > largest)
+    counted = sizes if own == OWN_HEADERS else _counted(records, sizes, own - OWN_HEADERS)
+    if max(counted) > largest:
+        place = next(nth for nth, size in enumerate(counted) if size > largest)
         raise MessageTooLarge(
-            f"Record {place} has {sizes[place]} bytes, key and headers included; the stream takes {largest}.",
+            f"Record {place} has {counted[place]} bytes, key and headers included; the stream takes {largest}.",
             record_bytes_max=largest,
         )
     for place, record in enumerate(records):
@@ -34,7 +38,7 @@ def check_records(stream: Stream, records: Sequence[Record]) -> list[int]:
             detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
         if record.headers:
-            check_header_names(record.headers, _OWN_HEADERS)
+            check_header_names(record.headers, own)
         if record.hash_key is not None and not 0 <= record.hash_key < RING_SIZE:
             detail = "A hash key is 0 to 340282366920938463463374607431768211455"
             raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "out_of_range")
@@ -79,6 +83,15 @@ def _event_time_fault(
     if skew_ms is not None and abs(event_time_ms - now_ms) > skew_ms:
         return (f"must be within {skew_ms / limits.SECOND_MS:g} seconds of now", "out_of_range")
     return None
+
+
+def _counted(records: Sequence[Record], sizes: Sequence[int], own: frozenset[str]) -> Sequence[int]:
+    """What counts against the stream's limit: not the headers by which Millstream says more than the record's
+    writer did."""
+    return [
+        size - headers_size_bytes(tuple(one for one in record.headers if one[0] in own))
+        for record, size in zip(records, sizes, strict=True)
+    ]
 
 
 def _small_size(record: Record) -> int:

@@ -57,6 +57,7 @@ class ErrorCode(StrEnum):
     PRODUCER_FENCED = "producer_fenced"
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
     DUPLICATE_FORGOTTEN = "duplicate_forgotten"
+    TOO_MANY_PRODUCERS = "too_many_producers"
     GROUP_NOT_FOUND = "group_not_found"
     MEMBER_UNKNOWN = "member_unknown"
     STALE_GENERATION = "stale_generation"
@@ -93,6 +94,7 @@ _RETRYABLE = frozenset(
         ErrorCode.PURGE_IN_PROGRESS,
         ErrorCode.QUEUE_FULL,
         ErrorCode.ARCHIVE_BEHIND,
+        ErrorCode.TOO_MANY_PRODUCERS,
     }
 )
 
@@ -309,6 +311,12 @@ class DuplicateForgotten(MillstreamError):
     """The batch was appended before, too long ago to know its offsets."""
 
     code = ErrorCode.DUPLICATE_FORGOTTEN
+
+
+class TooManyProducers(MillstreamError):
+    """Too many writers with a memory of their own, such as replays, send to this target at once."""
+
+    code = ErrorCode.TOO_MANY_PRODUCERS
 
 
 class GroupNotFound(MillstreamError):

@@ -178,6 +178,10 @@ IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotte
 PRODUCER_IDLE_MS = DAY_MS  # as Kafka's producer.id.expiration.ms
 PRODUCERS_MAX = 10_000  # per log; beyond it the idle half is forgotten early
 PRODUCER_BATCHES_KEPT = 5  # as Kafka's NUM_BATCHES_TO_RETAIN
+RISING_PRODUCERS_MAX = 10_000  # per log; one more is refused, since none may be forgotten
+RISING_OVER_MS = DAY_MS  # no attempt that was stopped lives longer than this
+RISING_OVER_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
+RISING_FLOORS_KNOWN_MAX = 10_000  # logs of which a process knows what their ancestors took
 
 # Offsets
 OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
@@ -232,6 +236,7 @@ class Limits(msgspec.Struct, frozen=True):
     skips_per_call: int = SKIPS_PER_CALL
     idempotency_keys_max: int = IDEMPOTENCY_KEYS_MAX
     producers_max: int = PRODUCERS_MAX
+    rising_producers_max: int = RISING_PRODUCERS_MAX
     outage_ms: int = OUTAGE_MS
     archive_cache_bytes: int = ARCHIVE_CACHE_BYTES
     job_lease_ms: int = JOB_LEASE_MS

@@ -11,12 +11,15 @@ frontier cover the ring once:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from storage.domain.errors import ShardClosed
 from storage.domain.names import LogId
 from storage.domain.streams import Shard, ShardRead, Stream
+
+T = TypeVar("T")
 
 ENDED = -1
 """The position of a shard that was closed and read to its end."""
@@ -109,6 +112,18 @@ def _waited_for(shards: Sequence[Shard], found: Mapping[int, int | None]) -> set
     with_children = {parent for shard in shards for parent in shard.parents}
     still = {parent for shard in shards if shard.index not in found for parent in shard.parents}
     return still | (found.keys() - with_children)
+
+
+def eldest(groups: Mapping[Shard, T]) -> dict[Shard, T]:
+    """The shards that no other one may still send records to: none with a lower number shares hash keys
+    with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
+    younger: set[int] = set()
+    beside: list[Shard] = []
+    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
+        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
+        younger.update(max(shard.index, other.index) for other in beside)
+        beside.append(shard)
+    return {shard: some for shard, some in groups.items() if shard.index not in younger}
 
 
 def lost(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:

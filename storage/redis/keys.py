@@ -16,12 +16,13 @@ VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 WAKE_CHANNEL = "ms:wake"
 
-_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old", "keys")
+_RISING_PARTS = ("rising", "rising_over", "rising_over_old")
+_LOG_PARTS = ("log", "meta", "prod", "prod_old", "idem", "idem_old", "keys", *_RISING_PARTS)
 _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
-    *("parked", "parked_why", "view", "view_meta"),
+    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS),
 )
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
@@ -49,6 +50,11 @@ def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """The keys of a queue's stream view, in the order in which a stream's scripts take those of a log."""
     return _spell(namespace, log_id, _VIEW_PARTS)
+
+
+def rising_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """The keys of what a log, of a stream or a queue, took of producers that rise; meta first."""
+    return _spell(namespace, log_id, ("meta", *_RISING_PARTS))
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

@@ -20,11 +20,13 @@ from storage.domain.errors import (
     OffsetOutOfRange,
     ProducerFenced,
     SequenceOutOfOrder,
+    TooManyProducers,
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.names import LogId
 from storage.domain.producers import Inherited
+from storage.domain.rising import Claim, Straddles
 from storage.domain.scaling import Load
 from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Shard
 from storage.redis.answers import checked, refusal_in
@@ -58,7 +60,7 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     """What one caller wants appended to a log.
 
     Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
-    they know.
+    they know. `claims` are those of rising producers, in the place of a condition; the answer may be Straddles.
     """
 
     records: Sequence[Record] | Columns
@@ -68,11 +70,12 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int = 0
     inherited: Inherited | None = None
     ask_parents: bool = False
+    claims: tuple[Claim, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Nothing but the log's own state decides on it, so it can share a batch."""
-        return self.condition is UNCONDITIONAL and not self.idempotency_key
+        return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
 
 
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
@@ -161,6 +164,7 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
             self.limits.producers_max,
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
+            self.limits.rising_producers_max,
             *arguments,
         )
 
@@ -178,9 +182,13 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *([_last_of_keys(_as_records(part.records))] if self.indexed else []),
+                *self._facts_of(part),
             )
         )
+
+    def _facts_of(self, part: AppendPart) -> list[Any]:
+        keys = _last_of_keys(_as_records(part.records)) if self.indexed else False
+        return [keys, part.claims] if part.claims else [keys] if self.indexed else []
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
         """A PartAppended for each part, or the error that its caller is to see."""
@@ -272,6 +280,12 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return ParentsUnasked()
         case [9, _]:
             return ArchiveBehind()
+        case [10, lasts]:
+            return Straddles(lasts)
+        case [11, _]:
+            return ProducerFenced("This producer is over: what it had to send was sent.")
+        case [12, _]:
+            return TooManyProducers()
         case _:
             return IdempotencyKeyReused()
 

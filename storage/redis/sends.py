@@ -18,7 +18,9 @@ from storage.domain.batches import (
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import (
     IdempotencyKeyReused,
+    ProducerFenced,
     QueueFull,
+    TooManyProducers,
 )
 from storage.domain.limits import Limits
 from storage.domain.messages import (
@@ -28,6 +30,7 @@ from storage.domain.messages import (
 )
 from storage.domain.names import LogId
 from storage.domain.queues import DedupScope, Queue, QueueType
+from storage.domain.rising import Claim, Straddles
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
@@ -39,11 +42,13 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class SendPart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's messages, already encoded: (batch, options) for each."""
+    """One caller's messages, already encoded: (batch, options) for each. `claims` are those of rising producers,
+    without a key; then the answer may be Straddles."""
 
     encoded: Sequence[tuple[bytes, bytes]]
     idempotency_key: str = ""
     fingerprint: str = ""
+    claims: tuple[Claim, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -52,7 +57,8 @@ class SendPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartSent(msgspec.Struct, frozen=True, gc=False):
-    """Where a part's messages went. `left`: offsets that are reserved beyond the log's end."""
+    """Where a part's messages went; of a part with claims none when all had been sent before. `left`: offsets that
+    are reserved beyond the log's end."""
 
     messages: list[SentMessage]
     left: int
@@ -76,7 +82,8 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     def _command(self, parts: Sequence[SendPart]) -> Command:
         arguments: list[Argument] = []
         for part in parts:
-            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint)
+            claims = _encoder.encode(part.claims) if part.claims else b""
+            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint, claims)
             for pair in part.encoded:
                 arguments += pair
         return command_of(
@@ -89,6 +96,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
             *self.rules,
+            self.limits.rising_producers_max,
             *arguments,
         )
 
@@ -103,9 +111,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             for part, verdict in zip(parts, reply[3:], strict=True)
         ]
 
-    def _answer(
-        self, part: SendPart, verdict: Reply, left: int
-    ) -> PartSent | IdempotencyKeyReused | QueueFull:
+    def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | Exception:
         match verdict:
             case [0, first]:
                 offsets: Iterable[int] = range(first, first + len(part.encoded))
@@ -113,6 +119,14 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 offsets = found
             case [2]:
                 return IdempotencyKeyReused()
+            case [4]:
+                offsets = ()
+            case [5, lasts]:
+                return Straddles(lasts)
+            case [6]:
+                return ProducerFenced("This producer is over: what it had to send was sent.")
+            case [7]:
+                return TooManyProducers()
             case _:
                 return QueueFull()
         return PartSent([self._sent(offset) for offset in offsets], left)

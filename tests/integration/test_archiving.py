@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from storage.archive.reader import read_group, verify_file
 from storage.archive.roots import open_root
 from storage.archive.schema import records_of
+from storage.archive_check import open_archive_check
 from storage.domain import limits
 from storage.domain.archive import Copied
 from storage.domain.batches import Record
@@ -20,6 +21,8 @@ from storage.domain.queues import QueueSpec
 from storage.domain.streams import StreamSpec
 from storage.joining import join
 from storage.lifespan import open_storage
+from storage.postgres.archives import ArchiveRows
+from storage.postgres.database import open_database
 from storage.settings import StorageSettings
 from tests.archiving import archive, copy
 
@@ -400,3 +403,51 @@ async def test_files_that_are_gone_by_then_are_not_replaced(engines, settings, r
     await engines.archiving.commit_compacted(claim, [(run, joined)], {})
 
     assert await files_of(engines, CLICKS) == []
+
+
+async def checked(settings) -> list[Any]:
+    async with open_archive_check(settings) as check:
+        return [shard async for shard in check.shards()]
+
+
+async def test_a_sound_archive_passes_the_check(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+
+    [shard] = await checked(settings)
+
+    assert (shard.files, shard.records, shard.faults) == (2, 20, [])
+
+
+async def test_the_check_finds_a_flipped_byte_and_a_missing_file(engines, settings, root, tmp_path):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10, 20):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    flipped, missing, _ = await files_of(engines, CLICKS)
+    place = tmp_path / "archive" / flipped.path
+    data = bytearray(place.read_bytes())
+    data[100] ^= 1
+    place.write_bytes(data)
+    root.delete(missing.path)
+
+    [shard] = await checked(settings)
+
+    assert len(shard.faults) == 2
+    assert [fault.split(":")[0] for fault in shard.faults] == [flipped.path, missing.path]
+
+
+async def test_the_check_finds_offsets_that_no_file_has(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    for first in (0, 10, 20):
+        await engines.streams.append(CLICKS, numbered(first, 10))
+        await archive(engines, settings, CLICKS)
+    _, middle, _ = await files_of(engines, CLICKS)
+    async with open_database(settings) as database:
+        await ArchiveRows(database).forget([middle.file_id])
+
+    [shard] = await checked(settings)
+
+    assert shard.faults == ["No file has the offsets 10 to 19."]

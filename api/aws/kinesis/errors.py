@@ -115,6 +115,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.PRODUCER_FENCED
             | ErrorCode.SEQUENCE_OUT_OF_ORDER
             | ErrorCode.DUPLICATE_FORGOTTEN
+            | ErrorCode.TOO_MANY_PRODUCERS
             | ErrorCode.QUEUE_FULL
             | ErrorCode.GROUP_NOT_PARKED
             | ErrorCode.GROUP_NOT_FOUND

@@ -138,6 +138,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.PRODUCER_FENCED
             | ErrorCode.SEQUENCE_OUT_OF_ORDER
             | ErrorCode.DUPLICATE_FORGOTTEN
+            | ErrorCode.TOO_MANY_PRODUCERS
             | ErrorCode.GROUP_NOT_FOUND
             | ErrorCode.MEMBER_UNKNOWN
             | ErrorCode.STALE_GENERATION

@@ -1,16 +1,19 @@
 -- Append the parts of one flush to a log. Each part is checked and answered for itself; those that pass
 -- become one entry.
--- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old  7 keys
+-- KEYS     1 log  2 meta  3 prod  4 prod_old  5 idem  6 idem_old  7 keys  8 rising  9 rising_over
+--          10 rising_over_old
 -- ARGV     1 now_ms or empty  2 store epoch  3 producer idle ms  4 producers at most
---          5 idempotency window ms  6 keys at most
+--          5 idempotency window ms  6 keys at most  7 rising producers at most
 --          then three for each part: a batch v1, the number of its records, and its condition: empty, or
 --          MessagePack { producer id, epoch, sequence, expected offset, fence, idempotency key, fingerprint,
---          inherited epoch, inherited last sequence, { partition key: number of its last record } } with '' or
---          -1 for what is absent; inherited epoch: what closed parents know of the producer, -1 if nothing, -2
---          if they must be asked; the keys, and so a condition, always where the stream has a key index
+--          inherited epoch, inherited last sequence, { partition key: number of its last record }, claims of
+--          rising producers } with '' or -1 for what is absent, and the last two left away; inherited epoch: what
+--          closed parents know of the producer, -1 if nothing, -2 if they must be asked; the keys, and so a
+--          condition, always where the stream has a key index; claims: see lib/rising.lua, and false for no keys
 -- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
 --          lib/answers.lua says
--- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence, expected offset
+-- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence,
+--          expected offset; of claims: store epoch, over and duplicate, closed, full, fence, sequence, number of producers
 -- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing
 -- @include numbers
 -- @include time
@@ -18,14 +21,16 @@
 -- @include answers
 -- @include writable
 -- @include memory
+-- @include rising
 local APPENDED, DUPLICATE, FENCED_PRODUCER, CLOSED, FENCED, OUT_OF_ORDER, NOT_EXPECTED, KEY_REUSED, ASK_PARENTS,
   FULL = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-local PART_ARGS, FIRST_PART = 3, 7
+local STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 10, 11, 12
+local PART_ARGS, FIRST_PART = 3, 8
 local BATCHES_KEPT = 5
 local ASK = -2
 
 local log, meta, prod, prod_old, idem, idem_old = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local index_of_keys = KEYS[7]
+local index_of_keys, rising, over, over_old = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local held = redis.call('HMGET', meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'closed',
   'fence', 'bytes', 'indexed', 'full_at')
 local wanted = 0
@@ -84,7 +89,30 @@ local function key_verdict(key, fingerprint, count)
   end
 end
 
+local function verdict_of_claims(claims)
+  local stands, lasts = judge_claims(rising, over, over_old, claims, tonumber(ARGV[7]))
+  if stands == OVER then
+    return { PRODUCER_OVER, 0 }
+  elseif stands == BELOW then
+    return { DUPLICATE, 0 }
+  elseif held[6] then
+    return { CLOSED, held[6] }
+  elseif held[10] and tonumber(held[8]) >= tonumber(held[10]) then
+    return { FULL, 0 }
+  elseif held[7] and held[7] ~= '' then
+    return { FENCED, 0 }
+  elseif stands == ACROSS then
+    return { STRADDLES, lasts }
+  elseif stands == TOO_MANY then
+    return { PRODUCERS_FULL, 0 }
+  end
+  return { APPENDED, next_offset }
+end
+
 local function verdict_of(count, condition)
+  if condition[11] then
+    return verdict_of_claims(condition[11])
+  end
   local id, epoch, sequence, expected, fence, key, fingerprint, inherited_epoch, inherited_last = unpack(condition)
   local state
   if id ~= '' then
@@ -147,6 +175,9 @@ for index = FIRST_PART, #ARGV, PART_ARGS do
     if condition[6] ~= '' then
       keys[condition[6]] = word(next_offset) .. ' ' .. word(count) .. ' ' .. condition[7] .. ' ' .. word(now)
     end
+    if condition[11] then
+      rise(rising, condition[11])
+    end
     if condition[10] then
       is_indexed = true
       for key, nth in pairs(condition[10]) do
@@ -197,6 +228,7 @@ if added > 0 then
   for key, value in pairs(keys) do
     remember(meta, idem, idem_old, 'idem_since', now, tonumber(ARGV[5]), tonumber(ARGV[6]), key, value)
   end
+  write_risen(rising)
   if is_indexed or held[9] then
     index_keys()
   end

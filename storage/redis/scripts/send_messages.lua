@@ -4,12 +4,15 @@
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
 --          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
---          then for each part: the number of its messages, its key or empty, the fingerprint of its content,
---          and two for each message: a batch v1 and its options: empty, or
+--          11 rising producers at most
+--          then for each part: the number of its messages, its key or empty, the fingerprint of its content, empty or
+--          MessagePack claims of rising producers (lib/rising.lua), and two for each message: a batch v1 and its options: empty, or
 --          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
---          { QUEUE_FULL } when nothing of the part was added }, or what lib/answers.lua says
+--          { QUEUE_FULL } when nothing of the part was added; of a part with claims also { RISEN_BEFORE } when all of
+--          it was, { STRADDLES, last sequences }, { PRODUCER_OVER } or { PRODUCERS_FULL } when nothing of it was },
+--          or what lib/answers.lua says
 -- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
 --          deduplication id and window; Q8 never early; Q10 what makes room counts as dropped, or is dead-lettered;
 --          S1, S2
@@ -23,8 +26,10 @@
 -- @include tidy
 -- @include room
 -- @include view
+-- @include rising
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
-local FIRST_PART = 11
+local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 4, 5, 6, 7
+local FIRST_PART, PART_ARGS = 12, 4
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
@@ -33,7 +38,7 @@ local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
   wanted = wanted + messages
-  index = index + 3 + 2 * messages
+  index = index + PART_ARGS + 2 * messages
 end
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
@@ -203,22 +208,50 @@ local function remember_answer(key, fingerprint, verdict, messages)
     cmsgpack.pack(answered))
 end
 
+-- What speaks against a part with claims, if anything does.
+local function verdict_of_claims(claims)
+  local stands, lasts = judge_claims(K.rising, K.rising_over, K.rising_over_old, claims, tonumber(ARGV[11]))
+  if stands == BELOW then
+    return { RISEN_BEFORE }
+  elseif stands == ACROSS then
+    return { STRADDLES, lasts }
+  elseif stands == OVER then
+    return { PRODUCER_OVER }
+  elseif stands == TOO_MANY then
+    return { PRODUCERS_FULL }
+  end
+end
+
+local function send_rising(first, messages, claims)
+  local verdict = verdict_of_claims(claims)
+  if not verdict then
+    verdict = send_part(first, messages)
+    if verdict[1] ~= QUEUE_FULL then
+      rise(K.rising, claims)
+    end
+  end
+  return verdict
+end
+
 local answer = { OK, now, 0 }
 index = FIRST_PART
 while index <= #ARGV do
-  local messages, key, fingerprint = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2]
+  local messages, key, fingerprint, claims = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
   local verdict = key ~= '' and answered_before(key, fingerprint)
-  if not verdict then
-    verdict = send_part(index + 3, messages)
+  if claims ~= '' then
+    verdict = send_rising(index + PART_ARGS, messages, cmsgpack.unpack(claims))
+  elseif not verdict then
+    verdict = send_part(index + PART_ARGS, messages)
     if key ~= '' and verdict[1] ~= QUEUE_FULL then
       remember_answer(key, fingerprint, verdict, messages)
     end
   end
   table.insert(answer, verdict)
-  index = index + 3 + 2 * messages
+  index = index + PART_ARGS + 2 * messages
 end
 
 write_together()
+write_risen(K.rising)
 local added = next_offset - tonumber(held[1])
 if added > 0 then
   redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))

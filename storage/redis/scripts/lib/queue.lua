@@ -24,13 +24,14 @@
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
 --   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
+--   rising, rising_over, rising_over_old  hash  what was taken of producers that rise (lib/rising.lua)
 local K = {
   log = KEYS[1], meta = KEYS[2], idem = KEYS[3], idem_old = KEYS[4], records = KEYS[5], leases = KEYS[6],
   returned = KEYS[7], delayed = KEYS[8], kept = KEYS[9], dead = KEYS[10], dead_due = KEYS[11],
   dead_letters = KEYS[12], turns = KEYS[13], groups = KEYS[14], dedup = KEYS[15], dedup_old = KEYS[16],
   attempts = KEYS[17], attempts_old = KEYS[18], expiring = KEYS[19], moving = KEYS[20], arrived = KEYS[21],
   arrived_old = KEYS[22], aged = KEYS[23], parked = KEYS[24], parked_why = KEYS[25], view = KEYS[26],
-  view_meta = KEYS[27],
+  view_meta = KEYS[27], rising = KEYS[28], rising_over = KEYS[29], rising_over_old = KEYS[30],
 }
 
 -- Set by every script that may meet a message with a group. In a fifo queue nothing of a group is delivered that

@@ -1,0 +1,250 @@
+"""Rising producers whose attempts repeat, overlap, lose answers and outlive one another, while the stream's shards
+are split and merged under them: S4, and the order of each key."""
+
+import itertools
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from storage.domain.batches import Record
+from storage.domain.errors import MillstreamError, OutcomeUnknown, ProducerFenced
+from storage.domain.limits import DAY_MS
+from storage.domain.lineage import ShardClosedTo
+from storage.domain.names import StreamName
+from storage.domain.reshards import merge_of
+from storage.domain.rising import Rise, Straddles
+from storage.domain.streams import Shard, Stream, StreamSpec
+from storage.logs import LogGone
+from storage.redis.answers import LogNotReady
+from storage.redis.logs import AppendPart, PartAppended
+from storage.resharding import _Giving
+from storage.rising import Rising, _Batch, _places
+from tests.stateful.conftest import Bench
+
+KEYS = ["", *(f"key {number}" for number in range(6))]
+RECORDS = 60
+PRODUCERS = ("p", "q")
+
+FAULTS = ["none", "none", "none", "unsent", "unanswered", "late", "split", "merge"]
+
+
+class Faulty:
+    """Appends parts, but for those that it loses, keeps for later, or has a reshard come before."""
+
+    def __init__(self, machine: "RisingMachine") -> None:
+        self.machine = machine
+        self.faults: list[str] = []
+
+    async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
+        fault = self.faults.pop() if self.faults else "none"
+        streams = self.machine.streams
+        put = partial(streams._appending.put, stream, shard, part)
+        if fault == "unsent":
+            raise OutcomeUnknown
+        if fault == "late":
+            self.machine.late.append((stream, shard, part))
+            raise OutcomeUnknown
+        if fault in ("split", "merge"):
+            await self.machine.reshard(fault, shard.index)
+        done = await put()
+        if fault == "unanswered":
+            raise OutcomeUnknown
+        return done
+
+
+@dataclass
+class Attempt:
+    """One that sends: all before `position` is known to be added."""
+
+    rising: Rising
+    faulty: Faulty
+    stream: Stream
+    position: int = 0
+
+
+class RisingMachine(RuleBasedStateMachine):
+    """One stream, and records of two producers, in one order, that attempts send to it."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__()
+        self.bench = bench
+        self.streams = bench.storage.streams
+        self.resharder = self.streams._rising._resharder
+
+    @initialize(shards=st.integers(1, 3), data=st.data())
+    def create(self, shards: int, data: st.DataObject) -> None:
+        self.name = StreamName(self.bench.new_name("stream"))
+        spec = StreamSpec(shards=shards, retention_ms=1_000 * DAY_MS)
+        stream, _ = self.bench.run(self.bench.storage.catalog.put_stream(self.name, spec))
+        keys = data.draw(st.lists(st.sampled_from(KEYS), min_size=RECORDS, max_size=RECORDS))
+        whose = data.draw(st.lists(st.sampled_from(PRODUCERS), min_size=RECORDS, max_size=RECORDS))
+        steps = data.draw(st.lists(st.integers(1, 3), min_size=RECORDS, max_size=RECORDS))
+        self.records = [Record(b"%d" % nth, key) for nth, key in enumerate(keys)]
+        self.rise = Rise(whose, [*itertools.accumulate(steps)])
+        self.known = [stream]
+        self.late: list[tuple[Stream, Shard, AppendPart]] = []
+        self.acknowledged = 0
+        self.attempts = [self.attempt(), self.attempt()]
+
+    def attempt(self) -> Attempt:
+        mine, faulty = self.streams._rising, Faulty(self)
+        rising = Rising(mine._hot, faulty, mine._on_stream, self.resharder, mine._clock)  # type: ignore[arg-type]  # it has a put
+        return Attempt(rising, faulty, self.known[-1])
+
+    def batch(self, first: int, count: int) -> _Batch:
+        some = slice(first, first + count)
+        rise = Rise(self.rise.producer_ids[some], self.rise.sequences[some])
+        records = self.records[some]
+        return _Batch(rise, records, [one.size_bytes for one in records], _places(rise, records))
+
+    def send(self, attempt: Attempt, count: int, faults: list[str]) -> None:
+        batch = self.batch(attempt.position, count)
+        if not batch.records:
+            return
+        attempt.faulty.faults = faults
+        append = partial(attempt.rising._append, batch)
+        try:
+            self.bench.run(self.streams._on_stream.do(attempt.stream, append))
+        except MillstreamError as error:
+            note(f"{error!r}")
+            return
+        attempt.position += len(batch.records)
+        self.acknowledged = max(self.acknowledged, attempt.position)
+
+    @rule(
+        which=st.integers(0, 1),
+        count=st.integers(1, 12),
+        faults=st.lists(st.sampled_from(FAULTS), max_size=5),
+    )
+    def send_on(self, which: int, count: int, faults: list[str]) -> None:
+        self.send(self.attempts[which], count, faults)
+
+    @rule(which=st.integers(0, 1), data=st.data())
+    def restart(self, which: int, data: st.DataObject) -> None:
+        """With nothing known, from any place up to which all is added, and with a definition of any age."""
+        attempt = self.attempt()
+        attempt.position = data.draw(st.integers(0, self.acknowledged))
+        attempt.stream = data.draw(st.sampled_from(self.known))
+        self.attempts[which] = attempt
+
+    @rule(which=st.integers(0, 1))
+    def learn(self, which: int) -> None:
+        self.attempts[which].stream = self.known[-1]
+
+    @precondition(lambda self: self.late)
+    @rule(data=st.data())
+    def arrive_late(self, data: st.DataObject) -> None:
+        part = self.late.pop(data.draw(st.integers(0, len(self.late) - 1)))
+        self.deliver(*part)
+
+    def deliver(self, stream: Stream, shard: Shard, part: AppendPart) -> None:
+        """What comes of it is told to nobody: its sender is gone."""
+        with suppress(ShardClosedTo, Straddles, LogGone, LogNotReady):
+            self.bench.run(self.streams._appending.put(stream, shard, part))
+
+    async def reshard(self, how: str, shard: int) -> None:
+        stream = await self.bench.storage.catalog.fresh_stream(self.name)
+        if stream.opening:
+            await self.streams.finish_reshard(self.name)
+            stream = await self.bench.storage.catalog.fresh_stream(self.name)
+        found = next((one for one in stream.open_shards if one.index == shard), None)
+        found = found or stream.open_shards[0]
+        place = stream.open_shards.index(found)
+        if how == "split" and len(stream.open_shards) < 8:
+            middle = (found.first_hash_key + found.last_hash_key) // 2
+            stream = await self.streams.split(self.name, found.index, middle)
+        elif how == "merge" and place > 0:
+            before = stream.open_shards[place - 1]
+            stream = await self.streams.merge(self.name, before.index, found.index)
+        self.known.append(stream)
+
+    @rule(how=st.sampled_from(["split", "merge"]), shard=st.integers(0, 12))
+    def reshard_between(self, how: str, shard: int) -> None:
+        self.bench.run(self.reshard(how, shard))
+
+    @rule(place=st.integers(0, 6), first=st.booleans())
+    def merge_by_half(self, place: int, first: bool) -> None:
+        """The process that merges dies when one of the two parents is closed."""
+        self.bench.run(self.half_merged(place, first))
+
+    async def half_merged(self, place: int, first: bool) -> None:
+        await self.streams.finish_reshard(self.name)
+        catalog = self.bench.storage.catalog
+        stream = await catalog.fresh_stream(self.name)
+        pairs = [*itertools.pairwise(stream.open_shards)]
+        if not pairs:
+            return
+        low, high = pairs[place % len(pairs)]
+        stream = await catalog.open_children(
+            self.name, lambda now: [merge_of(now, low.index, high.index)]
+        )
+        await self.resharder._make_logs(stream)
+        one = low if first else high
+        await self.resharder._close_log(stream, stream.shard(one.index), _Giving.ANY)
+
+    @rule()
+    def finish(self) -> None:
+        self.bench.run(self.streams.finish_reshard(self.name))
+        self.known.append(self.bench.run(self.bench.storage.catalog.fresh_stream(self.name)))
+
+    @rule()
+    def let_go_of_what_is_over(self) -> None:
+        """Closed shards that never held anything may go; those that know a producer may not."""
+        self.bench.clock.advance(2 * DAY_MS)
+        self.bench.run(self.streams.expire_shards(self.name))
+
+    def teardown(self) -> None:
+        if not hasattr(self, "attempts"):
+            return
+        for attempt in self.attempts:
+            while attempt.position < RECORDS:
+                self.send(attempt, 7, [])
+        while self.late:
+            self.deliver(*self.late.pop())
+        self.check()
+        self.check_stragglers()
+
+    def check(self) -> None:
+        found = self.everything()
+        assert Counter(one.data for one in found) == Counter(one.data for one in self.records)
+        for key in KEYS[1:]:
+            sent = [one.data for one in self.records if one.key == key]
+            assert [one.data for one in found if one.key == key] == sent
+
+    def everything(self) -> list[Record]:
+        found: list[Record] = []
+        positions: dict[int, int] = {}
+        while True:
+            read = self.bench.run(self.streams.read(self.name, positions))
+            found += [one.record for shard in read.shards for one in shard.records]
+            if read.positions == positions:
+                return found
+            positions = read.positions
+
+    def check_stragglers(self) -> None:
+        """Once the producers are forgotten, what still comes of them is refused, wherever it comes to."""
+        self.bench.run(self.streams.forget_rising(self.name, PRODUCERS))
+        self.bench.run(self.reshard("split", 0))
+        for stream in self.known:
+            attempt = self.attempt()
+            batch = self.batch(RECORDS - 9, 9)
+            work = self.streams._on_stream.do(stream, partial(attempt.rising._append, batch))
+            with pytest.raises(ProducerFenced):
+                self.bench.run(work)
+        assert len(self.everything()) == RECORDS
+
+
+def test_what_rises_is_added_once_whoever_sends_it_and_whatever_becomes_of_the_shards(bench):
+    run_state_machine_as_test(lambda: RisingMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do

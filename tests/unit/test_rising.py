@@ -1,0 +1,69 @@
+"""What a rising producer may send, and what of it is left to send."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.errors import BatchTooLarge, ValidationFailed
+from storage.domain.limits import BATCH_RECORDS_MAX, OFFSET_MAX
+from storage.domain.rising import NOT_KNOWN, Claim, Floor, Rise, floor_at, lasts_of
+
+TWO = Rise(["a", "b", "a", "b"], [3, 1, 7, 2])
+
+
+def test_a_batch_claims_for_each_producer_what_it_brings_of_it():
+    assert TWO.claims(range(4)) == (Claim("a", 3, 7), Claim("b", 1, 2))
+    assert TWO.claims([2]) == (Claim("a", 7, 7),)
+
+
+def test_what_a_log_took_is_not_sent_again():
+    lasts = lasts_of(TWO.claims(range(4)), [3, NOT_KNOWN])
+
+    assert TWO.above(range(4), lasts) == [1, 2, 3]
+
+
+def test_sequences_rise_for_each_producer_on_its_own():
+    TWO.check(4)
+    with pytest.raises(ValidationFailed):
+        Rise(["a", "b", "a"], [3, 1, 3]).check(3)
+
+
+@pytest.mark.parametrize(
+    "rise",
+    [
+        Rise.of("", [1]),
+        Rise.of("a" * 129, [1]),
+        Rise.of("a", [-1]),
+        Rise.of("a", [OFFSET_MAX + 1]),
+        Rise.of("a", [1, 2]),
+        Rise(["a"], []),
+    ],
+)
+def test_a_batch_that_is_not_one_is_refused(rise):
+    with pytest.raises(ValidationFailed):
+        rise.check(1)
+
+
+def test_a_batch_has_one_item_and_at_most_a_thousand():
+    with pytest.raises(ValidationFailed):
+        Rise.of("a", []).check(0)
+    with pytest.raises(BatchTooLarge):
+        Rise.of("a", range(BATCH_RECORDS_MAX + 1)).check(BATCH_RECORDS_MAX + 1)
+
+
+def test_a_place_has_the_highest_floor_of_its_own_line():
+    floors = [Floor(0, 9, 4), Floor(10, 19, 7), Floor(0, 19, 5)]
+
+    assert [floor_at(floors, place) for place in (0, 9, 10, 20)] == [5, 5, 7, NOT_KNOWN]
+
+
+@given(
+    sequences=st.lists(st.integers(0, 50), min_size=1, max_size=20, unique=True).map(sorted),
+    last=st.integers(-1, 50),
+)
+def test_above_and_below_are_all_there_is(sequences, last):
+    rise = Rise.of("a", sequences)
+
+    left = rise.above(range(len(sequences)), {"a": last})
+
+    assert [sequences[number] for number in left] == [one for one in sequences if one > last]
