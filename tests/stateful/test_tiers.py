@@ -121,7 +121,8 @@ class TiersMachine(RuleBasedStateMachine):
 
     @property
     def readable(self) -> set[int]:
-        return {one for one in self.hot.offsets | self.archived if one >= self.cut}
+        """An older copy of the hot store has forgotten truncations; the archive never does."""
+        return self.hot.offsets | {one for one in self.archived if one >= self.cut}
 
     # What happens to it
 
