@@ -216,7 +216,7 @@ def worker_process(stores, log, **environment):
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.toys", *words],
             stderr=stderr,
-            env={**os.environ, **environment},
+            env={**os.environ, "TMPDIR": str(log.parent), **environment},
         )
     try:
         yield process
