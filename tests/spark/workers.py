@@ -33,7 +33,7 @@ def worker_process(
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.workers", *words],
             stderr=stderr,
-            env={**os.environ, **environment},
+            env={**os.environ, "TMPDIR": str(log.parent), **environment},
         )
     try:
         yield process

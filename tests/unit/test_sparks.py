@@ -1,12 +1,14 @@
 """The one session of a worker: when it is opened, opened anew, and closed. The sessions here are none."""
 
 import asyncio
+import os
+import subprocess
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from spark_worker.session import Session, options
+from spark_worker.session import Session, options, tidy_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
 from spark_worker.sparks import SharedSpark
 from storage.settings import StorageSettings
@@ -95,6 +97,20 @@ async def test_closing_does_not_wait_for_a_session_that_is_being_opened():
         await asyncio.wait([asking])
 
     assert asking.cancelled()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = tmp_path / f"millstream-spark-{gone.pid}-abc"
+    mine = tmp_path / f"millstream-spark-{os.getpid()}-abc"
+    others = tmp_path / "millstream-spark-notes"
+    for folder in (left, mine, others):
+        folder.mkdir()
+
+    tidy_scratch(tmp_path)
+
+    assert sorted(tmp_path.iterdir()) == sorted([mine, others])
 
 
 def test_no_option_of_spark_holds_a_secret():
