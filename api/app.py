@@ -57,6 +57,7 @@ from api.rest import (
     records,
     shards,
     streams,
+    tables,
     writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
@@ -139,6 +140,7 @@ def _control_plane(
         moves.router,
         streams.router,
         writes.router,
+        tables.router,
         shards.router,
         groups.router,
         jobs.router,

@@ -42,6 +42,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
+from storage.redis.ranges import HotRanges
 from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
@@ -50,6 +51,7 @@ from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.settings import StorageSettings
 from storage.streams import Streams
+from storage.tables import Tables
 from storage.tiered import Tiered
 from storage.upkeep import Upkeep
 from storage.writing import Writing
@@ -66,6 +68,7 @@ class Storage:
     queues: Queues
     contents: Contents
     streams: Streams
+    tables: Tables
     moves: Moves
     groups: Groups
     catalog: Catalog
@@ -144,6 +147,7 @@ async def open_storage(
             queues,
             contents,
             streams,
+            Tables(HotRanges(pipeline), on_stream, tiered),
             moves,
             groups,
             catalog,

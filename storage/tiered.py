@@ -14,20 +14,19 @@ store may be what it forgot. Only then are the manifest and its files looked at.
     lost before it was archived              a gap, 'expired'
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
 from storage.archive.cache import ArchiveCache
-from storage.archive.footers import Footer
-from storage.archive.reader import group_at, group_since
+from storage.archive.reader import group_since
 from storage.archive.schema import records_of
-from storage.archive.slices import offset_since, part_from
-from storage.domain import limits
-from storage.domain.archive import ArchivedFile, unexplained
+from storage.archive.slices import Part, offset_since
+from storage.domain.archive import unexplained
 from storage.domain.streams import LogRecord, Shard, Stream, Tier
+from storage.following import Following
 from storage.postgres.archives import ArchiveRows, ShardKey
 from storage.postgres.known_manifest import KnownManifest
 from storage.postgres.manifest import ArchiveExtent
@@ -65,6 +64,33 @@ def as_hot(found: HotRead) -> TierRead:
     )
 
 
+class Hot(msgspec.Struct, frozen=True):
+    """What the hot store says of a read: its reach, where the read begins, and the first record it has from there on."""
+
+    start: int
+    next: int
+    start_at: int
+    first: int | None
+
+
+class Archived(msgspec.Struct, frozen=True):
+    """What the archive has from `start_at` on, in place of the hot store: `parts`, or nothing up to `end`. A gap before
+    them is for the reason `reason`."""
+
+    start_at: int
+    parts: Sequence[Part]
+    end: int
+    reason: str = "hole"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Which tier has the word. `start`: the oldest readable offset of both; `start_at`: where the read begins."""
+
+    start: int
+    start_at: int
+    archived: Archived | None = None
+
+
 class Asked(msgspec.Struct, frozen=True):
     """A read as the hot store was asked: from an 'offset', a 'time' in ms, or the last records ('tail')."""
 
@@ -81,37 +107,50 @@ class Tiered:
         self._manifest = manifest
         self._rows = rows
         self._cache = cache
-        self._followed: OrderedDict[tuple[ShardKey, int], None] = OrderedDict()
+        self._following = Following(manifest, cache)
 
     async def read(self, stream: Stream, shard: Shard, asked: Asked, found: HotRead) -> TierRead:
         """What was asked for, in both tiers, given what the hot one says of it.
 
         Raises ArchiveDamaged, StorageBusy and StorageUnavailable, but only where the archive must be looked at.
         """
+        hot = Hot(
+            found.start,
+            found.next,
+            found.start_at,
+            found.records[0].offset if found.records else None,
+        )
+        verdict = await self.look(stream, shard, asked, hot)
+        if verdict.archived is None:
+            return replace(as_hot(found), start=verdict.start, start_at=verdict.start_at)
+        return _archived(found, verdict.start, verdict.archived)
+
+    async def look(self, stream: Stream, shard: Shard, asked: Asked, hot: Hot) -> Verdict:
+        """Which tier has what was asked for, and what the archive has of it. Raises what `read` does."""
         key = _key(stream, shard)
-        if _is_cut(asked, found):
-            return await self._reaching_below(stream, shard, asked, found)
-        if _is_amiss(found):
-            return await self._in_place_of(key, asked, found)
-        if found.start == 0:
-            return as_hot(found)
-        return _beginning(found, await self._manifest.glimpse(key))
+        if _is_cut(asked, hot):
+            return await self._reaching_below(stream, shard, asked, hot)
+        if _is_amiss(hot):
+            return await self._in_place_of(key, asked, hot)
+        if hot.start == 0:
+            return Verdict(0, hot.start_at)
+        return _beginning(hot, await self._manifest.glimpse(key))
 
     async def _reaching_below(
-        self, stream: Stream, shard: Shard, asked: Asked, found: HotRead
-    ) -> TierRead:
+        self, stream: Stream, shard: Shard, asked: Asked, hot: Hot
+    ) -> Verdict:
         """What was asked for of a log whose beginning has left the hot store."""
         key = _key(stream, shard)
         extent = await self._extent(stream, key)
-        hot = _beginning(found, extent)
+        told = _beginning(hot, extent)
         if extent is None or extent.start is None:
-            return hot
-        offset = await self._offset(key, asked, hot, extent.start)
-        if offset is None or offset >= found.start:
-            return hot
-        if offset < hot.start:
-            return replace(hot, start_at=offset)
-        return await self._below(stream, shard, asked, hot, found.start, offset)
+            return told
+        offset = await self._offset(key, asked, hot, told.start, extent.start)
+        if offset is None or offset >= hot.start:
+            return told
+        if offset < told.start:
+            return replace(told, start_at=offset)
+        return replace(told, archived=await self._below(stream, shard, asked, hot, offset))
 
     async def _extent(self, stream: Stream, key: ShardKey) -> ArchiveExtent | None:
         """The archive's reach. What has just left the hot store may have been archived since it was looked at."""
@@ -120,34 +159,36 @@ class Tiered:
             return await self._manifest.extent_now(key)
         return extent
 
-    async def _in_place_of(self, key: ShardKey, asked: Asked, found: HotRead) -> TierRead:
+    async def _in_place_of(self, key: ShardKey, asked: Asked, hot: Hot) -> Verdict:
         """What the archive has where the hot store has a hole, or has not got to; else what the hot store says."""
         extent = await self._manifest.extent_now(key)
-        hot = _beginning(found, extent)
+        told = _beginning(hot, extent)
         if extent is None or extent.start is None:
-            return hot
-        if not extent.start <= found.start_at < extent.archived:
-            return hot
-        offset: int | None = found.start_at
+            return told
+        if not extent.start <= hot.start_at < extent.archived:
+            return told
+        offset: int | None = hot.start_at
         if asked.how == "time":
             offset = await self._since(key, hot.start_at, asked.number)
-        hot_first = hot.records[0].offset if hot.records else max(hot.next, hot.start_at + 1)
+        hot_first = max(hot.next, hot.start_at + 1) if hot.first is None else hot.first
         if offset is None or offset >= hot_first:
-            return hot
-        records = await self._follow(key, offset, asked)
-        if records and records[0].offset < hot_first:
-            return _archived(hot, offset, records)
-        return hot
+            return told
+        parts = await self._parts(key, offset, asked)
+        if parts and parts[0].first < hot_first:
+            return replace(told, archived=Archived(offset, parts, parts[-1].next))
+        return told
 
-    async def _offset(self, key: ShardKey, asked: Asked, hot: TierRead, start: int) -> int | None:
+    async def _offset(
+        self, key: ShardKey, asked: Asked, hot: Hot, start: int, archive_start: int
+    ) -> int | None:
         """From where on to read what begins below the hot start; None when it does not."""
         match asked.how:
             case "offset":
                 return asked.number
             case "tail":
-                return max(hot.start, hot.next - asked.number)
+                return max(start, hot.next - asked.number)
             case _:
-                return await self._since(key, start, asked.number)
+                return await self._since(key, archive_start, asked.number)
 
     async def _since(self, key: ShardKey, start: int, time_ms: int) -> int | None:
         """The first offset in the archive, from `start` on, whose record arrived then or later."""
@@ -164,26 +205,17 @@ class Tiered:
         return max(start, offset_since(group, time_ms))
 
     async def _below(
-        self,
-        stream: Stream,
-        shard: Shard,
-        asked: Asked,
-        hot: TierRead,
-        hot_start: int,
-        offset: int,
-    ) -> TierRead:
+        self, stream: Stream, shard: Shard, asked: Asked, hot: Hot, offset: int
+    ) -> Archived:
         """What there is from an offset on that the hot store has no more."""
-        key = _key(stream, shard)
-        records = await self._follow(key, offset, asked)
-        if records and records[0].offset == offset:
-            return _archived(hot, offset, records)
-        edge = records[0].offset if records else hot_start
-        reason = await self._reason(stream, shard, offset, edge)
-        if records:
-            return _archived(hot, offset, records, reason)
-        return replace(
-            hot, start_at=offset, records=(), end=hot_start, tier=Tier.ARCHIVE, reason=reason
-        )
+        parts = await self._parts(_key(stream, shard), offset, asked)
+        first, end = (parts[0].first, parts[-1].next) if parts else (hot.start, hot.start)
+        if first == offset:
+            return Archived(offset, parts, end)
+        return Archived(offset, parts, end, await self._reason(stream, shard, offset, first))
+
+    async def _parts(self, key: ShardKey, offset: int, asked: Asked) -> Sequence[Part]:
+        return await self._following.parts(key, offset, asked.records_max, asked.bytes_max)
 
     async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> str:
         """Why no tier has these offsets: no record ever had them, or they were lost before they were archived."""
@@ -191,53 +223,6 @@ class Tiered:
             return "hole"  # a queue's log has offsets that its view never showed
         holes = (await self._rows.holes([shard.log_id])).get(shard.log_id, [])
         return "expired" if unexplained([(first, edge)], holes) else "hole"
-
-    # Files
-
-    async def _follow(self, key: ShardKey, offset: int, asked: Asked) -> list[LogRecord]:
-        """The archive's records from the first one at or behind an offset on, up to a hole; what a reader that goes on
-        will want next is fetched ahead."""
-        goes_on = (key, offset) in self._followed
-        records: list[LogRecord] = []
-        at, left = offset, asked.bytes_max
-        while len(records) < asked.records_max and left > 0:
-            file = await self._manifest.file_at(key, at)
-            if file is None or (records and file.first_offset != at):
-                break
-            footer = await self._cache.footer(file)
-            number = group_at(footer, at)
-            if number is None:
-                break
-            group = await self._cache.group(file, footer, number)
-            some = records_of(part_from(group, at, asked.records_max - len(records), left))
-            left -= sum(len(one.record.data) for one in some)
-            if records and (some[0].offset != at or left < 0):
-                break
-            records += some
-            at = records[-1].offset + 1
-            if at < footer.facts.groups[number].next_offset:
-                if goes_on:
-                    self._read_ahead(key, file, footer, number, at)
-                break
-        self._remember(key, at)
-        return records
-
-    def _read_ahead(
-        self, key: ShardKey, file: ArchivedFile, footer: Footer, number: int, at: int
-    ) -> None:
-        """The next row group, once half of this one is read."""
-        group = footer.facts.groups[number]
-        if at < (group.first_offset + group.next_offset) // 2:
-            return
-        if number + 1 < len(footer.facts.groups):
-            self._cache.read_ahead(file, number + 1)
-        elif following := self._manifest.peek(key, file.next_offset):
-            self._cache.read_ahead(following, 0)
-
-    def _remember(self, key: ShardKey, at: int) -> None:
-        while len(self._followed) >= limits.ARCHIVE_FOLLOWED_MAX:
-            self._followed.popitem(last=False)
-        self._followed[key, at] = None
 
     # How far
 
@@ -261,26 +246,26 @@ def _key(stream: Stream, shard: Shard) -> ShardKey:
     return stream.stream_id, shard.index
 
 
-def _is_cut(asked: Asked, found: HotRead) -> bool:
+def _is_cut(asked: Asked, hot: Hot) -> bool:
     """Whether what was asked for may begin below the hot start."""
     match asked.how:
         case "offset":
-            return asked.number < found.start
+            return asked.number < hot.start
         case "tail":
-            return max(0, found.next - asked.number) < found.start
+            return max(0, hot.next - asked.number) < hot.start
         case _:
-            return 0 < found.start == found.start_at
+            return 0 < hot.start == hot.start_at
 
 
-def _is_amiss(found: HotRead) -> bool:
+def _is_amiss(hot: Hot) -> bool:
     """Whether the hot store has a hole there, or ends before, as a store that was restored may."""
-    if found.start_at == found.next:
+    if hot.start_at == hot.next:
         return False
-    return not found.records or found.records[0].offset > found.start_at
+    return hot.first is None or hot.first > hot.start_at
 
 
-def _beginning(found: HotRead, extent: ArchiveExtent | None) -> TierRead:
-    return replace(as_hot(found), start=_oldest(found.start, extent))
+def _beginning(hot: Hot, extent: ArchiveExtent | None) -> Verdict:
+    return Verdict(_oldest(hot.start, extent), hot.start_at)
 
 
 def _oldest(hot_start: int, extent: ArchiveExtent | None) -> int:
@@ -288,14 +273,16 @@ def _oldest(hot_start: int, extent: ArchiveExtent | None) -> int:
     return hot_start if archived is None else min(hot_start, archived)
 
 
-def _archived(
-    hot: TierRead, offset: int, records: Sequence[LogRecord], reason: str = "hole"
-) -> TierRead:
-    return replace(
-        hot,
-        start_at=offset,
-        records=records,
-        next=max(hot.next, records[-1].offset + 1),
-        tier=Tier.ARCHIVE,
-        reason=reason,
+def _archived(found: HotRead, start: int, archived: Archived) -> TierRead:
+    """What the archive has, as records."""
+    return TierRead(
+        found.now_ms,
+        start,
+        max(found.next, archived.end),
+        archived.start_at,
+        [*chain.from_iterable(records_of(part.batch) for part in archived.parts)],
+        found.children,
+        archived.end,
+        Tier.ARCHIVE,
+        archived.reason,
     )

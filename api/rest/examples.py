@@ -400,6 +400,7 @@ EXAMPLES: dict[str, Example] = {
         {"records": [{"shard": 0, "offset": 1, "duplicate": False}], "failed": 0},
     ),
     "list_shards": Example("/v1/streams/clicks/shards", answer={"items": [_SHARD]}),
+    "read_table": Example("/v1/streams/clicks/shards/0/table?offset=0&bytes_max=1000000"),
     "read_shard": Example(
         "/v1/streams/clicks/shards/0/records?offset=0&limit=100",
         answer={

@@ -60,6 +60,9 @@ SCHEMA = pa.schema(
 RECORD_FIELDS = ["offset", "ts", "event_ts", "key", "data", "headers"]
 """Those that make a `LogRecord`."""
 
+RECORD_SCHEMA = pa.schema([SCHEMA.field(name) for name in RECORD_FIELDS])
+"""What readers get of it."""
+
 US_PER_MS = 1_000
 _HALVES = struct.Struct(">qq")
 _KEYS_REMEMBERED_MAX = 16_384  # as `storage.domain.streams`: keys that come back are looked up
@@ -70,38 +73,44 @@ def batch_of(entries: Iterable[LogEntry], first: int, end: int, log_epoch: int) 
 
     The entries' bodies together are below 2 GiB. Raises ValueError for a batch that is not to be read.
     """
-    gathered = _Gathered()
-    for entry in entries:
-        gathered.add(entry)
-    low, high = (bisect_left(gathered.offsets, edge) for edge in (first, end))
-    return gathered.batch(log_epoch).slice(low, high - low)
+    gathered = _Gathered(entries)
+    return gathered.within(first, end, gathered.batch(log_epoch))
+
+
+def record_batch_of(entries: Iterable[LogEntry], first: int, end: int) -> pa.RecordBatch:
+    """The same, in the form of `RECORD_SCHEMA`."""
+    gathered = _Gathered(entries)
+    columns = [gathered.column(name) for name in RECORD_FIELDS]
+    return gathered.within(first, end, pa.RecordBatch.from_arrays(columns, schema=RECORD_SCHEMA))
 
 
 class _Gathered:
     """The columns of several entries, one after another; those that most logs lack only once they are met."""
 
-    def __init__(self) -> None:
-        self.offsets = array("q")
+    def __init__(self, entries: Iterable[LogEntry]) -> None:
+        self._offsets = array("q")
         self._times = array("q")
         self._bodies: list[bytes] = []
         self._ends = array("i", [0])
         self._keys: list[str] | None = None
         self._headers: list[Headers] | None = None
         self._event_times: list[int | None] | None = None
+        for entry in entries:
+            self._add(entry)
 
-    def add(self, entry: LogEntry) -> None:
+    def _add(self, entry: LogEntry) -> None:
         offset = entry.first
         for encoded in entry.batches:
             batch = decode_columns(encoded)
-            before, count = len(self.offsets), len(batch.ends)
-            self.offsets.extend(range(offset, offset + count))
+            before, count = len(self._offsets), len(batch.ends)
+            self._offsets.extend(range(offset, offset + count))
             self._add_bodies(batch)
             self._keys = _joined(self._keys, batch.keys, before, count, "")
             self._headers = _joined(self._headers, batch.headers, before, count, ())
             self._event_times = _joined(self._event_times, batch.event_times, before, count, None)
             offset += count
         self._times.extend(
-            array("q", [entry.arrival_ms * US_PER_MS]) * (len(self.offsets) - len(self._times))
+            array("q", [entry.arrival_ms * US_PER_MS]) * (len(self._offsets) - len(self._times))
         )
 
     def _add_bodies(self, batch: BatchColumns) -> None:
@@ -109,26 +118,36 @@ class _Gathered:
         self._bodies.append(batch.data)
         self._ends.extend([base + end for end in batch.ends] if base else batch.ends)
 
+    def within(self, first: int, end: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of these offsets."""
+        low, high = (bisect_left(self._offsets, edge) for edge in (first, end))
+        return batch.slice(low, high - low)
+
     def batch(self, log_epoch: int) -> pa.RecordBatch:
-        count = len(self.offsets)
-        keys = _keys_of(self._keys, count)
-        hashes = _hashes_of(keys)
-        columns = [
-            _from_buffer(pa.int64(), count, self.offsets),
-            _from_buffer(_TIME, count, self._times),
-            _event_times_of(self._event_times, count),
-            keys,
-            *hashes,
-            pa.Array.from_buffers(
-                pa.binary(),
-                count,
-                [None, pa.py_buffer(self._ends), pa.py_buffer(b"".join(self._bodies))],
-            ),
-            _headers_of(self._headers, count),
-            pa.repeat(pa.scalar(0, pa.int32()), count),
-            pa.repeat(pa.scalar(log_epoch, pa.int32()), count),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+        count = len(self._offsets)
+        found = {name: self.column(name) for name in RECORD_FIELDS}
+        found["hash_hi"], found["hash_lo"] = _hashes_of(found["key"])
+        found["flags"] = pa.repeat(pa.scalar(0, pa.int32()), count)
+        found["log_epoch"] = pa.repeat(pa.scalar(log_epoch, pa.int32()), count)
+        return pa.RecordBatch.from_arrays([found[name] for name in SCHEMA.names], schema=SCHEMA)
+
+    def column(self, name: str) -> pa.Array:
+        """One of RECORD_FIELDS."""
+        count = len(self._offsets)
+        match name:
+            case "offset":
+                return _from_buffer(pa.int64(), count, self._offsets)
+            case "ts":
+                return _from_buffer(_TIME, count, self._times)
+            case "event_ts":
+                return _event_times_of(self._event_times, count)
+            case "key":
+                return _keys_of(self._keys, count)
+            case "headers":
+                return _headers_of(self._headers, count)
+            case _:
+                held = [None, pa.py_buffer(self._ends), pa.py_buffer(b"".join(self._bodies))]
+                return pa.Array.from_buffers(pa.binary(), count, held)
 
 
 def _joined(

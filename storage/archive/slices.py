@@ -2,14 +2,39 @@
 
 from bisect import bisect_left, bisect_right
 
+import msgspec
 import pyarrow as pa
 
 from storage.archive.schema import US_PER_MS
 
 
-def part_from(
-    batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int
-) -> pa.RecordBatch:
+class Part(msgspec.Struct, frozen=True):
+    """Records with offsets [first, next), none of which is missing. `data_bytes` are those of their data alone,
+    `bytes` what all of them takes in memory."""
+
+    batch: pa.RecordBatch
+    first: int
+    data_bytes: int
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    @property
+    def next(self) -> int:
+        return self.first + len(self)
+
+    @property
+    def bytes(self) -> int:
+        return int(self.batch.nbytes)
+
+    def before(self, end: int) -> "Part":
+        """Those below an offset; at least one lies there."""
+        if self.next <= end:
+            return self
+        return part_from(self.batch, self.first, end - self.first, self.data_bytes)
+
+
+def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int) -> Part:
     """The records from the first one at or behind an offset on, no more than this but at least one, up to the first
     offset that is missing between two of them. Raises IndexError when all lie before the offset."""
     offsets = _words(batch.column("offset"))
@@ -19,7 +44,7 @@ def part_from(
     high = max(low + 1, min(low + records_max, fitting, len(offsets)))
     ahead = offsets[low] - low
     unbroken = bisect_right(range(low, high), ahead, key=lambda nth: offsets[nth] - nth)
-    return batch.slice(low, unbroken)
+    return Part(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
 
 
 def offset_since(batch: pa.RecordBatch, time_ms: int) -> int:

@@ -2,19 +2,24 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
+import pyarrow as pa
 import pytest
+import redis
 from botocore.exceptions import ClientError
 
 from storage.domain.names import StreamName
 from storage.lifespan import open_storage
+from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
 from tests.archiving import archive
+from tests.arrow import ARROW
 from tests.contract.conftest import deployment
 from tests.contract.kinesis.conftest import client_of
 
@@ -162,6 +167,108 @@ def test_a_damaged_file_is_a_problem_of_its_own(http, settings, name):
     assert answer.status_code == 500
     assert (answer.json()["code"], answer.json()["retryable"]) == ("archive_damaged", False)
     assert http.get(f"/v1/streams/{name}/shards/0/records?offset=20").status_code == 200
+
+
+# By the table
+
+
+def as_table(http: httpx.Client, name: str, query: str) -> tuple[httpx.Response, list[Any]]:
+    answer = http.get(f"/v1/streams/{name}/shards/0/table?{query}").raise_for_status()
+    with pa.ipc.open_stream(answer.content) as reader:
+        return answer, reader.read_all().to_pylist()
+
+
+def test_a_table_has_the_records_that_json_has_across_the_seam(http, name):
+    headers = {"headers": {"colour": "red"}, "event_time": "2026-01-31T12:00:00.000Z"}
+    http.post(f"/v1/streams/{name}/records", json={"records": [{"data": "x", **headers}]})
+    told, read, at = [], [], 0
+
+    while at < 26:
+        answer, records = as_table(http, name, f"offset={at}&end=26")
+        read += records
+        at = int(answer.headers["millstream-next-offset"])
+    for offset in (0, 20):
+        told += http.get(f"/v1/streams/{name}/shards/0/records?offset={offset}").json()["records"]
+
+    assert [(one["offset"], one["data"].decode(), one["key"]) for one in read] == [
+        (one["offset"], one["data"], one.get("key")) for one in told
+    ]
+    assert [_milliseconds(one["ts"]) for one in read] == [one["arrival_time"] for one in told]
+    assert read[25]["headers"] == [{"k": "colour", "t": "", "v": b"red"}]
+    assert _milliseconds(read[25]["event_ts"]) == told[25]["event_time"] == headers["event_time"]
+
+
+def _milliseconds(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def test_a_tables_headers_tell_where_it_is(http, name):
+    archived, _ = as_table(http, name, "offset=15")
+    hot, _ = as_table(http, name, "offset=20&end=24")
+
+    told = ("next-offset", "start", "tip", "records", "tier", "ended")
+    assert [archived.headers[f"millstream-{one}"] for one in told] == [
+        *("20", "0", "25", "5", "archive", "false")
+    ]
+    assert [hot.headers[f"millstream-{one}"] for one in told] == [
+        *("24", "0", "25", "4", "hot", "false")
+    ]
+    assert archived.headers["content-type"] == ARROW
+    assert "millstream-gap" not in archived.headers
+
+
+def test_a_tables_gap_is_told_in_a_header(http, settings, name):
+    append(http, name, 25, 1)
+    asyncio.run(lose(settings, StreamName(name), offset=20))
+
+    answer, records = as_table(http, name, "offset=22")
+
+    assert answer.headers["millstream-gap"] == "22-25 hole"
+    assert [one["offset"] for one in records] == [25]
+
+
+async def lose(settings: StorageSettings, name: StreamName, offset: int) -> None:
+    """Take the entry that begins there out of the hot store."""
+    async with open_storage(settings) as storage:
+        stream = await storage.catalog.stream(name)
+    log = log_keys("default", stream.shards[0].log_id)[0]
+    with redis.Redis.from_url(settings.redis_url) as client:
+        [(entry, _)] = client.xrange(log, f"{offset}-0", count=1)
+        client.xdel(log, entry)
+
+
+def test_a_table_of_what_is_gone_is_a_problem(http, name):
+    http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7}).raise_for_status()
+
+    refused = http.get(f"/v1/streams/{name}/shards/0/table?offset=6")
+
+    assert (refused.status_code, refused.json()["code"]) == (410, "offset_expired")
+    assert (refused.json()["earliest_offset"], refused.json()["next_offset"]) == (7, 25)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("", 422, "validation_failed"),
+        ("offset=x", 422, "validation_failed"),
+        ("offset=5&end=5", 422, "validation_failed"),
+        ("offset=0&bytes_max=99999999", 422, "validation_failed"),
+        ("offset=26", 416, "offset_out_of_range"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(http, name, query, status, code):
+    refused = http.get(f"/v1/streams/{name}/shards/0/table?{query}")
+
+    assert (refused.status_code, refused.json()["code"]) == (status, code)
+
+
+def test_a_table_of_a_damaged_file_is_a_problem_of_its_own(http, settings, name):
+    damage(settings, http, name)
+
+    answer = http.get(f"/v1/streams/{name}/shards/0/table?offset=0")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "archive_damaged")
+    assert as_table(http, name, "offset=20")[1][0]["offset"] == 20
 
 
 # Kinesis

@@ -34,12 +34,12 @@ from storage.domain.streams import (
 from storage.joining import join
 from storage.lifespan import Storage, open_storage
 from storage.postgres.manifest import ManifestRows
-from storage.redis.keys import STORE_KEY, every_key
+from storage.redis.keys import every_key
 from storage.redis.logs import LogAddress
 from storage.settings import StorageSettings
 from tests.archiving import archive
+from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive
 
-CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 HOUR = limits.HOUR_MS
 ALL_HOT = StreamSpec(hot_retention_ms=None)
@@ -59,23 +59,6 @@ async def engines(settings, clock):
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as storage:
         await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
         yield storage
-
-
-async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> None:
-    """Entries of so many records of shard 0, each numbered by its offset."""
-    for count in counts:
-        [state, *_] = await engines.streams.shards(name)
-        records = [Record(b"%d" % (state.next + nth), f"k{nth % 3}") for nth in range(count)]
-        await engines.streams.append_to_shard(name, 0, records)
-
-
-async def to_archive(
-    engines: Storage, settings: StorageSettings, name: StreamName = CLICKS
-) -> None:
-    """All there is, so that the hot store keeps nothing of it."""
-    await archive(engines, settings, name)
-    while await engines.streams.trim(name, 1_000):
-        pass
 
 
 async def read(
@@ -337,17 +320,6 @@ async def test_all_truncated_is_nothing_left(engines, settings):
 
     found = await read(engines, ReadFrom(time_ms=0))
     assert (found.records, found.gap, found.start, found.tip) == ([], None, 10, 10)
-
-
-async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
-    """All keys of the stream's log, as when a disk is gone."""
-    stream = await engines.catalog.stream(CLICKS)
-    with redis.Redis.from_url(redis_url) as client:
-        client.delete(*every_key("default", stream.shards[0].log_id))
-        client.delete(STORE_KEY)
-    epoch = engines.streams._keeper._epoch
-    epoch._run_id = ""
-    await epoch.check()
 
 
 async def test_what_was_archived_survives_the_hot_store(engines, settings, redis_url):

@@ -1,0 +1,298 @@
+"""Reading by the table: the same records, offsets, gaps and errors as record by record."""
+
+import asyncio
+import random
+
+import pyarrow as pa
+import pytest
+import redis
+
+from storage.archive.schema import RECORD_SCHEMA, records_of
+from storage.domain import limits
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    ArchiveDamaged,
+    OffsetExpired,
+    OffsetOutOfRange,
+    ShardNotFound,
+    StorageBusy,
+    StreamNotFound,
+    ValidationFailed,
+)
+from storage.domain.limits import Limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
+from storage.lifespan import Storage, open_storage
+from storage.redis.keys import every_key, log_keys
+from storage.redis.logs import LogAddress
+from storage.settings import StorageSettings
+from storage.tables import TableRead
+from tests.archiving import archive
+from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive
+
+ALL_HOT = StreamSpec(hot_retention_ms=None)
+NOTHING_HOT = StreamSpec(hot_retention_ms=0)
+
+
+@pytest.fixture
+def settings(redis_url, database_url, tmp_path) -> StorageSettings:
+    return StorageSettings(
+        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
+    )
+
+
+@pytest.fixture
+async def engines(settings, clock):
+    async with open_storage(settings, clock=clock, limits=Limits(outage_ms=10**15)) as storage:
+        await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
+        yield storage
+
+
+async def table(
+    engines: Storage,
+    offset: int,
+    end: int | None = None,
+    bytes_max: int = limits.TABLE_BYTES_MAX,
+    name: StreamName = CLICKS,
+    shard: int = 0,
+) -> TableRead:
+    return await engines.tables.read(name, shard, offset, end, bytes_max)
+
+
+def records_in(read: TableRead) -> list[LogRecord]:
+    with pa.ipc.open_stream(read.encoded) as reader:
+        assert reader.schema.equals(RECORD_SCHEMA, check_metadata=True)
+        found = [record for batch in reader for record in records_of(batch)]
+    assert len(found) == read.records
+    return found
+
+
+def offsets(read: TableRead) -> list[int]:
+    return [record.offset for record in records_in(read)]
+
+
+async def is_read_alike(engines: Storage, name: StreamName = CLICKS) -> None:
+    """From every offset of a shard on, both ways of reading tell the same."""
+    [state, *_] = await engines.streams.shards(name)
+    for offset in range(state.start, state.next):
+        one = await engines.streams.read_shard(name, 0, ReadFrom(offset=offset))
+        other = await table(engines, offset, name=name)
+
+        assert records_in(other) == list(one.records)
+        told = (other.next_offset, other.start, other.tip, other.tier, other.gap)
+        assert told == (one.next_offset, one.start, one.tip, one.tier, one.gap)
+
+
+async def test_records_are_those_of_the_other_way_to_read_in_either_tier(engines, settings, clock):
+    headers = (("colour", "String", b"red"), ("n", "", b"\xff"))
+    odd = [Record(b"\x00\xff", "clé", headers, 5), Record(b""), Record(b"x", "k", (), None)]
+    await append(engines, 10, 5)
+    await engines.streams.append_to_shard(CLICKS, 0, odd)
+    clock.advance(ms=limits.HOUR_MS)
+    await append(engines, 7)
+    await to_archive(engines, settings)
+    await engines.streams.append_to_shard(CLICKS, 0, odd)
+    await append(engines, 4, 3)
+
+    await is_read_alike(engines)
+    assert {(await table(engines, at)).tier for at in (0, 24, 25, 30)} == {Tier.ARCHIVE, Tier.HOT}
+
+
+async def test_a_read_keeps_within_its_bounds_wherever_they_cut(engines, settings):
+    await append(engines, 30, 30)
+    await to_archive(engines, settings)
+    await append(engines, 30, 30)
+    chance = random.Random(4)
+
+    for _ in range(60):
+        offset = chance.randrange(119)
+        end = chance.randint(offset + 1, 120)
+        size = chance.choice([1, 17, 40, 10_000])
+        found = await table(engines, offset, end, size)
+
+        read = offsets(found)
+        data = [len(str(one)) for one in read]
+        assert read == list(range(offset, found.next_offset))
+        assert found.next_offset <= end
+        assert sum(data) <= size or len(data) == 1
+
+
+async def test_who_goes_on_meets_every_record_once(engines, settings):
+    await append(engines, 30, 30)
+    await to_archive(engines, settings)
+    await append(engines, 30)
+    at, read = 0, list[int]()
+
+    while at < 90:
+        found = await table(engines, at, 90, 20)
+        read += offsets(found)
+        at = found.next_offset
+
+    assert read == list(range(90))
+
+
+async def test_much_is_read_at_once(engines):
+    await engines.catalog.put_stream(CLICKS, ALL_HOT)
+    for _ in range(6):
+        await engines.streams.append_to_shard(CLICKS, 0, [Record(b"x" * 1_000)] * 900)
+
+    whole = await table(engines, 0)
+    some = await table(engines, 0, bytes_max=4_500_000)
+
+    assert (whole.records, whole.next_offset, whole.tip) == (5_400, 5_400, 5_400)
+    assert (some.records, some.next_offset) == (4_500, 4_500)
+
+
+async def test_the_tip_is_an_empty_table(engines):
+    await append(engines, 3)
+
+    found = await table(engines, 3)
+
+    assert (offsets(found), found.next_offset, found.tip, found.ended) == ([], 3, 3, False)
+
+
+async def test_a_closed_shard_says_where_it_ends(engines, settings, clock):
+    await append(engines, 6)
+    clock.advance(ms=2_000)
+    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+
+    reads = [await table(engines, 0, 4), await table(engines, 4), await table(engines, 6)]
+    await to_archive(engines, settings)
+    archived = await table(engines, 4)
+
+    assert [one.ended for one in reads] == [False, True, True]
+    assert (archived.ended, archived.tier, offsets(archived)) == (True, Tier.ARCHIVE, [4, 5])
+
+
+async def test_what_a_lost_store_leaves_is_a_gap_of_the_same_size(engines, settings, redis_url):
+    await engines.catalog.put_stream(CLICKS, ALL_HOT)
+    await append(engines, 10)
+    await archive(engines, settings, CLICKS)
+    await append(engines, 3)
+    await lose_the_hot_store(engines, redis_url)
+    [one] = await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
+
+    gap = await table(engines, 10)
+    cut = await table(engines, 10, 12)
+    before = await table(engines, 4)
+
+    assert gap.gap == Gap(10, one.offset, "hole")
+    assert (offsets(gap), cut.gap, cut.next_offset) == ([], Gap(10, 12, "hole"), 12)
+    assert (offsets(before), before.gap, before.tier) == ([4, 5, 6, 7, 8, 9], None, Tier.ARCHIVE)
+    assert offsets(await table(engines, one.offset)) == [one.offset]
+
+
+async def test_a_hole_in_the_hot_store_ends_a_read_and_begins_the_next(engines, redis_url):
+    await append(engines, 5, 5, 5)
+    stream = await engines.catalog.stream(CLICKS)
+    log = log_keys("default", stream.shards[0].log_id)[0]
+    with redis.Redis.from_url(redis_url) as client:
+        [_, middle, _] = client.xrange(log)
+        client.xdel(log, middle[0])
+
+    reads = [await table(engines, 0), await table(engines, 5), await table(engines, 7, 9)]
+
+    assert [offsets(one) for one in reads] == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], []]
+    assert [one.gap for one in reads] == [None, Gap(5, 10, "hole"), Gap(7, 9, "hole")]
+    assert [one.next_offset for one in reads] == [5, 15, 9]
+
+
+async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
+    engines, settings, redis_url
+):
+    await engines.catalog.put_stream(CLICKS, ALL_HOT)
+    await append(engines, 4)
+    stream = await engines.catalog.stream(CLICKS)
+    keys = every_key("default", stream.shards[0].log_id)
+    with redis.Redis.from_url(redis_url) as client:
+        copy = {key: client.dump(key) for key in keys if client.exists(key)}
+        await append(engines, 6)
+        await archive(engines, settings, CLICKS)
+        await lose_the_hot_store(engines, redis_url)
+        for key, dump in copy.items():
+            client.restore(key, 0, dump)
+
+    assert offsets(await table(engines, 7)) == [7, 8, 9]
+    assert (await table(engines, 7)).tip == 10
+
+
+async def test_what_is_gone_has_expired_and_what_never_was_is_out_of_range(engines, settings):
+    await append(engines, 10, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+    await engines.streams.truncate(CLICKS, 0, 13)
+
+    with pytest.raises(OffsetExpired) as expired:
+        await table(engines, 12)
+    with pytest.raises(OffsetOutOfRange) as beyond:
+        await table(engines, 26)
+
+    assert expired.value.facts == {"earliest_offset": 13, "next_offset": 25}
+    assert beyond.value.facts == {"next_offset": 25}
+    assert offsets(await table(engines, 13)) == [13, 14, 15, 16, 17, 18, 19]
+
+
+async def test_a_damaged_file_is_never_passed_over(engines, settings, tmp_path):
+    await append(engines, 10)
+    await to_archive(engines, settings)
+    await append(engines, 5)
+    [file] = (tmp_path / "archive").rglob("*.parquet")
+    sound = file.read_bytes()
+    file.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+
+    with pytest.raises(ArchiveDamaged):
+        await table(engines, 0)
+    assert offsets(await table(engines, 10)) == [10, 11, 12, 13, 14]
+
+
+async def test_a_queues_view_is_a_table_in_either_tier(engines, settings):
+    orders, view = QueueName("orders"), StreamName("orders")
+    await engines.catalog.put_queue(orders, QueueSpec(stream_view=True, archive=True))
+    await engines.queues.send(
+        orders, [NewMessage(b"%d" % nth, content_type="text/plain") for nth in range(10)]
+    )
+    await is_read_alike(engines, view)
+    await archive(engines, settings, view)
+    stream = await engines.catalog.stream(view)
+    at = LogAddress("default", stream.stream_id, is_view=True)
+    await engines.streams._hot.trim(at, 0, None, None, 1_000, "", archived=10)
+    await engines.queues.send(orders, [NewMessage(b"10")])
+
+    await is_read_alike(engines, view)
+
+
+async def test_without_an_archive_the_hot_store_is_all_there_is(redis_url, database_url, clock):
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as engines:
+        await engines.catalog.put_stream(CLICKS, StreamSpec())
+        await append(engines, 5)
+
+        assert offsets(await table(engines, 2)) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("offset", "end", "size"), [(3, 3, 1), (5, 3, 1), (-1, 3, 1), (0, 3, 0), (0, 3, 2**24 + 1)]
+)
+async def test_what_cannot_be_asked_for_is_refused(engines, offset, end, size):
+    with pytest.raises(ValidationFailed):
+        await table(engines, offset, end, size)
+
+
+async def test_what_is_not_there_is_not_found(engines):
+    with pytest.raises(StreamNotFound):
+        await table(engines, 0, name=StreamName("nowhere"))
+    with pytest.raises(ShardNotFound):
+        await table(engines, 0, shard=7)
+
+
+async def test_more_callers_than_may_wait_hear_so(engines):
+    await append(engines, 5)
+    calls = limits.TABLES_WAITING_MAX + 3
+
+    done = await asyncio.gather(*(table(engines, 0) for _ in range(calls)), return_exceptions=True)
+
+    refused = [one for one in done if isinstance(one, BaseException)]
+    assert [type(one) for one in refused] == [StorageBusy] * 3
+    assert sum(isinstance(one, TableRead) for one in done) == limits.TABLES_WAITING_MAX

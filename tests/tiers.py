@@ -1,0 +1,40 @@
+"""A stream `clicks` in two tiers: what goes into it, into the archive, and what a lost store leaves."""
+
+import redis
+
+from storage.domain.batches import Record
+from storage.domain.names import StreamName
+from storage.lifespan import Storage
+from storage.redis.keys import STORE_KEY, every_key
+from storage.settings import StorageSettings
+from tests.archiving import archive
+
+CLICKS = StreamName("clicks")
+
+
+async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> None:
+    """Entries of so many records of shard 0, each numbered by its offset."""
+    for count in counts:
+        [state, *_] = await engines.streams.shards(name)
+        records = [Record(b"%d" % (state.next + nth), f"k{nth % 3}") for nth in range(count)]
+        await engines.streams.append_to_shard(name, 0, records)
+
+
+async def to_archive(
+    engines: Storage, settings: StorageSettings, name: StreamName = CLICKS
+) -> None:
+    """All there is, so that the hot store keeps nothing of it."""
+    await archive(engines, settings, name)
+    while await engines.streams.trim(name, 1_000):
+        pass
+
+
+async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
+    """All keys of the stream's log, as when a disk is gone."""
+    stream = await engines.catalog.stream(CLICKS)
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(*every_key("default", stream.shards[0].log_id))
+        client.delete(STORE_KEY)
+    epoch = engines.streams._keeper._epoch
+    epoch._run_id = ""
+    await epoch.check()
