@@ -5,6 +5,13 @@
 Spark 4.3 and later find this package by its name. It speaks HTTP and needs nothing else of Millstream.
 """
 
-from pyspark_millstream.source import MillstreamDataSource as DefaultSource
+try:
+    from pyspark_millstream.source import MillstreamDataSource as DefaultSource
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] != "pyspark":
+        raise
+    raise ModuleNotFoundError(
+        "pyspark_millstream needs PySpark 4.3: pip install 'millstream[spark]'", name="pyspark"
+    ) from None
 
 __all__ = ["DefaultSource"]

@@ -1,7 +1,7 @@
 """The service over HTTP, as the source and the sink need it. Tasks open clients of their own."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -17,7 +17,8 @@ from pyspark_millstream.ranges import ShardExtent, Span
 
 ARROW = "application/vnd.apache.arrow.stream"
 
-_READ_BYTES = 10 * 1024 * 1024  # of records, in one call
+_GONE = frozenset({410, 416})  # of a read: what is asked for is not there any more
+_EXPIRED = " expired"
 _REPLY_S = 60.0
 _TRIES = 6
 _WAIT_S = 0.5
@@ -78,17 +79,18 @@ class Client:
         """The records of a span, in parts, in the form of the archive's files. Raises DataLost."""
         at = span.first
         while at < span.end:
-            asked = {"offset": at, "end": span.end, "bytes_max": _READ_BYTES}
-            answer = self._call("GET", f"/shards/{span.shard}/table", params=asked, expired_ok=True)
-            if answer.status_code == 410:
-                at = self._lost(span, at, int(answer.json()["earliest_offset"]))
+            asked = {"offset": at, "end": span.end}
+            answer = self._call("GET", f"/shards/{span.shard}/table", params=asked, refused=_GONE)
+            if not answer.is_success:  # below the oldest record, or beyond what a store still has
+                at = self._lost(span, at, answer.json().get("earliest_offset", span.end))
                 continue
             gap = answer.headers.get("millstream-gap", "")
-            if gap.endswith("expired"):
-                self._lost(span, at, int(gap.split("-")[1].split()[0]))
+            if gap.endswith(_EXPIRED):
+                self._lost(span, at, int(gap.removesuffix(_EXPIRED).split("-")[1]))
             with pa.ipc.open_stream(answer.content) as reader:
                 yield from reader
-            at = max(at + 1, int(answer.headers["millstream-next-offset"]))
+            following = int(answer.headers["millstream-next-offset"])
+            at = following if following > at else self._lost(span, at, span.end)
 
     def _lost(self, span: Span, first: int, next_offset: int) -> int:
         """Records are gone up to an offset, from which to go on. Raises DataLost unless that may be."""
@@ -118,9 +120,10 @@ class Client:
                 return int(told["records"])
 
     def _call(
-        self, method: str, path: str, *, expired_ok: bool = False, **request: Any
+        self, method: str, path: str, *, refused: Collection[int] = (), **request: Any
     ) -> httpx.Response:
-        """One call, again while the service is away. All that is called may be called twice."""
+        """One call, again while the service is away. All that is called may be called twice. Answers whose status is in
+        `refused` are for the caller."""
         problem = ""
         for attempt in range(_TRIES):
             if attempt:
@@ -130,7 +133,7 @@ class Client:
             except httpx.TransportError as error:
                 problem = f"{self._options.url} cannot be reached: {error}"
                 continue
-            if answer.is_success or (expired_ok and answer.status_code == 410):
+            if answer.is_success or answer.status_code in refused:
                 return answer
             problem = _problem(answer)
             if answer.status_code not in _AGAIN:

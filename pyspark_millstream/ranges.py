@@ -52,12 +52,24 @@ def earliest(extents: Sequence[ShardExtent]) -> Positions:
 
 
 def latest(extents: Sequence[ShardExtent]) -> Positions:
-    """Where what comes next begins. Closed shards are behind it."""
-    return {extent.shard: extent.next for extent in extents if extent.open}
+    """Where what comes next begins."""
+    return {extent.shard: extent.next for extent in extents}
+
+
+def since(extents: Sequence[ShardExtent], offsets: Mapping[int, int]) -> Positions:
+    """Where what arrived at some time or later begins, given each shard's first such offset. A child of a shard that
+    has some of it is left out: it is read from its beginning, afterwards."""
+    ends = {extent.shard: extent.next for extent in extents}
+    return {
+        extent.shard: offsets[extent.shard]
+        for extent in extents
+        if all(offsets[one] >= ends[one] for one in extent.parents if one in ends)
+    }
 
 
 def to_read(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> Positions:
-    """The shards to read now, and from where: those with a position, and children whose parents are at their end."""
+    """The shards to read now, and from where: those with a position, children whose parents are at their end, and what
+    is `adrift`."""
     by_number = {extent.shard: extent for extent in extents}
     found = {shard: at for shard, at in positions.items() if shard in by_number}
     for extent in extents:
@@ -66,7 +78,17 @@ def to_read(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> Pos
         over = all(not one.open and positions.get(one.shard, -1) >= one.next for one in parents)
         if extent.shard not in found and known and over:
             found[extent.shard] = 0
-    return found
+    return found | {extent.shard: extent.start for extent in adrift(extents, positions)}
+
+
+def adrift(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> list[ShardExtent]:
+    """Shards that nothing leads to: their parents expired before they were read to the end."""
+    parents = {extent.shard: extent.parents for extent in extents}
+    behind, line = set(positions), [*positions]
+    while line:
+        line = [one for shard in line for one in parents.get(shard, ()) if one not in behind]
+        behind.update(line)
+    return [one for one in roots(extents) if one.parents and one.shard not in behind]
 
 
 def next_positions(
@@ -90,8 +112,7 @@ def next_positions(
         )
         wanted.append(Span(shard, first, max(first, end)))
     for span, count in zip(wanted, shares(wanted, records_max), strict=True):
-        if count or span.shard in positions:
-            ends[span.shard] = span.first + count
+        ends[span.shard] = span.first + count
     return ends
 
 

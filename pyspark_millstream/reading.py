@@ -1,20 +1,15 @@
 """Reading: a stream's records as a batch, or micro-batch by micro-batch."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamReader,
-    EqualTo,
     Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
     InputPartition,
-    LessThan,
-    LessThanOrEqual,
 )
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -24,22 +19,22 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_millstream.client import Client
-from pyspark_millstream.errors import OptionError
+from pyspark_millstream.errors import DataLost, OptionError
+from pyspark_millstream.filters import narrowed
 from pyspark_millstream.options import Options
 from pyspark_millstream.ranges import (
     Positions,
     ShardExtent,
     Span,
+    adrift,
     between,
     earliest,
     latest,
     next_positions,
+    since,
     split,
 )
 from pyspark_millstream.schema import as_records
-
-Bound = EqualTo | GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual | In
-"""A filter that can say which offsets or shards to read."""
 
 
 class SpanPartition(InputPartition):
@@ -50,10 +45,11 @@ class SpanPartition(InputPartition):
         self.span = span
 
 
-def read_span(options: Options, span: Span) -> Iterator[pa.RecordBatch]:
-    """In a task: the records of a span."""
-    with Client(options) as client:
-        yield from as_records(span.shard, client.read(span))
+def read_partition(options: Options, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """In a task: the records of its span. Where there is nothing to read, Spark makes a partition of its own."""
+    if isinstance(partition, SpanPartition):
+        with Client(options) as client:
+            yield from as_records(partition.span.shard, client.read(partition.span))
 
 
 class BatchReader(DataSourceReader):
@@ -61,15 +57,16 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._bounds: list[Bound] = []
 
     def partitions(self) -> Sequence[InputPartition]:
         with Client(self._options) as client:
+            extents = client.extents()
+            _check_offsets(extents, self._options)
             spans = [
                 Span(extent.shard, self._first(client, extent), self._end(client, extent))
-                for extent in client.extents()
+                for extent in extents
             ]
-        kept = [_within(span, self._bounds) for span in spans]
+            kept = [self._kept(client, span) for span in spans]
         parts = split([span for span in kept if span], self._options.records_per_partition)
         return [SpanPartition(span) for span in parts]
 
@@ -86,63 +83,30 @@ class BatchReader(DataSourceReader):
         if options.ending_time_ms is not None:
             return client.offset_at(extent.shard, options.ending_time_ms)
         if isinstance(told, dict):
-            return min(extent.next, told.get(extent.shard, extent.next))
+            return told.get(extent.shard, extent.next)
         return extent.start if told == "earliest" else extent.next
 
+    def _kept(self, client: Client, span: Span) -> Span | None:
+        return span if span.first < span.end else None
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, SpanPartition)
-        return read_span(self._options, partition.span)
+        return read_partition(self._options, partition)
 
 
 class FilteringReader(BatchReader):
-    """Leaves out shards and offsets that the query does not want. Spark checks the rest itself."""
+    """Leaves out shards, offsets and times that the query does not want."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._filters: list[Filter] = []
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        for one in filters:
-            if isinstance(one, Bound) and one.attribute in (("shard",), ("offset",)):
-                self._bounds.append(one)
-            else:
-                yield one
+        """Spark goes on checking all of them: what they leave of a shard here is one stretch."""
+        self._filters = filters
+        return filters
 
-
-def _within(span: Span, bounds: Iterable[Bound]) -> Span | None:
-    """The part of a span that the filters leave, as one stretch; None when nothing is left."""
-    first, end = span.first, span.end
-    for bound in bounds:
-        if bound.attribute == ("shard",):
-            if not _holds(bound, span.shard):
-                return None
-            continue
-        match bound:
-            case EqualTo(value=offset):
-                first, end = max(first, offset), min(end, offset + 1)
-            case In(value=offsets):
-                first, end = max(first, min(offsets)), min(end, max(offsets) + 1)
-            case GreaterThan(value=offset):
-                first = max(first, offset + 1)
-            case GreaterThanOrEqual(value=offset):
-                first = max(first, offset)
-            case LessThan(value=offset):
-                end = min(end, offset)
-            case LessThanOrEqual(value=offset):
-                end = min(end, offset + 1)
-    return Span(span.shard, first, end) if first < end else None
-
-
-def _holds(bound: Bound, shard: int) -> bool:
-    match bound:
-        case EqualTo(value=value):
-            return bool(shard == value)
-        case In(value=values):
-            return shard in values
-        case GreaterThan(value=value):
-            return bool(shard > value)
-        case GreaterThanOrEqual(value=value):
-            return bool(shard >= value)
-        case LessThan(value=value):
-            return bool(shard < value)
-        case LessThanOrEqual(value=value):
-            return bool(shard <= value)
+    def _kept(self, client: Client, span: Span) -> Span | None:
+        return narrowed(span, self._filters, partial(client.offset_at, span.shard))
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -158,11 +122,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options, told = self._options, self._options.starting_offsets
         with Client(options) as client:
             extents = client.extents()
+            _check_offsets(extents, options)
             if options.starting_time_ms is not None:
                 moment = options.starting_time_ms
-                return _told({one.shard: client.offset_at(one.shard, moment) for one in extents})
+                offsets = {one.shard: client.offset_at(one.shard, moment) for one in extents}
+                return _told(since(extents, offsets))
         if isinstance(told, dict):
-            return _told(told)
+            return _told(earliest(extents) | told)
         return _told(earliest(extents) if told == "earliest" else latest(extents))
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -173,7 +139,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         with Client(self._options) as client:
             extents = client.extents()
-        return _told(next_positions(extents, _read(start), self._ceiling, most))
+        positions = _read(start)
+        if self._options.fail_on_data_loss:
+            _check_followed(extents, positions, self._options)
+        return _told(next_positions(extents, positions, self._ceiling, most))
 
     def reportLatestOffset(self) -> dict[str, int]:
         with Client(self._options) as client:
@@ -188,8 +157,29 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [SpanPartition(span) for span in spans]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, SpanPartition)
-        return read_span(self._options, partition.span)
+        return read_partition(self._options, partition)
+
+
+def _check_offsets(extents: Sequence[ShardExtent], options: Options) -> None:
+    """Raise OptionError for offsets of shards that the stream does not have, and beyond their ends."""
+    ends = {extent.shard: extent.next for extent in extents}
+    for name, told in (
+        ("startingOffsets", options.starting_offsets),
+        ("endingOffsets", options.ending_offsets),
+    ):
+        for shard, offset in told.items() if isinstance(told, dict) else ():
+            if shard not in ends:
+                raise OptionError(f"{name!r}: there is no shard {shard}")
+            if offset > ends[shard]:
+                raise OptionError(f"{name!r}: shard {shard} ends at offset {ends[shard]}")
+
+
+def _check_followed(extents: Sequence[ShardExtent], positions: Positions, options: Options) -> None:
+    """Raise DataLost when shards expired before they were read to the end."""
+    for extent in adrift(extents, positions):
+        raise DataLost(
+            f"the shards before shard {extent.shard} of stream {options.stream!r} expired before they were read to the end"
+        )
 
 
 def _told(positions: Positions) -> dict[str, int]:

@@ -8,6 +8,7 @@ otherwise; if its first run was committed, that one stands and the second's reco
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_millstream.client import Client
-from pyspark_millstream.errors import OptionError
+from pyspark_millstream.errors import MillstreamError, OptionError
 from pyspark_millstream.options import Options
 from pyspark_millstream.schema import as_written
 
@@ -38,8 +39,16 @@ Messages = list[WriterCommitMessage | None]
 
 def stage(options: Options, batches: Iterator[pa.RecordBatch]) -> Staged:
     """In a task: put its records aside, in parts."""
+    ids: list[str] = []
     with Client(options) as client:
-        return Staged([client.stage(_encoded(part)) for part in _parts(batches)])
+        try:
+            for part in _parts(batches):
+                ids += [client.stage(_encoded(part))]
+        except BaseException:
+            with suppress(MillstreamError):  # what stays is forgotten after a day
+                client.discard(ids)
+            raise
+    return Staged(ids)
 
 
 def _parts(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

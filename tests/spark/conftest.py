@@ -16,6 +16,7 @@ from storage.domain.jobs import JobKind, JobState
 from storage.lifespan import open_storage
 from storage.postgres.database import libpq_url
 from storage.settings import StorageSettings
+from tests.contract.conftest import deployment
 from tests.spark.lending import SparkOfTheRun, worker_settings
 from tests.spark.workers import QUICK
 
@@ -25,6 +26,15 @@ def spark_of_the_run() -> Iterator[SparkOfTheRun]:
     spark = SparkOfTheRun()
     yield spark
     spark.close()
+
+
+@pytest.fixture(scope="session")
+def spark_service(
+    postgres_server_url: str, migrated_template: str
+) -> Iterator[tuple[str, StorageSettings]]:
+    """A service that Spark programs talk to: its URL, and where its stores are."""
+    with deployment(postgres_server_url, migrated_template, "spark") as found:
+        yield found
 
 
 @pytest.fixture

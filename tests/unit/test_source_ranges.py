@@ -1,5 +1,7 @@
 """Which offsets the Spark source reads."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,13 @@ from pyspark_millstream.options import read_options
 from pyspark_millstream.ranges import (
     ShardExtent,
     Span,
+    adrift,
     between,
     earliest,
     latest,
     next_positions,
     shares,
+    since,
     split,
     to_read,
 )
@@ -41,8 +45,32 @@ def test_the_earliest_position_is_in_shards_without_parents():
     assert earliest(SPLIT[1:]) == {1: 0, 2: 0}
 
 
-def test_the_latest_position_is_in_open_shards():
-    assert latest(SPLIT) == {3: 7}
+def test_the_latest_position_is_behind_all_there_is():
+    assert latest(SPLIT) == {0: 40, 1: 10, 2: 20, 3: 7}
+
+
+def test_from_a_time_on_children_wait_for_parents_that_have_some_of_it():
+    assert since(SPLIT, {0: 30, 1: 0, 2: 0, 3: 0}) == {0: 30}
+    assert since(SPLIT, {0: 40, 1: 10, 2: 4, 3: 0}) == {0: 40, 1: 10, 2: 4}
+    assert since(SPLIT, {0: 40, 1: 10, 2: 20, 3: 5}) == {0: 40, 1: 10, 2: 20, 3: 5}
+
+
+def test_a_shard_whose_parents_expired_unread_is_adrift_and_read_from_its_start():
+    [*_, third] = SPLIT
+    late = [replace(third, start=2)]
+
+    assert adrift(late, {0: 39}) == late
+    assert to_read(late, {0: 39}) == {3: 2}
+    assert adrift(late, {0: 40, 1: 10, 2: 20, 3: 0}) == []
+    assert adrift(SPLIT, {3: 7}) == []
+    assert adrift(SPLIT[1:], {0: 40, 1: 0, 2: 0}) == []
+
+
+def test_a_child_is_known_as_soon_as_its_parents_are_over():
+    """So that it is found again when they have expired."""
+    empty = [SPLIT[0], *(ShardExtent(one, 0, 0, open=True, parents=(0,)) for one in (1, 2))]
+
+    assert next_positions(empty, {0: 40}, None, None) == {0: 40, 1: 0, 2: 0}
 
 
 def test_a_child_is_read_when_all_its_parents_are_at_their_end():

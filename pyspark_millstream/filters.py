@@ -1,0 +1,79 @@
+"""What a query's filters leave of a shard: on `shard`, `offset` and `ts`, whose times never fall in a shard."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from pyspark_millstream.ranges import Span
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+OffsetAt = Callable[[int], int]
+"""The first offset of a shard whose record arrived at this time, in ms, or later."""
+
+Bounds = tuple[Any, Any]
+"""The least and the greatest value that a filter takes, both of them included; None for no bound."""
+
+
+def narrowed(span: Span, filters: Iterable[Filter], offset_at: OffsetAt) -> Span | None:
+    """The part of a span that the filters leave, as one stretch and perhaps with more than they take; None when
+    nothing is left."""
+    first, end = span.first, span.end
+    for one in filters:
+        bounds, column = _bounds(one), getattr(one, "attribute", ())
+        if bounds is None:
+            continue
+        low, high = bounds
+        if column == ("shard",) and isinstance(one, In) and span.shard not in one.value:
+            return None
+        if column == ("shard",) and not _holds(low, high, span.shard):
+            return None
+        if column == ("offset",):
+            first = first if low is None else max(first, low)
+            end = end if high is None else min(end, high + 1)
+        if column == ("ts",):
+            first = first if low is None else max(first, offset_at(_ms(low)))
+            end = end if high is None else min(end, offset_at(_ms(high) + 1))
+    return Span(span.shard, first, end) if first < end else None
+
+
+def _bounds(one: Filter) -> Bounds | None:
+    match one:
+        case EqualTo(value=int() | datetime() as value):
+            return value, value
+        case In(value=values) if values and all(
+            isinstance(each, int | datetime) for each in values
+        ):
+            return min(values), max(values)
+        case (
+            GreaterThan(value=int() | datetime() as value)
+            | GreaterThanOrEqual(value=int() | datetime() as value)
+        ):
+            return value, None
+        case (
+            LessThan(value=int() | datetime() as value)
+            | LessThanOrEqual(value=int() | datetime() as value)
+        ):
+            return None, value
+        case _:
+            return None
+
+
+def _holds(low: Any, high: Any, value: int) -> bool:
+    return (low is None or low <= value) and (high is None or value <= high)
+
+
+def _ms(moment: datetime) -> int:
+    """Whole milliseconds since 1970, rounded down. A moment without a zone is in UTC, as Spark's are."""
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,63 @@
+"""A user's Spark, and a service that it talks to over HTTP."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import httpx
+import pytest
+from pyspark.sql import SparkSession
+
+from storage.settings import StorageSettings
+from tests.spark.source.streams import Stream
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def url(spark_service) -> str:
+    """Where the service is."""
+    found: str = spark_service[0]
+    return found
+
+
+@pytest.fixture(scope="session")
+def settings(spark_service) -> StorageSettings:
+    """Its stores, to archive what is in them."""
+    found: StorageSettings = spark_service[1]
+    return found
+
+
+@pytest.fixture(scope="session")
+def http(url) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def spark(spark_of_the_run, settings) -> Iterator[SparkSession]:
+    """The run's Spark, with no query left behind."""
+    session = asyncio.run(spark_of_the_run.lender(settings)()).spark
+    # It was made by another thread, and Spark looks for sources in the session of the thread that asks.
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    yield session
+    for query in session.streams.active:
+        query.stop()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    return str(tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def stream(http, url) -> Stream:
+    """A new stream of two shards."""
+    return Stream.made(http, url, f"stream-{next(_numbers)}", shards=2)
+
+
+@pytest.fixture
+def target(http, url) -> Stream:
+    """Another one, to be written to."""
+    return Stream.made(http, url, f"stream-{next(_numbers)}", shards=2)

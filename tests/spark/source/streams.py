@@ -1,0 +1,93 @@
+"""A stream as a test of the data source has it: what is put in, and what is in it, over HTTP."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from storage.domain.names import StreamName
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.archiving import archive
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of the service."""
+
+    http: httpx.Client
+    url: str
+    name: str
+
+    @classmethod
+    def made(cls, http: httpx.Client, url: str, name: str, **spec: Any) -> "Stream":
+        """A new one."""
+        http.put(f"/v1/streams/{name}", json=spec).raise_for_status()
+        return cls(http, url, name)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a program says to reach it."""
+        return {"url": self.url, "stream": self.name}
+
+    def put(self, numbers: Iterable[int], keys: int = 7, **more: Any) -> None:
+        """Records whose data are these numbers, with some keys in turn."""
+        records = [{"data": str(one), "key": f"k{one % keys}", **more} for one in numbers]
+        for first in range(0, len(records), 1000):
+            told = self.http.post(
+                f"/v1/streams/{self.name}/records", json={"records": records[first : first + 1000]}
+            ).raise_for_status()
+            assert told.json()["failed"] == 0
+
+    def reshard(self, **change: Any) -> None:
+        self.http.post(f"/v1/streams/{self.name}/reshard", json=change).raise_for_status()
+
+    @property
+    def shards(self) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = self.http.get(f"/v1/streams/{self.name}/shards").json()[
+            "items"
+        ]
+        return found
+
+    @property
+    def extents(self) -> dict[int, tuple[int, int]]:
+        """The oldest offset of each shard, and the next one."""
+        return {one["index"]: (one["start"], one["next"]) for one in self.shards}
+
+    def records(self) -> list[Mapping[str, Any]]:
+        """All that is in it, children after parents."""
+        found: list[Mapping[str, Any]] = []
+        cursor: dict[str, str] = {}
+        while True:
+            told = self.http.get(f"/v1/streams/{self.name}/records", params=cursor).json()
+            assert not told["gaps"]
+            if not told["records"]:
+                return found
+            found += told["records"]
+            cursor = {"cursor": told["next_cursor"]}
+
+    def numbers(self) -> list[int]:
+        """What `put` has put, or a sink has added, in the order of shards."""
+        return [int(one["data"]) for one in self.records()]
+
+    def by_key(self) -> dict[str, list[int]]:
+        """The same of each key, in its order."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for one in self.records():
+            found[one["key"]].append(int(one["data"]))
+        return dict(found)
+
+    def archive(self, settings: StorageSettings) -> None:
+        """Move all there is to the archive."""
+        asyncio.run(_to_archive(settings, StreamName(self.name)))
+
+
+async def _to_archive(settings: StorageSettings, name: StreamName) -> None:
+    async with open_storage(settings) as storage:
+        await archive(storage, settings, name)
+        await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
+        while await storage.streams.trim(name, 1_000):
+            pass

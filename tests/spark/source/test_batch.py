@@ -1,0 +1,187 @@
+"""Reading a stream as a batch."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from pyspark_millstream import DefaultSource
+from pyspark_millstream.schema import RECORD
+
+PUSHED = "spark.sql.python.filterPushdown.enabled"
+
+
+def read(spark, stream, **options):
+    return spark.read.format("millstream").options(**stream.options, **options).load()
+
+
+def places(frame):
+    return sorted((row.shard, row.offset) for row in frame.select("shard", "offset").collect())
+
+
+def numbers(frame):
+    return sorted(int(row.data) for row in frame.select("data").collect())
+
+
+def test_a_stream_is_a_data_frame_of_its_records(spark, stream):
+    stream.put(range(20), headers={"colour": "red"}, event_time="2026-01-31T12:00:00.000Z")
+    stream.http.post(f"/v1/streams/{stream.name}/records", content=b"\x00\xff").raise_for_status()
+
+    frame = read(spark, stream)
+    rows = frame.orderBy("shard", "offset").collect()
+
+    assert frame.schema == RECORD
+    told = sorted(stream.records(), key=lambda one: (one["shard"], one["offset"]))
+    assert [(row.shard, row.offset) for row in rows] == [
+        (one["shard"], one["offset"]) for one in told
+    ]
+    assert [row.key for row in rows] == [one.get("key") for one in told]
+    assert [_spelled(row.ts) for row in rows] == [one["arrival_time"] for one in told]
+    first = next(row for row in rows if row.data == b"0")
+    assert first.event_ts == datetime.fromisoformat("2026-01-31T12:00:00")
+    assert [header.asDict() for header in first.headers] == [{"k": "colour", "t": "", "v": b"red"}]
+    last = next(row for row in rows if row.key is None)
+    assert (last.data, last.event_ts, last.headers) == (b"\x00\xff", None, None)
+
+
+def _spelled(moment):
+    return f"{moment.isoformat(timespec='milliseconds')}Z"
+
+
+def test_memory_and_archive_are_read_as_one_in_parts_of_a_size(spark, stream, settings):
+    stream.put(range(100))
+    stream.archive(settings)
+    stream.put(range(100, 150))
+
+    frame = read(spark, stream, recordsPerPartition="20")
+
+    assert numbers(frame) == [*range(150)]
+    sizes = [next_ - start for start, next_ in stream.extents.values()]
+    assert frame.rdd.getNumPartitions() == sum(-(-size // 20) for size in sizes)
+
+
+def test_a_batch_reads_between_offsets_and_of_some_shards(spark, stream):
+    stream.put(range(60))
+    (_, end0), (_, end1) = (stream.extents[one] for one in (0, 1))
+
+    part = read(
+        spark, stream, startingOffsets='{"0": 5}', endingOffsets=json.dumps({"0": 9, "1": 4})
+    )
+    one = read(spark, stream, shards="1", startingOffsets="earliest")
+    none = read(spark, stream, startingOffsets="latest")
+
+    assert places(part) == [*((0, nth) for nth in range(5, 9)), *((1, nth) for nth in range(4))]
+    assert places(one) == [(1, nth) for nth in range(end1)]
+    assert places(none) == []
+    assert end0 + end1 == 60
+
+
+def test_a_batch_reads_between_times(spark, stream, settings):
+    stream.put(range(10))
+    stream.archive(settings)
+    between = datetime.now(UTC)
+    stream.put(range(10, 20))
+    after = datetime.now(UTC) + timedelta(milliseconds=1)
+    stream.put(range(20, 30))
+
+    late = read(spark, stream, startingTime=after.isoformat())
+    middle = read(
+        spark,
+        stream,
+        startingTime=between.isoformat(),
+        endingTime=str(round(after.timestamp() * 1000)),
+    )
+
+    assert numbers(late) == [*range(20, 30)]
+    assert numbers(middle) == [*range(10, 20)]
+
+
+def test_filters_are_applied_before_reading_where_the_session_allows_it(spark, stream):
+    stream.put(range(60))
+    since = datetime.now(UTC)
+    stream.put(range(60, 90))
+    (_, end) = stream.extents[1]
+    frame = read(spark, stream, pushFilters="true")
+    spark.conf.set(PUSHED, "true")
+    try:
+        some = frame.where("shard = 1 and offset >= 3 and offset < 9")
+        listed = frame.where("shard in (0, 7) and offset in (2, 4)")
+        late = frame.where(F.col("ts") >= F.lit(since))
+        partitions = [one.rdd.getNumPartitions() for one in (some, listed, late)]
+
+        assert places(some) == [(1, nth) for nth in range(3, 9)]
+        assert places(listed) == [(0, 2), (0, 4)]
+        assert numbers(late) == [*range(60, 90)]
+        assert partitions == [1, 1, 2]
+        assert places(frame.where(F.col("offset") == end - 1).where("shard = 1")) == [(1, end - 1)]
+        assert frame.where("shard = 5").rdd.getNumPartitions() <= 1
+    finally:
+        spark.conf.unset(PUSHED)
+
+
+def test_without_that_option_spark_filters_itself(spark, stream):
+    stream.put(range(60))
+
+    assert places(read(spark, stream).where("shard = 1 and offset < 3")) == [(1, 0), (1, 1), (1, 2)]
+
+
+def test_what_expired_fails_a_batch_that_asks_for_it_unless_it_may_be_lost(spark, stream):
+    stream.put(range(40))
+    stream.http.post(f"/v1/streams/{stream.name}/shards/0/truncate", json={"before": 4})
+    ends = {shard: end for shard, (_, end) in stream.extents.items()}
+
+    strict = read(spark, stream, startingOffsets='{"0": 2}')
+    lenient = read(spark, stream, startingOffsets='{"0": 2}', failOnDataLoss="false")
+
+    with pytest.raises(PySparkException, match="no records from 2 to 3 any more"):
+        strict.collect()
+    assert places(lenient.where("shard = 0")) == [(0, nth) for nth in range(4, ends[0])]
+    assert places(read(spark, stream).where("shard = 0")) == places(lenient.where("shard = 0"))
+
+
+def test_it_can_be_registered_under_a_name_of_ones_own(spark, stream):
+    class Mine(DefaultSource):
+        @classmethod
+        def name(cls):
+            return "mine"
+
+    stream.put(range(5))
+
+    spark.dataSource.register(Mine)
+
+    frame = spark.read.format("mine").options(**stream.options).load()
+    assert numbers(frame) == [*range(5)]
+
+
+def test_no_plan_shows_the_key(spark, stream, capfd):
+    stream.put(range(5))
+
+    frame = read(spark, stream, apiKey="k-very-secret").where("offset > 1")
+    frame.explain(True)
+    frame.explain("formatted")
+
+    assert numbers(frame.select("data")) is not None
+    told = capfd.readouterr().out
+    assert "millstream" in told
+    assert "k-very-secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"startingOffset": "earliest"}, "there is no option 'startingoffset'"),
+        ({"stream": "nowhere-to-be-found"}, "There is no stream 'nowhere-to-be-found'"),
+        ({"startingOffsets": '{"9": 1}'}, "there is no shard 9"),
+        ({"endingOffsets": '{"0": 100}'}, "shard 0 ends at offset"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(spark, stream, options, said):
+    with pytest.raises(PySparkException) as refused:
+        spark.read.format("millstream").options(**stream.options).options(
+            **options
+        ).load().collect()
+
+    [line] = [line for line in str(refused.value).splitlines() if said in line]
+    assert line.startswith("pyspark_millstream.errors.")

@@ -1,0 +1,143 @@
+"""Reading a stream with Structured Streaming."""
+
+import time
+from collections import defaultdict
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+
+class Seen:
+    """What a query gave, batch by batch."""
+
+    def __init__(self):
+        self.batches = []
+
+    def __call__(self, frame, batch_id):
+        self.batches.append(
+            [(row.shard, row.offset, row.key, int(row.data)) for row in frame.collect()]
+        )
+
+    @property
+    def rows(self):
+        return [row for batch in self.batches for row in batch]
+
+    @property
+    def numbers(self):
+        return sorted(number for *_, number in self.rows)
+
+    def by_key(self):
+        """The numbers of each key, batch after batch, by offset within one."""
+        found = defaultdict(list)
+        for batch in self.batches:
+            for _, _, key, number in sorted(batch):
+                found[key].append(number)
+        return dict(found)
+
+
+def started(spark, stream, checkpoint, seen, *, available_now=True, **options):
+    writer = (
+        spark.readStream.format("millstream")
+        .options(**stream.options, **options)
+        .load()
+        .writeStream.foreachBatch(seen)
+        .option("checkpointLocation", checkpoint)
+    )
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    return writer.start()
+
+
+def run(spark, stream, checkpoint, **options):
+    """One run to the end of what is there."""
+    seen = Seen()
+    query = started(spark, stream, checkpoint, seen, **options)
+    query.awaitTermination()
+    return seen
+
+
+def test_runs_from_a_checkpoint_read_each_record_once_in_batches_of_a_size(
+    spark, stream, checkpoint, settings
+):
+    stream.put(range(50))
+    stream.archive(settings)
+    first = run(spark, stream, checkpoint, startingOffsets="earliest", maxRecordsPerTrigger="20")
+    stream.put(range(50, 80))
+    second = run(spark, stream, checkpoint, startingOffsets="earliest", maxRecordsPerTrigger="20")
+    third = run(spark, stream, checkpoint, startingOffsets="earliest")
+
+    assert first.numbers == [*range(50)]
+    assert [len(batch) for batch in first.batches] == [20, 20, 10]
+    assert second.numbers == [*range(50, 80)]
+    assert third.rows == []
+
+
+def test_a_query_begins_with_what_comes_and_goes_on_with_it(spark, stream, checkpoint):
+    stream.put(range(10))
+    seen = Seen()
+    query = started(spark, stream, checkpoint, seen, available_now=False)
+    query.processAllAvailable()
+    stream.put(range(10, 25))
+    query.processAllAvailable()
+    stream.put(range(25, 30))
+    query.processAllAvailable()
+    query.stop()
+
+    assert seen.numbers == [*range(10, 30)]
+
+
+def test_each_key_keeps_its_order_while_shards_are_split_and_merged(spark, stream, checkpoint):
+    seen = Seen()
+    stream.put(range(100))
+    query = started(
+        spark,
+        stream,
+        checkpoint,
+        seen,
+        available_now=False,
+        startingOffsets="earliest",
+        maxRecordsPerTrigger="25",
+    )
+    while len(seen.rows) < 50:
+        time.sleep(0.05)
+        assert query.isActive
+    stream.put(range(100, 150))
+    stream.reshard(split={"shard": 0})
+    stream.put(range(150, 250))
+    children = [one["index"] for one in stream.shards if one["parents"]]
+    query.processAllAvailable()
+    stream.reshard(merge=children)
+    stream.put(range(250, 330))
+    query.stop()
+    rest = run(spark, stream, checkpoint, maxRecordsPerTrigger="25")
+
+    seen.batches += rest.batches
+    assert seen.numbers == [*range(330)]
+    assert all(told == sorted(told) for told in seen.by_key().values())
+    assert all(len(batch) <= 25 for batch in seen.batches)
+
+
+def test_records_that_expired_before_they_were_read_end_a_query_unless_they_may_be_lost(
+    spark, stream, checkpoint
+):
+    stream.put(range(30))
+    run(spark, stream, checkpoint, startingOffsets="earliest")
+    stream.put(range(30, 60))
+    (_, end) = stream.extents[0]
+    stream.http.post(f"/v1/streams/{stream.name}/shards/0/truncate", json={"before": end - 1})
+
+    with pytest.raises(StreamingQueryException, match="any more"):
+        run(spark, stream, checkpoint)
+    lenient = run(spark, stream, checkpoint, failOnDataLoss="false")
+
+    of_first = [offset for shard, offset, *_ in lenient.rows if shard == 0]
+    assert of_first == [end - 1]
+
+
+def test_a_query_begins_at_a_time(spark, stream, checkpoint):
+    stream.put(range(10))
+    time.sleep(0.005)
+    since = str(round(time.time() * 1000))
+    stream.put(range(10, 20))
+
+    assert run(spark, stream, checkpoint, startingTime=since).numbers == [*range(10, 20)]

@@ -1,0 +1,102 @@
+"""Writing to a stream: all of a write, once."""
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+
+def numbered(spark, count, partitions=4):
+    """A data frame of so many records, data by number."""
+    return spark.range(0, count, 1, partitions).select(
+        F.col("id").cast("string").alias("data"),
+        F.concat(F.lit("k"), F.col("id") % 7).alias("key"),
+    )
+
+
+def writing(frame, target, **options):
+    return frame.write.format("millstream").mode("append").options(**target.options, **options)
+
+
+def staged(settings):
+    folder = Path(settings.archive_url.removeprefix("file://"), "_staged")
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+def test_a_data_frame_is_appended(spark, target, settings):
+    writing(numbered(spark, 500), target).save()
+
+    assert sorted(target.numbers()) == [*range(500)]
+    assert staged(settings) == []
+
+
+def test_a_record_has_what_its_columns_say(spark, target):
+    frame = spark.sql(
+        "select cast('x' as binary) data, 'k' key, timestamp '2026-01-31 12:00:00' event_ts,"
+        " array(named_struct('k', 'colour', 't', '', 'v', cast('red' as binary))) headers"
+    )
+
+    writing(frame, target).save()
+
+    [record] = target.records()
+    assert (record["data"], record["key"], record["headers"]) == ("x", "k", {"colour": "red"})
+    assert record["event_time"] == "2026-01-31T12:00:00.000Z"
+
+
+def test_what_was_read_can_be_written_again(spark, stream, target):
+    stream.put(range(40), headers={"colour": "red"})
+    frame = spark.read.format("millstream").options(**stream.options).load()
+
+    writing(frame.select("data", "key", "event_ts", "headers"), target).save()
+
+    assert {key: sorted(some) for key, some in target.by_key().items()} == {
+        key: sorted(some) for key, some in stream.by_key().items()
+    }
+    assert all(one["headers"] == {"colour": "red"} for one in target.records())
+
+
+def test_a_write_with_a_name_is_written_once(spark, target, settings):
+    writing(numbered(spark, 60), target, writerId="load-7").save()
+    writing(numbered(spark, 60, partitions=2), target, writerId="load-7").save()
+
+    assert sorted(target.numbers()) == [*range(60)]
+    assert staged(settings) == []
+
+
+def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
+    def fail_late(batches):
+        for batch in batches:
+            if "99" in batch.column("data").to_pylist():
+                time.sleep(2)  # until the other task has put its records aside
+                raise ValueError("no more")
+            yield batch
+
+    frame = numbered(spark, 100, partitions=2).mapInArrow(fail_late, "data string, key string")
+
+    with pytest.raises(PySparkException, match="no more"):
+        writing(frame, target).save()
+
+    assert target.records() == []
+    assert staged(settings) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "mode", "said"),
+    [
+        ("id", "append", "a record needs the column 'data'"),
+        ("cast(id as string) data, id page", "append", "a record has no column 'page'"),
+        ("id data", "append", "the column 'data' is binary or a string, not bigint"),
+        ("cast(id as string) data", "overwrite", "records are appended, never overwritten"),
+        ("cast(null as string) data", "append", "may be empty, but not null"),
+    ],
+)
+def test_what_cannot_be_written_is_said_in_a_line(spark, target, columns, mode, said):
+    frame = spark.range(5).selectExpr(*columns.split(", "))
+
+    with pytest.raises(PySparkException) as refused:
+        frame.write.format("millstream").mode(mode).options(**target.options).save()
+
+    assert any(said in line for line in str(refused.value).splitlines())
+    assert target.records() == []

@@ -1,0 +1,228 @@
+"""How the Spark source talks to the service, and what it needs to be imported."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_millstream import client as talking
+from pyspark_millstream.client import Client
+from pyspark_millstream.errors import DataLost, MillstreamError
+from pyspark_millstream.options import read_options
+from pyspark_millstream.ranges import Span
+from storage.archive.schema import RECORD_SCHEMA
+
+
+class Service:
+    """Answers as it was told to, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                asked = {name.lower(): word for name, word in self.headers.items()}
+                service.asked.append((self.command, self.path, asked))
+                status, headers, body = service.answers.pop(0)
+                self.send_response(status)
+                for name, word in {**headers, "content-length": str(len(body))}.items():
+                    self.send_header(name, word)
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_DELETE = answer
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def will_answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        told = {name.replace("_", "-"): word for name, word in headers.items()}
+        self.answers.append((status, told, body))
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service()
+    yield found
+    found.close()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    monkeypatch.setattr(talking, "_WAIT_S", 0.0)
+
+
+def client(service: Service, **options: str) -> Client:
+    return Client(read_options({"url": service.url, "stream": "clicks", **options}))
+
+
+def table(offsets: list[int]) -> bytes:
+    columns = {"offset": offsets, "ts": [0] * len(offsets), "data": [b"x"] * len(offsets)}
+    arrays = [
+        pa.array(columns.get(field.name, [None] * len(offsets)), field.type)
+        for field in RECORD_SCHEMA
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, RECORD_SCHEMA) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMA))
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def offsets_of(found: Client, span: Span) -> list[int]:
+    with found:
+        return [at for batch in found.read(span) for at in batch.column("offset").to_pylist()]
+
+
+def test_a_key_is_sent_as_a_bearer_token(service):
+    service.will_answer(200, b'{"items": []}')
+
+    with client(service, apiKey="secret") as talking_to:
+        talking_to.extents()
+
+    [(method, path, headers)] = service.asked
+    assert (method, path) == ("GET", "/v1/streams/clicks/shards")
+    assert headers["authorization"] == "Bearer secret"
+
+
+def test_a_key_of_the_environment_is_sent_too(service, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_API_KEY", "of the environment")
+    service.will_answer(200, b'{"items": []}')
+
+    with client(service) as talking_to:
+        talking_to.extents()
+
+    assert service.asked[0][2]["authorization"] == "Bearer of the environment"
+
+
+def test_what_cannot_be_served_now_is_asked_for_again(service):
+    for status in (503, 429, 504):
+        service.will_answer(status, b"{}")
+    service.will_answer(200, b'{"items": []}')
+
+    with client(service) as talking_to:
+        assert talking_to.extents() == []
+
+    assert len(service.asked) == 4
+
+
+def test_a_refusal_is_told_in_a_line_and_not_asked_again(service):
+    service.will_answer(403, b'{"detail": "This key may not read it.", "code": "forbidden"}')
+
+    with (
+        client(service) as talking_to,
+        pytest.raises(MillstreamError, match=r"^This key may not read it. \(forbidden\)$"),
+    ):
+        talking_to.extents()
+
+    assert len(service.asked) == 1
+
+
+def test_an_answer_that_is_no_problem_is_told_by_its_status(service):
+    service.will_answer(418, b"<html>")
+
+    with client(service) as talking_to, pytest.raises(MillstreamError, match="answered 418"):
+        talking_to.extents()
+
+
+def test_a_service_that_is_not_there_is_named():
+    options = read_options({"url": "http://127.0.0.1:1", "stream": "clicks"})
+
+    with (
+        Client(options) as talking_to,
+        pytest.raises(MillstreamError, match=r"^http://127.0.0.1:1 cannot be reached"),
+    ):
+        talking_to.extents()
+
+
+def test_a_span_is_read_part_by_part(service):
+    service.will_answer(200, table([3, 4]), millstream_next_offset="5")
+    service.will_answer(200, table([7]), millstream_next_offset="8", millstream_gap="5-7 hole")
+
+    assert offsets_of(client(service), Span(2, 3, 8)) == [3, 4, 7]
+    assert [path.split("clicks")[1] for _, path, _ in service.asked] == [
+        "/shards/2/table?offset=3&end=8",
+        "/shards/2/table?offset=5&end=8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "lost"),
+    [
+        (410, b'{"earliest_offset": 6}', {}, "from 3 to 5"),
+        (416, b'{"next_offset": 2}', {}, "from 3 to 7"),
+        (200, table([]), {"millstream_next_offset": "3"}, "from 3 to 7"),
+        (
+            200,
+            table([5]),
+            {"millstream_next_offset": "6", "millstream_gap": "3-5 expired"},
+            "from 3 to 4",
+        ),
+    ],
+)
+def test_records_that_are_gone_are_an_error_or_are_passed_over(
+    service, status, body, headers, lost
+):
+    service.will_answer(status, body, **headers)
+    with pytest.raises(
+        DataLost, match=f"shard 0 of stream 'clicks' has no records {lost} any more"
+    ):
+        offsets_of(client(service), Span(0, 3, 8))
+
+    service.will_answer(status, body, **headers)
+    service.will_answer(200, table([6, 7]), millstream_next_offset="8")
+    found = offsets_of(client(service, failOnDataLoss="false"), Span(0, 3, 8))
+
+    assert found in ([6, 7], [5, 6, 7], [])
+
+
+def test_a_commit_is_asked_for_until_it_is_done(service):
+    service.will_answer(200, b'{"done": false, "records": 5, "staged": ["a"]}')
+    service.will_answer(200, b'{"done": true, "records": 9, "staged": ["a"]}')
+
+    with client(service) as talking_to:
+        assert talking_to.commit("loader", 3, ["a"]) == 9
+
+
+# Imports
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_it_imports_nothing_of_the_service():
+    done = python(
+        "import sys, pyspark_millstream;"
+        "print({name.partition('.')[0] for name in sys.modules}"
+        " & {'api', 'storage', 'consumers', 'spark_worker', 'msgspec', 'redis', 'sqlalchemy'})"
+    )
+
+    assert done.stdout.strip() == "set()", done.stderr
+
+
+def test_without_pyspark_it_says_what_is_missing():
+    done = python("import sys; sys.modules['pyspark'] = None; import pyspark_millstream")
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: pyspark_millstream needs PySpark 4.3: pip install 'millstream[spark]'"
+    )
