@@ -1,7 +1,8 @@
 """Reading a stream as a batch."""
 
 import json
-from datetime import UTC, datetime, timedelta
+import time
+from datetime import UTC, datetime
 
 import pytest
 from pyspark.errors import PySparkException
@@ -23,6 +24,14 @@ def places(frame):
 
 def numbers(frame):
     return sorted(int(row.data) for row in frame.select("data").collect())
+
+
+def moment():
+    """A time between what arrived before and what arrives next: of whole milliseconds."""
+    time.sleep(0.005)
+    now = datetime.now(UTC)
+    time.sleep(0.005)
+    return now
 
 
 def test_a_stream_is_a_data_frame_of_its_records(spark, stream):
@@ -81,9 +90,9 @@ def test_a_batch_reads_between_offsets_and_of_some_shards(spark, stream):
 def test_a_batch_reads_between_times(spark, stream, settings):
     stream.put(range(10))
     stream.archive(settings)
-    between = datetime.now(UTC)
+    between = moment()
     stream.put(range(10, 20))
-    after = datetime.now(UTC) + timedelta(milliseconds=1)
+    after = moment()
     stream.put(range(20, 30))
 
     late = read(spark, stream, startingTime=after.isoformat())
@@ -100,7 +109,7 @@ def test_a_batch_reads_between_times(spark, stream, settings):
 
 def test_filters_are_applied_before_reading_where_the_session_allows_it(spark, stream):
     stream.put(range(60))
-    since = datetime.now(UTC)
+    since = moment()
     stream.put(range(60, 90))
     (_, end) = stream.extents[1]
     frame = read(spark, stream, pushFilters="true")

@@ -1,0 +1,140 @@
+"""The programs of docs/examples, as docs/spark.md shows them, on a real service."""
+
+import importlib.util
+import json
+import random
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+
+import psycopg
+import pytest
+
+from storage.postgres.database import libpq_url
+from tests.spark.source.streams import Stream
+from tests.spark.source.test_sink import forget_last_commit
+
+DOCS = Path(__file__).parents[3] / "docs"
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def dsn(empty_database_url) -> str:
+    return libpq_url(empty_database_url)
+
+
+@pytest.fixture
+def few_tasks(spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def program(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["clicks_per_page", "rebuild_totals"])
+def test_the_page_shows_the_program_that_is_run_here(name):
+    shown = re.findall(r"```python\n(.*?)```", (DOCS / "spark.md").read_text(), re.DOTALL)
+
+    assert (DOCS / "examples" / f"{name}.py").read_text() in shown
+
+
+def put_clicks(stream: Stream, minutes: list[float]) -> list[tuple[datetime, str]]:
+    """Clicks so many minutes after noon, up to five minutes late; what they were."""
+    chance = random.Random(len(minutes))
+    clicks = [(NOON + timedelta(minutes=at), chance.choice(["/", "/cart"])) for at in minutes]
+    records = [
+        {"data": {"page": page}, "key": page, "event_time": at.isoformat()} for at, page in clicks
+    ]
+    stream.http.post(f"/v1/streams/{stream.name}/records", json={"records": records})
+    return clicks
+
+
+def per_window(clicks: list[tuple[datetime, str]]) -> Counter[tuple[datetime, str]]:
+    return Counter(
+        (
+            at - timedelta(minutes=at.minute % 5, seconds=at.second, microseconds=at.microsecond),
+            page,
+        )
+        for at, page in clicks
+    )
+
+
+def test_clicks_are_counted_into_a_stream_and_into_postgres(
+    spark, http, url, dsn, tmp_path, few_tasks
+):
+    """In two runs, and each query's last batch a second time, as after a crash."""
+    example = program("clicks_per_page")
+    clicks = Stream.made(http, url, "clicks", shards=2)
+    counted = Stream.made(http, url, "clicks-per-page", shards=1)
+    counts = example.clicks_per_page(spark, url)
+
+    def run() -> None:
+        for query in (
+            example.into_stream(counts, url, str(tmp_path), availableNow=True),
+            example.into_postgres(counts, dsn, str(tmp_path), availableNow=True),
+        ):
+            query.awaitTermination()
+
+    told = put_clicks(clicks, [nth / 4 - 5 * (nth % 2) for nth in range(80)])
+    run()
+    for one in ("stream", "postgres"):
+        forget_last_commit(tmp_path / one)
+    told += put_clicks(clicks, [30 + nth / 4 - 5 * (nth % 2) for nth in range(80)])
+    run()
+
+    expected = per_window(told)
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute("select since, page, clicks from clicks_per_page").fetchall()
+    assert {(since, page): count for since, page, count in rows} == expected
+    final = [one["data"] for one in counted.records()]
+    windows = {
+        (datetime.fromisoformat(one["since"]), one["page"]): one["clicks"]
+        for one in map(_parsed, final)
+    }
+    assert len(windows) == len(final)  # each window once
+    assert windows.items() <= expected.items()
+    last = max(at for at, _ in told) - timedelta(minutes=10)
+    assert windows.keys() == {key for key in expected if key[0] + timedelta(minutes=5) <= last}
+
+
+def _parsed(data):
+    return data if isinstance(data, dict) else json.loads(data)
+
+
+def test_a_table_is_made_anew_from_history_after_a_bug_fix(
+    spark, http, url, dsn, settings, few_tasks
+):
+    example = program("rebuild_totals")
+    stream = Stream.made(http, url, "payments", shards=2)
+    with psycopg.connect(dsn) as connection:
+        connection.execute("create table totals (customer text primary key, cents bigint)")
+        connection.execute("insert into totals values ('wrong', 1)")
+
+    def pay(customer: str, kind: str, cents: int) -> None:
+        record = {"data": {"kind": kind, "cents": cents}, "key": customer}
+        http.post("/v1/streams/payments/records", json={"records": [record]}).raise_for_status()
+
+    pay("ann", "payment", 500)
+    pay("bea", "payment", 300)
+    stream.archive(settings)
+    pay("ann", "refund", 200)
+
+    ends = example.rebuild(spark, url, dsn)
+
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute("select customer, cents from totals order by 1").fetchall()
+        told = {*connection.execute("select shard, next_offset from totals_offsets").fetchall()}
+    assert rows == [("ann", 300), ("bea", 300)]
+    assert ends == {shard: end for shard, (_, end) in stream.extents.items() if end}
+    assert told == {*ends.items()}
