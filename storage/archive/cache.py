@@ -39,6 +39,7 @@ class ArchiveCache:
     def __init__(self, root: Root, known: Limits) -> None:
         self._root = root
         self._threads = ThreadPoolExecutor(limits.ARCHIVE_READERS, "archive")
+        self._in_threads = 0
         self._footers: _Loaded[str, Footer] = _Loaded(limits.ARCHIVE_FOOTERS_MAX, lambda _: 1)
         self._groups: _Loaded[GroupKey, pa.RecordBatch] = _Loaded(
             known.archive_cache_bytes, pa.RecordBatch.get_total_buffer_size
@@ -70,8 +71,9 @@ class ArchiveCache:
         return await self._in_thread(partial(read_group, self._root, footer, number))
 
     async def _in_thread(self, load: Callable[[], V]) -> V:
-        if self._footers.under_way + self._groups.under_way > limits.ARCHIVE_LOADS_MAX:
+        if self._in_threads >= limits.ARCHIVE_LOADS_MAX:
             raise StorageBusy("Too many calls are reading the archive; nothing happened.")
+        self._in_threads += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, load)
         except ArchiveDamaged as error:
@@ -79,6 +81,8 @@ class ArchiveCache:
                 "a file of the archive is damaged", extra={**error.facts, "reason": error.detail}
             )
             raise
+        finally:
+            self._in_threads -= 1
 
 
 class _Loaded(Generic[K, V]):

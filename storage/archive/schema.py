@@ -226,6 +226,8 @@ def _keys_in(column: pa.Array) -> Iterable[str]:
         return [""] * len(column)
     if not isinstance(column, pa.DictionaryArray):
         column = column.dictionary_encode()
+    if len(column.dictionary) > len(column):
+        column = column.dictionary.take(column.indices).dictionary_encode()
     known = [*column.dictionary.to_pylist(), ""]
     return map(known.__getitem__, pc.fill_null(column.indices, -1).to_pylist())
 
