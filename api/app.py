@@ -50,12 +50,14 @@ from api.rest import (
     contents,
     group_records,
     groups,
+    jobs,
     messages,
     moves,
     queues,
     records,
     shards,
     streams,
+    writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
@@ -136,8 +138,10 @@ def _control_plane(
         contents.router,
         moves.router,
         streams.router,
+        writes.router,
         shards.router,
         groups.router,
+        jobs.router,
         archives.router,
         health.router,
         operator,

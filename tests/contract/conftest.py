@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -26,10 +26,24 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="session")
-def service_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
-    """The URL of a service of one process."""
-    with deployment(postgres_server_url, migrated_template, "contract") as (url, _):
-        yield url
+def service(
+    postgres_server_url: str, migrated_template: str
+) -> Iterator[tuple[str, StorageSettings]]:
+    """A service of one process: its URL, and where its stores are."""
+    with deployment(postgres_server_url, migrated_template, "contract") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def service_url(service: tuple[str, StorageSettings]) -> str:
+    """Its URL."""
+    return service[0]
+
+
+@pytest.fixture(scope="session")
+def service_database_url(service: tuple[str, StorageSettings]) -> str:
+    """The database behind it."""
+    return service[1].database_url
 
 
 @contextmanager
@@ -92,6 +106,29 @@ def client(service_url: str) -> Iterator[httpx.Client]:
     """A client of the service."""
     with httpx.Client(base_url=service_url, timeout=30) as client:
         yield client
+
+
+@pytest.fixture
+def make_job(service_database_url: str) -> Callable[..., None]:
+    """Store a failed job with a part: no door submits any that do not belong to something else."""
+
+    def make(job_id: str, subject: str, namespace: str = "default") -> None:
+        with psycopg.connect(service_database_url) as connection:
+            connection.execute(
+                "insert into namespaces values (%s, %s) on conflict do nothing",
+                (namespace, f"{next(_numbers):012}"),
+            )
+            connection.execute(
+                "insert into jobs values (%s, %s, 'archive', %s, '{}', 'failed', 'none', 10, 10, 10,"
+                " 1, 'w', null, '{\"files\": 12}', 'no', 1, 1, 2)",
+                (job_id, namespace, subject),
+            )
+            connection.execute(
+                "insert into job_parts values (%s, '0', 5000, false, '{\"records\": 5000}')",
+                (job_id,),
+            )
+
+    return make
 
 
 @pytest.fixture

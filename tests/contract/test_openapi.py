@@ -15,11 +15,15 @@ import pytest
 
 from api.app import create_app
 from api.rest.errors import TABLE
-from api.rest.examples import EXAMPLES, MOVE_ID, READ_MARK
+from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID
+from tests.arrow import ARROW, arrow_stream
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
 EXAMPLE_ID = re.compile(r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers")
+
+
+_STAGED = arrow_stream([b"one", b"two"])
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +80,11 @@ def test_every_reference_leads_somewhere(document):
     assert named == document["components"]["schemas"].keys()
 
 
-def test_each_example_runs(client, document, name):
+def test_each_example_runs(client, document, name, make_job):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    move_id, token = MOVE_ID, READ_MARK
+    move_id, token, staged = MOVE_ID, READ_MARK, STAGED_ID
+    make_job(JOB_ID, "logs")
 
     def own(text: str) -> str:
         named = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", text)
@@ -87,10 +92,13 @@ def test_each_example_runs(client, document, name):
         return (
             named.replace(MOVE_ID, move_id)
             .replace(READ_MARK, token)
+            .replace(STAGED_ID, staged)
             .replace("prefix=cl", f"prefix=clicks-{name}")
         )
 
     def call(method: str, path: str, body: Any) -> Any:
+        if isinstance(body, bytes):
+            return client.request(method, own(path), content=body, headers={"content-type": ARROW})
         if body is None:
             return client.request(method, own(path))
         told, kind = own(json.dumps(body)), {"content-type": "application/json"}
@@ -99,11 +107,14 @@ def test_each_example_runs(client, document, name):
     for operation, example in EXAMPLES.items():
         for needed in example.before:
             assert call(*needed).is_success
-        answer = call(methods[operation], example.path, example.request)
+        body = _STAGED if operation == "stage_records" else example.request
+        answer = call(methods[operation], example.path, body)
 
         assert answer.status_code == example.status, (operation, answer.text)
         if operation == "start_move":
             move_id = answer.json()["id"]
+        if operation == "stage_records":
+            staged = answer.json()["id"]
         if operation == "fetch_records":
             token = answer.json()["token"]
         if isinstance(example.answer, dict):
