@@ -53,7 +53,7 @@ class ArchiveCache:
 
     async def footer(self, file: ArchivedFile) -> Footer:
         """A file's footer."""
-        load = partial(read_footer, self._root, file.path, file.file_bytes, file.digest)
+        load = partial(_footer, self._root, file)
         return await self._footers.get(file.file_id, partial(self._in_thread, load))
 
     async def group(self, file: ArchivedFile, footer: Footer, number: int) -> pa.RecordBatch:
@@ -83,6 +83,16 @@ class ArchiveCache:
             raise
         finally:
             self._in_threads -= 1
+
+
+def _footer(root: Root, file: ArchivedFile) -> Footer:
+    """The footer, which says what the manifest says."""
+    footer = read_footer(root, file.path, file.file_bytes, file.digest)
+    facts = footer.facts
+    held = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
+    if held != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
+        raise ArchiveDamaged("A file does not hold what the manifest says.", path=file.path)
+    return footer
 
 
 class _Loaded(Generic[K, V]):

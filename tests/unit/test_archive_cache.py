@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from storage.archive.cache import ArchiveCache
 from storage.archive.files import FileOf, FileWriter
@@ -184,6 +185,13 @@ async def test_damage_is_told_to_all_who_wait_and_is_not_kept(root, cache, tmp_p
 
     assert [type(one) for one in told] == [ArchiveDamaged] * 3
     assert (await cache.group(file, footer, 0)).num_rows == 10
+
+
+async def test_a_file_that_holds_other_offsets_than_the_manifest_says_is_damaged(root, cache):
+    file = written(root)
+
+    with pytest.raises(ArchiveDamaged, match="manifest"):
+        await cache.footer(replace(file, next_offset=file.next_offset + 1))
 
 
 async def test_too_many_loads_at_a_time_are_refused(root, cache):
