@@ -38,8 +38,6 @@ class Following:
                 break
             footer = await self._cache.footer(file)
             number = group_at(footer, at)
-            if number is None:
-                break
             group = await self._cache.group(file, footer, number)
             part = part_from(group, at, records_left, bytes_left)
             bytes_left -= part.data_bytes

@@ -129,7 +129,9 @@ class Tiered:
         """Which tier has what was asked for, and what the archive has of it. Raises what `read` does."""
         key = _key(stream, shard)
         if _is_cut(asked, hot):
-            return await self._reaching_below(stream, shard, asked, hot)
+            below = await self._reaching_below(stream, shard, asked, hot)
+            if below is not None:
+                return below
         if _is_amiss(hot):
             return await self._in_place_of(key, asked, hot)
         if hot.start == 0:
@@ -138,16 +140,17 @@ class Tiered:
 
     async def _reaching_below(
         self, stream: Stream, shard: Shard, asked: Asked, hot: Hot
-    ) -> Verdict:
-        """What was asked for of a log whose beginning has left the hot store."""
+    ) -> Verdict | None:
+        """What was asked for of a log whose beginning has left the hot store; None when it does not begin there, or the
+        archive has nothing."""
         key = _key(stream, shard)
         extent = await self._extent(stream, key)
-        told = _beginning(hot, extent)
         if extent is None or extent.start is None:
-            return told
+            return None
+        told = _beginning(hot, extent)
         offset = await self._offset(key, asked, hot, told.start, extent.start)
         if offset is None or offset >= hot.start:
-            return told
+            return None
         if offset < told.start:
             return replace(told, start_at=offset)
         return replace(told, archived=await self._below(stream, shard, asked, hot, offset))
@@ -165,17 +168,16 @@ class Tiered:
         told = _beginning(hot, extent)
         if extent is None or extent.start is None:
             return told
-        if not extent.start <= hot.start_at < extent.archived:
-            return told
-        offset: int | None = hot.start_at
-        if asked.how == "time":
-            offset = await self._since(key, hot.start_at, asked.number)
         hot_first = max(hot.next, hot.start_at + 1) if hot.first is None else hot.first
-        if offset is None or offset >= hot_first:
+        first: int | None = max(hot.start_at, extent.start)
+        if asked.how == "time":
+            first = await self._since(key, hot.start_at, asked.number)
+        if first is None or first >= min(hot_first, extent.archived):
             return told
-        parts = await self._parts(key, offset, asked)
+        parts = await self._parts(key, first, asked)
         if parts and parts[0].first < hot_first:
-            return replace(told, archived=Archived(offset, parts, parts[-1].next))
+            start_at = first if asked.how == "time" else hot.start_at
+            return replace(told, archived=Archived(start_at, parts, parts[-1].next))
         return told
 
     async def _offset(
@@ -199,8 +201,6 @@ class Tiered:
             return max(start, file.first_offset)
         footer = await self._cache.footer(file)
         number = group_since(footer, time_ms)
-        if number is None:
-            return None
         group = await self._cache.group(file, footer, number)
         return max(start, offset_since(group, time_ms))
 
