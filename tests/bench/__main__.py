@@ -21,6 +21,7 @@ from tests.bench import (
     rows_idle,
     rows_kinesis,
     rows_records,
+    rows_source,
     rows_sqs,
     rows_state,
 )
@@ -48,6 +49,8 @@ from tests.bench.plan import (
     ROWS,
     SEND_JSON,
     SEND_RAW,
+    SOURCE_ARCHIVE,
+    SOURCE_HOT,
     SQS_SEND,
     SQS_WORK,
     WAKE_UP,
@@ -80,6 +83,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
     ((ARCHIVE, READ_TIERED), rows_archive.measure),
+    ((SOURCE_HOT, SOURCE_ARCHIVE), rows_source.measure),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )
 

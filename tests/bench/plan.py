@@ -18,6 +18,7 @@ class Plan:
     idle_queues: int = 1_000
     idle_shards: int = 1_000
     archived: int = 10_000_000
+    scanned: int = 1_000_000
 
 
 QUICK = Plan(
@@ -30,6 +31,7 @@ QUICK = Plan(
     idle_queues=50,
     idle_shards=50,
     archived=200_000,
+    scanned=100_000,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -184,6 +186,18 @@ READ_TIERED = Row(
     reference="hot read",
     bar=Bar(0.5),
 )
+SOURCE_HOT = Row(
+    name="source-hot",
+    what="read a stream of 256 B records with Spark, from memory, for each second of one processor",
+    unit="records/s",
+    reference="pyarrow reading",
+)
+SOURCE_ARCHIVE = Row(
+    name="source-archive",
+    what="read a stream of 256 B records with Spark, from the archive, for each second of one processor",
+    unit="records/s",
+    reference="pyarrow reading",
+)
 
 ROWS = (
     SEND_JSON,
@@ -208,4 +222,6 @@ ROWS = (
     IDLE_SHARDS,
     ARCHIVE,
     READ_TIERED,
+    SOURCE_HOT,
+    SOURCE_ARCHIVE,
 )

@@ -66,8 +66,7 @@ class Archive:
         spec = {"archive": name == COLD, "hot_retention_seconds": 0, "hot_bytes_max": None}
         call(self._house.api.port, "PUT", f"/v1/streams/{name}", spec)
         path = f"/v1/streams/{name}/columns"
-        calls = records // payloads.RECORDS
-        post_all(self._house.api.port, ((path, body, MSGPACK) for body in _bodies(calls)))
+        post_all(self._house.api.port, ((path, body, MSGPACK) for body in columns_of(records)))
 
     def copy(self, worker: "subprocess.Popen[bytes]") -> Measured:
         """Archive all of it. Records for each second of one processor."""
@@ -135,8 +134,9 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _bodies(calls: int) -> Iterator[bytes]:
-    """Bodies of 256 hexadecimal digits: each call's are its own."""
+def columns_of(records: int) -> Iterator[bytes]:
+    """So many records, in the bodies of calls; of 256 hexadecimal digits, each call's its own."""
+    calls = records // payloads.RECORDS
     chance, keys = random.Random(1), [f"key-{nth % KEYS}" for nth in range(payloads.RECORDS)]
     size = payloads.BODY_BYTES
     for _ in range(calls):

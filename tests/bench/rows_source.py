@@ -1,0 +1,122 @@
+"""Rows of the Spark data source: all records of a stream, read over HTTP, next to pyarrow reading them from Parquet.
+
+Measured in processor time of Spark, its JVM and its Python together, so that the number of cores does not matter; the
+service's own part is not in it, but in the note, which tells what the clock on the wall said.
+"""
+
+import asyncio
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, process_time
+
+import pyarrow.parquet as pq
+
+from spark_worker.session import Session, open_session
+from spark_worker.settings import WorkerSettings
+from storage.domain.names import StreamName
+from storage.lifespan import open_storage
+from tests.archiving import archive
+from tests.bench.plan import SOURCE_ARCHIVE, SOURCE_HOT, Plan
+from tests.bench.ratios import Measured, Row
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.rows_archive import columns_of, cpu_seconds
+from tests.bench.servers import House
+from tests.bench.wire import MSGPACK, call, post_all
+
+HOT, COLD = "bench-source-hot", "bench-source-cold"
+MEMORY_MB = 1024
+_TRIM = 1_000_000
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Scan what lies in memory and what lies in the archive, in rounds."""
+    for name in (HOT, COLD):
+        _fill(house, name, plan.scanned)
+    others = _files(house)
+    asyncio.run(_to_archive(house))
+    files = _files(house) - others
+    try:
+        with _spark(house) as session:
+            scans = Scans(house, session, plan.scanned)
+            contestants = [
+                Contestant(SOURCE_HOT, lambda: scans.scan(HOT)),
+                Contestant(SOURCE_ARCHIVE, lambda: scans.scan(COLD)),
+            ]
+            chosen = [one for one in contestants if one.row in wanted]
+            scans.scan(HOT)  # Spark is there, and its Python has its modules
+            for one in chosen:
+                one.notes = scans.notes_of(HOT if one.row is SOURCE_HOT else COLD)
+            return interleave(plan.rounds, lambda: _read_by_pyarrow(files), chosen)
+    finally:
+        for name in (HOT, COLD):
+            call(house.api.port, "DELETE", f"/v1/streams/{name}")
+
+
+class Scans:
+    """Reads streams with Spark."""
+
+    def __init__(self, house: House, session: Session, records: int) -> None:
+        self._url = f"http://127.0.0.1:{house.api.port}"
+        self._session = session
+        self._records = records
+        self._notes: dict[str, list[str]] = {HOT: [], COLD: []}
+
+    def notes_of(self, name: str) -> list[str]:
+        """What there is to say of its scans, from now on."""
+        self._notes[name] = []
+        return self._notes[name]
+
+    def scan(self, name: str) -> float:
+        """Records for each second of one processor."""
+        frame = self._session.spark.read.format("millstream").options(url=self._url, stream=name)
+        before, begun = cpu_seconds(self._session.jvm_pid), monotonic()
+        frame.load().write.format("noop").mode("overwrite").save()
+        wall = self._records / (monotonic() - begun)
+        self._notes[name].append(f"with one core of Spark {wall:,.0f} records/s by the wall")
+        return self._records / (cpu_seconds(self._session.jvm_pid) - before)
+
+
+@contextmanager
+def _spark(house: House) -> Generator[Session]:
+    settings = WorkerSettings(
+        storage=house.storage, spark_master="local[1]", spark_memory_mb=MEMORY_MB
+    )
+    session = asyncio.run(open_session(settings))
+    try:
+        java = session.spark._jvm
+        assert java is not None
+        java.org.apache.spark.sql.classic.SparkSession.setActiveSession(
+            session.spark._jsparkSession
+        )
+        yield session
+    finally:
+        session.close()
+
+
+def _fill(house: House, name: str, records: int) -> None:
+    spec = {"archive": name == COLD, "hot_retention_seconds": 0, "hot_bytes_max": None}
+    call(house.api.port, "PUT", f"/v1/streams/{name}", spec)
+    path = f"/v1/streams/{name}/columns"
+    bodies = columns_of(records)
+    post_all(house.api.port, ((path, body, MSGPACK) for body in bodies))
+
+
+def _files(house: House) -> set[Path]:
+    return {*Path(house.data, "archive").rglob("*.parquet")}
+
+
+async def _to_archive(house: House) -> None:
+    name = StreamName(COLD)
+    async with open_storage(house.storage) as storage:
+        await archive(storage, house.storage, name)
+        while await storage.streams.trim(name, _TRIM):
+            pass
+
+
+def _read_by_pyarrow(files: Collection[Path]) -> float:
+    """Records for each second of one processor: the archive's files, as they are."""
+    begun, records = process_time(), 0
+    for file in files:
+        records += pq.ParquetFile(file).read(use_threads=False).num_rows
+    return records / (process_time() - begun)
