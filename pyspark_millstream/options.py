@@ -1,0 +1,158 @@
+"""The options of `spark.read`, `readStream`, `write` and `writeStream`.
+
+url                     where Millstream is; else MILLSTREAM_URL in the environment
+stream                  which stream
+apiKey                  else MILLSTREAM_API_KEY in the environment, which no plan or log shows
+startingOffsets         earliest (of a batch, the default), latest (of a stream query, the default), or offsets by
+endingOffsets           shard: {"0": 120, "1": 7}; a batch ends at latest, the default, or at such offsets
+startingTime            records that arrived then or later: ISO 8601, or milliseconds since 1970
+endingTime              of a batch: records that arrived before
+shards                  only these: "0,3"
+recordsPerPartition     of one task at most, 1 000 000 by default
+maxRecordsPerTrigger    of one micro-batch at most
+failOnDataLoss          true by default: fail when records are gone that should have been read
+pushFilters             true: filters on shard and offset are applied before reading; needs the session's
+                        spark.sql.python.filterPushdown.enabled
+writerId                of a sink: a name for the writer, the same at each run; a stream query needs one
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark_millstream.errors import OptionError
+
+RECORDS_PER_PARTITION = 1_000_000
+
+_KNOWN = frozenset(
+    word.lower()
+    for word in (
+        *(
+            "url",
+            "stream",
+            "apiKey",
+            "startingOffsets",
+            "endingOffsets",
+            "startingTime",
+            "endingTime",
+        ),
+        *("shards", "recordsPerPartition", "maxRecordsPerTrigger", "failOnDataLoss", "pushFilters"),
+        *("writerId", "path", "checkpointLocation"),
+    )
+)
+
+Offsets = str | dict[int, int]
+"""earliest, latest, or offsets by shard."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options, read and checked. Times are milliseconds since 1970."""
+
+    url: str
+    stream: str
+    api_key: str | None = None
+    starting_offsets: Offsets | None = None
+    ending_offsets: Offsets | None = None
+    starting_time_ms: int | None = None
+    ending_time_ms: int | None = None
+    shards: frozenset[int] | None = None
+    records_per_partition: int = RECORDS_PER_PARTITION
+    records_per_trigger: int | None = None
+    fail_on_data_loss: bool = True
+    push_filters: bool = False
+    writer_id: str | None = None
+
+    def takes(self, shard: int) -> bool:
+        """Whether the shard is one that is wanted."""
+        return self.shards is None or shard in self.shards
+
+
+def read_options(given: Mapping[str, str]) -> Options:
+    """The options as Spark passes them. Raises OptionError."""
+    words = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(words.keys() - _KNOWN)
+    if unknown:
+        raise OptionError(f"there is no option {unknown[0]!r}")
+    url = words.get("url") or os.environ.get("MILLSTREAM_URL")  # noqa: TID251  a user's program, not ours
+    if not url:
+        raise OptionError("the option 'url' says where Millstream is")
+    stream = words.get("stream") or words.get("path")
+    if not stream:
+        raise OptionError("the option 'stream' says which stream")
+    start, start_time = words.get("startingoffsets"), words.get("startingtime")
+    if start and start_time:
+        raise OptionError("only one of 'startingOffsets' and 'startingTime' is given")
+    end, end_time = words.get("endingoffsets"), words.get("endingtime")
+    if end and end_time:
+        raise OptionError("only one of 'endingOffsets' and 'endingTime' is given")
+    return Options(
+        url=url.rstrip("/"),
+        stream=stream,
+        api_key=words.get("apikey") or os.environ.get("MILLSTREAM_API_KEY"),  # noqa: TID251
+        starting_offsets=_offsets("startingOffsets", start),
+        ending_offsets=_offsets("endingOffsets", end),
+        starting_time_ms=_time("startingTime", start_time),
+        ending_time_ms=_time("endingTime", end_time),
+        shards=_shards(words.get("shards")),
+        records_per_partition=_positive(words, "recordsPerPartition") or RECORDS_PER_PARTITION,
+        records_per_trigger=_positive(words, "maxRecordsPerTrigger"),
+        fail_on_data_loss=_truth(words, "failOnDataLoss", default=True),
+        push_filters=_truth(words, "pushFilters", default=False),
+        writer_id=words.get("writerid"),
+    )
+
+
+def _offsets(name: str, word: str | None) -> Offsets | None:
+    if word is None or word in ("earliest", "latest"):
+        return word
+    try:
+        told = json.loads(word)
+        offsets = {int(shard): offset for shard, offset in told.items()}
+    except (ValueError, AttributeError):
+        raise OptionError(f"{name!r} is earliest, latest or offsets by shard") from None
+    if not offsets or not all(type(offset) is int and offset >= 0 for offset in offsets.values()):
+        raise OptionError(f"{name!r}: an offset is a whole number from 0 on")
+    return offsets
+
+
+def _time(name: str, word: str | None) -> int | None:
+    if word is None:
+        return None
+    if word.isdigit():
+        return int(word)
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        raise OptionError(f"{name!r} is ISO 8601, or milliseconds since 1970") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _shards(word: str | None) -> frozenset[int] | None:
+    if word is None:
+        return None
+    try:
+        return frozenset(int(one) for one in word.split(","))
+    except ValueError:
+        raise OptionError("'shards' are numbers, with commas between them") from None
+
+
+def _positive(words: Mapping[str, str], name: str) -> int | None:
+    word = words.get(name.lower())
+    if word is None:
+        return None
+    if not word.isdigit() or int(word) == 0:
+        raise OptionError(f"{name!r} is a whole number from 1 on")
+    return int(word)
+
+
+def _truth(words: Mapping[str, str], name: str, *, default: bool) -> bool:
+    word = words.get(name.lower())
+    if word is None:
+        return default
+    if word.lower() not in ("true", "false"):
+        raise OptionError(f"{name!r} is true or false")
+    return word.lower() == "true"

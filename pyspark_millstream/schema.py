@@ -1,0 +1,103 @@
+"""What a record looks like in Spark, and how Arrow tables from the service take that form.
+
+    shard      int               which shard
+    offset     bigint            its place there
+    ts         timestamp         its arrival
+    event_ts   timestamp?        the producer's own time
+    key        string?           its partition key
+    data       binary
+    headers    array<struct<k: string, t: string, v: binary>>?    name, type (empty outside SQS) and value
+
+The Parquet files of the archive have the same columns, and `shard` as a partition.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from pyspark_millstream.errors import OptionError
+
+_HEADER = StructType(
+    [
+        StructField("k", StringType(), nullable=False),
+        StructField("t", StringType(), nullable=False),
+        StructField("v", BinaryType(), nullable=False),
+    ]
+)
+RECORD = StructType(
+    [
+        StructField("shard", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("ts", TimestampType(), nullable=False),
+        StructField("event_ts", TimestampType()),
+        StructField("key", StringType()),
+        StructField("data", BinaryType(), nullable=False),
+        StructField("headers", ArrayType(_HEADER, containsNull=False)),
+    ]
+)
+"""What the source gives."""
+
+_WRITABLE: dict[str, pa.DataType] = {
+    "data": pa.binary(),
+    "key": pa.string(),
+    "event_ts": pa.timestamp("us", tz="UTC"),
+    "headers": pa.list_(pa.struct([("k", pa.string()), ("t", pa.string()), ("v", pa.binary())])),
+}
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """What Spark checks a source's batches against, to the letter."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def as_records(shard: int, tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of the service as Spark takes them."""
+    wanted = arrow_schema(RECORD)
+    for batch in tables:
+        numbers = pa.nulls(batch.num_rows, pa.int32()).fill_null(shard)
+        columns = [
+            numbers if field.name == "shard" else _cast(batch.column(field.name), field.type)
+            for field in wanted
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+def check_writable(schema: StructType) -> None:
+    """Raise OptionError unless a data frame of this schema can be written."""
+    names = schema.names
+    if "data" not in names:
+        raise OptionError("a record needs the column 'data': binary, or a string")
+    unknown = [name for name in names if name not in _WRITABLE]
+    if unknown:
+        raise OptionError(f"a record has no column {unknown[0]!r}: it has {', '.join(_WRITABLE)}")
+    kind = schema["data"].dataType
+    if not isinstance(kind, BinaryType | StringType):
+        raise OptionError(f"the column 'data' is binary or a string, not {kind.simpleString()}")
+
+
+def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of a data frame as the service takes it. Raises OptionError for a record without data."""
+    columns: dict[str, Any] = {}
+    for name, kind in _WRITABLE.items():
+        if name in batch.schema.names:
+            columns[name] = batch.column(name).cast(kind)
+    if pc.any(columns["data"].is_null()).as_py():
+        raise OptionError("a record's 'data' may be empty, but not null")
+    return pa.RecordBatch.from_pydict(columns)

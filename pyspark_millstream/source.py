@@ -1,0 +1,51 @@
+"""The data source that Spark finds under the name `millstream`."""
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from pyspark_millstream.errors import OptionError
+from pyspark_millstream.options import Options, read_options
+from pyspark_millstream.reading import BatchReader, FilteringReader, StreamReader
+from pyspark_millstream.schema import RECORD, check_writable
+from pyspark_millstream.writing import BatchWriter, StreamWriter
+
+
+class MillstreamDataSource(DataSource):
+    """Streams of a Millstream. `pyspark_millstream.options` says what can be asked for."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "millstream"
+
+    def schema(self) -> StructType:
+        return RECORD
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = self._read_options(schema)
+        return FilteringReader(options) if options.push_filters else BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return StreamReader(self._read_options(schema))
+
+    def _read_options(self, schema: StructType) -> Options:
+        if schema != RECORD:
+            raise OptionError("the schema of a stream's records is fixed: leave it out")
+        return read_options(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return BatchWriter(self._write_options(schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        return StreamWriter(self._write_options(schema, overwrite))
+
+    def _write_options(self, schema: StructType, overwrite: bool) -> Options:
+        if overwrite:
+            raise OptionError("records are appended, never overwritten: use mode 'append'")
+        check_writable(schema)
+        return read_options(self.options)

@@ -1,0 +1,142 @@
+"""Which offsets the Spark source reads."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_millstream.errors import OptionError
+from pyspark_millstream.options import read_options
+from pyspark_millstream.ranges import (
+    ShardExtent,
+    Span,
+    between,
+    earliest,
+    latest,
+    next_positions,
+    shares,
+    split,
+    to_read,
+)
+
+# Shard 0 was split into 1 and 2, and 1 and 2 merged into 3.
+SPLIT = [
+    ShardExtent(0, 5, 40, open=False),
+    ShardExtent(1, 0, 10, open=False, parents=(0,)),
+    ShardExtent(2, 0, 20, open=False, parents=(0,)),
+    ShardExtent(3, 0, 7, open=True, parents=(1, 2)),
+]
+
+
+def test_spans_come_in_pieces_that_meet():
+    assert split([Span(0, 5, 12), Span(1, 0, 3)], 3) == [
+        Span(0, 5, 8),
+        Span(0, 8, 11),
+        Span(0, 11, 12),
+        Span(1, 0, 3),
+    ]
+
+
+def test_the_earliest_position_is_in_shards_without_parents():
+    assert earliest(SPLIT) == {0: 5}
+    assert earliest(SPLIT[1:]) == {1: 0, 2: 0}
+
+
+def test_the_latest_position_is_in_open_shards():
+    assert latest(SPLIT) == {3: 7}
+
+
+def test_a_child_is_read_when_all_its_parents_are_at_their_end():
+    assert to_read(SPLIT, {0: 39}) == {0: 39}
+    assert to_read(SPLIT, {0: 40}) == {0: 40, 1: 0, 2: 0}
+    assert to_read(SPLIT, {0: 40, 1: 10, 2: 19}) == {0: 40, 1: 10, 2: 19}
+    assert to_read(SPLIT, {0: 40, 1: 10, 2: 20}) == {0: 40, 1: 10, 2: 20, 3: 0}
+
+
+def test_a_query_that_began_at_the_latest_reads_no_shard_that_was_closed_before():
+    assert to_read(SPLIT, {3: 7}) == {3: 7}
+
+
+def test_a_stream_is_read_to_its_end_whatever_the_size_of_micro_batches():
+    positions, seen = earliest(SPLIT), []
+    while True:
+        after = next_positions(SPLIT, positions, None, 6)
+        if after == positions:
+            break
+        spans = between(positions, after)
+        assert sum(span.end - span.first for span in spans) <= 6
+        seen += spans
+        positions = after
+
+    assert positions == {0: 40, 1: 10, 2: 20, 3: 7}
+    for shard, first, last in ((0, 5, 40), (1, 0, 10), (2, 0, 20), (3, 0, 7)):
+        of_shard = [span for span in seen if span.shard == shard]
+        assert [span.first for span in of_shard] == [
+            first,
+            *(span.end for span in of_shard[:-1]),
+        ]
+        assert of_shard[-1].end == last
+    order = [span.shard for span in seen]
+    assert max(nth for nth, shard in enumerate(order) if shard == 0) < order.index(1)
+    assert max(nth for nth, shard in enumerate(order) if shard == 2) < order.index(3)
+
+
+def test_what_is_there_when_a_run_begins_is_all_that_it_reads():
+    ceiling = {0: 40, 1: 10, 2: 20}
+
+    assert next_positions(SPLIT, {0: 40, 1: 10, 2: 20}, ceiling, None) == ceiling
+    assert next_positions(SPLIT, {0: 10}, {0: 30}, None) == {0: 30}
+
+
+@given(st.lists(st.integers(0, 50), max_size=8), st.integers(1, 100))
+def test_shares_take_what_may_be_taken_and_no_more(sizes, records_max):
+    spans = [Span(shard, 0, size) for shard, size in enumerate(sizes)]
+
+    taken = shares(spans, records_max)
+
+    assert sum(taken) == min(records_max, sum(sizes))
+    assert all(0 <= count <= size for count, size in zip(taken, sizes, strict=True))
+
+
+GIVEN = {"url": "http://127.0.0.1:8080/", "stream": "clicks"}
+
+
+def test_options_are_read():
+    options = read_options(
+        {**GIVEN, "startingOffsets": '{"0": 5}', "SHARDS": "0,3", "failOnDataLoss": "false"}
+    )
+
+    assert options.url == "http://127.0.0.1:8080"
+    assert options.starting_offsets == {0: 5}
+    assert options.shards == frozenset({0, 3})
+    assert options.fail_on_data_loss is False
+
+
+def test_a_time_without_a_zone_is_utc():
+    assert read_options({**GIVEN, "startingTime": "1970-01-01T00:00:01"}).starting_time_ms == 1_000
+    assert read_options({**GIVEN, "startingTime": "1500"}).starting_time_ms == 1_500
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"startingOffset": "earliest"},
+        {"startingOffsets": "soon"},
+        {"startingOffsets": '{"0": -1}'},
+        {"startingOffsets": "earliest", "startingTime": "0"},
+        {"endingTime": "noon"},
+        {"shards": "a"},
+        {"recordsPerPartition": "0"},
+        {"failOnDataLoss": "yes"},
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(wrong):
+    with pytest.raises(OptionError):
+        read_options({**GIVEN, **wrong})
+
+
+def test_a_stream_and_a_place_are_needed(monkeypatch):
+    monkeypatch.delenv("MILLSTREAM_URL", raising=False)
+    with pytest.raises(OptionError, match="url"):
+        read_options({"stream": "clicks"})
+    with pytest.raises(OptionError, match="stream"):
+        read_options({"url": "http://127.0.0.1"})
