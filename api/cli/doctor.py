@@ -6,21 +6,25 @@ URL is given, the stores of a running `millstream up` are found by its data dire
 
 import asyncio
 import json
+import os
 import resource
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
+from api.cli.archiving import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.data import LAYOUT_VERSION, in_use
 from api.cli.listener import listening
 from api.cli.trouble import Trouble
 from api.cli.up import readiness
 from api.settings import Settings
+from spark_worker.java import JavaMissing, find_java
 from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.valkey import ValkeyServer
@@ -43,6 +47,7 @@ def examine(settings: Settings) -> list[Finding]:
         _disk(settings.data),
         _data_version(settings.data),
         _port(settings),
+        *_archive(settings),
         *_stores(settings),
     ]
 
@@ -112,6 +117,38 @@ def _port(settings: Settings) -> Finding:
         if reason == "":
             return Finding("port", True, f"{where} is served by a Millstream that is ready", "")
         return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")
+
+
+def _archive(settings: Settings) -> list[Finding]:
+    """Where the archive is, and whether this machine can do its work."""
+    if settings.archive_url == OFF:
+        return [Finding("archive", True, "off, as MILLSTREAM_ARCHIVE_URL says", "")]
+    return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
+
+
+def _spark() -> Finding:
+    if not has_pyspark():
+        return Finding("spark", None, NO_SPARK, "Without it no worker runs here.")
+    try:
+        java = find_java()
+    except JavaMissing as missing:
+        return Finding("spark", False, str(missing), "Without Java no worker runs here.")
+    return Finding("spark", True, f"Java {java.version} at {java.home}", "")
+
+
+def _archive_place(url: str) -> Finding:
+    split = urlsplit(url)
+    if split.scheme != "file":
+        where = f"{split.scheme}://{split.hostname}{split.path}"  # a URL may hold a secret
+        return Finding("archive", True, where, "")
+    folder = Path(unquote(split.path))
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    return Finding(
+        "archive",
+        place.is_dir() and os.access(place, os.W_OK | os.X_OK),
+        f"{folder}" if place == folder else f"{folder}, to be made in {place}",
+        f"It must be a directory that this user may write: {place} is not.",
+    )
 
 
 def _stores(settings: Settings) -> list[Finding]:

@@ -53,7 +53,7 @@ def up(
     server: Server = None,
     insecure: Insecure = None,
 ) -> None:
-    """Run everything on this machine: Valkey, Postgres, the API and the sweeper.
+    """Run everything on this machine: Valkey, Postgres, the API, the sweeper and a Spark worker.
 
     Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
     DATABASE_URL name are used, and not started.
@@ -89,6 +89,15 @@ def sweep() -> None:
     """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
     settings = _with_stores(_settings())
     from api.cli.sweeping import run
+
+    run(settings)
+
+
+@app.command()
+def worker() -> None:
+    """Run a Spark worker alone, against REDIS_URL and DATABASE_URL: the archive, and replays."""
+    settings = _with_stores(_settings())
+    from api.cli.working import run
 
     run(settings)
 

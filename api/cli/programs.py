@@ -1,4 +1,4 @@
-"""The programs of a deployment that are ours: API processes, the sweeper, the migration."""
+"""The programs of a deployment that are ours: API processes, the sweeper, the Spark worker, the migration."""
 
 import socket
 import sys
@@ -19,6 +19,7 @@ DRAIN_S = (
     5  # what uvicorn gives requests in flight at the end; waiting receives are answered at once
 )
 API_GRACE_S = 10.0
+WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are given back, its JVM ends
 
 
 def api_programs(
@@ -81,6 +82,18 @@ def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
         command=[*PYTHON, "-m", "api.cli", "sweep"],
         environment=child_environment(settings),
         keep_open=keep_open,
+    )
+
+
+def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()) -> Program:
+    """The Spark worker as a program to keep running; its JVM is its own child, and ends with it."""
+    return Program(
+        name="worker",
+        command=[*PYTHON, "-m", "api.cli", "worker"],
+        environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
+        grace_s=WORKER_GRACE_S,
+        keep_open=keep_open,
+        on_end=lambda pid: _forget_gauges(pid, metrics),
     )
 
 

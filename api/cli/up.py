@@ -1,6 +1,6 @@
 """`millstream up`: everything on one machine, and `millstream serve`: the API alone.
 
-    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper ▸ wait
+    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper ▸ worker ▸ wait
     serve                   port ▸                               api x N ▸ /readyz ▸ wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 import typer
 from pydantic import SecretStr
 
+from api.cli.archiving import Archiving, decide
 from api.cli.data import check_version, data_directory, locked, wiped_metrics_directory
 from api.cli.listener import check_host, listening, url_of
-from api.cli.programs import api_programs, migrate_program, sweeper_program
+from api.cli.programs import api_programs, migrate_program, sweeper_program, worker_program
 from api.cli.signals import until_told_to_stop
 from api.cli.supervisor import Keeper, Program, Supervisor, server_program
 from api.cli.trouble import ExitCode, Trouble
@@ -57,8 +58,10 @@ def up(settings: Settings) -> None:
         check_version(data)
         with listening(settings.host, settings.port) as listener:
             servers = _private_servers(settings, data)
-            told = _told(settings, data, listener, servers)
-            _run(told, listener, _everything(told, servers, listener, lock))
+            archiving = decide(settings, data)
+            told = _told(settings, data, listener, servers, archiving)
+            start = _everything(told, servers, listener, lock, works=archiving.works)
+            _run(told, listener, start, archiving.remark)
 
 
 def serve(settings: Settings) -> None:
@@ -92,18 +95,33 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
 
 
 def _told(
-    settings: Settings, data: Path, listener: socket.socket, servers: list[EmbeddedServer]
+    settings: Settings,
+    data: Path,
+    listener: socket.socket,
+    servers: list[EmbeddedServer],
+    archiving: Archiving,
 ) -> Settings:
     """What the children are told: the settings, with what was decided since filled in."""
     setting = {"valkey": "redis_url", "postgres": "database_url"}
     urls = {setting[server.name]: SecretStr(server.url) for server in servers}
     return settings.model_copy(
-        update={"data": data, "port": listener.getsockname()[1], "ephemeral": False, **urls}
+        update={
+            "data": data,
+            "port": listener.getsockname()[1],
+            "ephemeral": False,
+            "archive_url": archiving.url,
+            **urls,
+        }
     )
 
 
 def _everything(
-    settings: Settings, servers: list[EmbeddedServer], listener: socket.socket, lock: int
+    settings: Settings,
+    servers: list[EmbeddedServer],
+    listener: socket.socket,
+    lock: int,
+    *,
+    works: bool,
 ) -> Startup:
     async def start(supervisor: Supervisor) -> None:
         await _start_servers(supervisor, servers, lock)
@@ -113,6 +131,8 @@ def _everything(
             supervisor, url_of(listener), api_programs(settings, listener, metrics, (lock,))
         )
         await supervisor.start(sweeper_program(settings, (lock,)))
+        if works:
+            await supervisor.start(worker_program(settings, metrics, (lock,)))
 
     return start
 
@@ -173,9 +193,9 @@ def readiness(url: str) -> str:
     return "" if answer.status == http.HTTPStatus.OK else said
 
 
-def _run(settings: Settings, listener: socket.socket, start: Startup) -> None:
+def _run(settings: Settings, listener: socket.socket, start: Startup, remark: str = "") -> None:
     configure_logs(settings.log_level)
-    asyncio.run(_supervise(start, FIRST_STEPS.format(url=url_of(listener))))
+    asyncio.run(_supervise(start, FIRST_STEPS.format(url=url_of(listener)) + remark))
 
 
 async def _supervise(start: Startup, announcement: str) -> None:

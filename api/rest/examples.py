@@ -51,6 +51,23 @@ _QUEUE = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+JOB_ID = "0b1c2d3e4f5061728394a5b6c7d8e9f0"
+_JOB = {
+    "id": JOB_ID,
+    "kind": "archive",
+    "subject": "logs",
+    "state": "failed",
+    "wish": "none",
+    "attempt": 10,
+    "failures": 10,
+    "attempts_max": 10,
+    "progress": {"files": 12},
+    "failure": "The archive's bucket refuses.",
+    "created_at": _AT,
+    "run_after": _AT,
+    "started_at": _AT,
+    "ended_at": _LATER,
+}
 READ_MARK = "kpKlZ3JvdXCvZGVmYXVsdC9yZWFkZXJzk6VhbGljZQeBAAI"
 MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
 _MOVE = {
@@ -513,6 +530,21 @@ EXAMPLES: dict[str, Example] = {
         answer={"items": [{**_SHARD, "open": False, "closed_at": _LATER}, _CHILD]},
     ),
     "delete_stream": Example("/v1/streams/clicks", status=204),
+    "list_jobs": Example(
+        "/v1/jobs?kind=archive&limit=10", answer={"items": [_JOB], "next_cursor": None}
+    ),
+    "get_job": Example(
+        f"/v1/jobs/{JOB_ID}",
+        answer={
+            **_JOB,
+            "parts": [{"part": "0", "position": 5000, "done": False, "counts": {"records": 5000}}],
+        },
+    ),
+    "retry_job": Example(
+        f"/v1/jobs/{JOB_ID}/retry",
+        answer={**_JOB, "state": "queued", "failures": 0, "failure": "", "ended_at": None},
+    ),
+    "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
     "check_live": Example("/livez", answer={"status": "ok"}),
     "check_ready": Example(
         "/readyz",

@@ -21,6 +21,8 @@ class Action(StrEnum):
     GROUP_CONSUME = "group:consume"
     GROUP_READ = "group:read"
     GROUP_MANAGE = "group:manage"
+    JOB_READ = "job:read"
+    JOB_MANAGE = "job:manage"
     METRICS_READ = "metrics:read"
 
 

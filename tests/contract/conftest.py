@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -25,18 +25,23 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="session")
-def service_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
-    """The URL of a service of one process."""
+def service_database_url(postgres_server_url: str, migrated_template: str) -> str:
+    """The database behind the service."""
     with psycopg.connect(postgres_server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE contract TEMPLATE "{migrated_template}"'.encode())
-    database_url = postgres_server_url.replace("/millstream", "/contract", 1)
+    return postgres_server_url.replace("/millstream", "/contract", 1)
+
+
+@pytest.fixture(scope="session")
+def service_url(service_database_url: str) -> Iterator[str]:
+    """The URL of a service of one process."""
     with (
         tempfile.TemporaryDirectory(prefix="millstream-contract-") as data,
         running_valkey(Path(data)) as redis_url,
         _running_service(
             {
                 "REDIS_URL": redis_url,
-                "DATABASE_URL": database_url,
+                "DATABASE_URL": service_database_url,
                 "MILLSTREAM_ARCHIVE_URL": f"file://{data}/archive",
             }
         ) as url,
@@ -77,6 +82,29 @@ def client(service_url: str) -> Iterator[httpx.Client]:
     """A client of the service."""
     with httpx.Client(base_url=service_url, timeout=30) as client:
         yield client
+
+
+@pytest.fixture
+def make_job(service_database_url: str) -> Callable[..., None]:
+    """Store a failed job with a part: no door submits any that do not belong to something else."""
+
+    def make(job_id: str, subject: str, namespace: str = "default") -> None:
+        with psycopg.connect(service_database_url) as connection:
+            connection.execute(
+                "insert into namespaces values (%s, %s) on conflict do nothing",
+                (namespace, f"{next(_numbers):012}"),
+            )
+            connection.execute(
+                "insert into jobs values (%s, %s, 'archive', %s, '{}', 'failed', 'none', 10, 10, 10,"
+                " 1, 'w', null, '{\"files\": 12}', 'no', 1, 1, 2)",
+                (job_id, namespace, subject),
+            )
+            connection.execute(
+                "insert into job_parts values (%s, '0', 5000, false, '{\"records\": 5000}')",
+                (job_id,),
+            )
+
+    return make
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 from api.app import create_app
 from api.rest.errors import TABLE
-from api.rest.examples import EXAMPLES, MOVE_ID, READ_MARK
+from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
@@ -76,10 +76,11 @@ def test_every_reference_leads_somewhere(document):
     assert named == document["components"]["schemas"].keys()
 
 
-def test_each_example_runs(client, document, name):
+def test_each_example_runs(client, document, name, make_job):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
     move_id, token = MOVE_ID, READ_MARK
+    make_job(JOB_ID, "logs")
 
     def own(text: str) -> str:
         named = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", text)

@@ -31,7 +31,7 @@ def test_valkey_keeps_what_it_acknowledged(services):
     assert words[words.index("--maxmemory-policy") + 1] == "noeviction"
 
 
-@pytest.mark.parametrize("service", ["migrate", "api", "worker"])
+@pytest.mark.parametrize("service", ["migrate", "api", "sweeper", "worker"])
 def test_our_services_run_commands_that_exist(services, service):
     command, *options = services[service]["command"]
 
@@ -60,6 +60,21 @@ def test_every_volume_that_is_used_is_declared(services):
     }
 
     assert used == set(declared)
+
+
+def test_whoever_reads_or_writes_the_archive_has_it(services):
+    for name in ("api", "sweeper", "worker"):
+        archive_url = services[name]["environment"]["MILLSTREAM_ARCHIVE_URL"]
+        folders = [volume.split(":")[1] for volume in services[name]["volumes"]]
+
+        assert archive_url.removeprefix("file://") in folders
+
+
+def test_the_image_has_spark_and_makes_wheels_of_what_is_none():
+    dockerfile = (ROOT / "Dockerfile").read_text()
+
+    assert "pip wheel --require-hashes --no-deps --wheel-dir /wheels" in dockerfile
+    assert "'.[spark]'" in dockerfile
 
 
 def test_the_api_is_published_on_loopback_only(services):

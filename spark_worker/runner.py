@@ -1,0 +1,235 @@
+"""Claims jobs and does them: each handler in a thread, each lease renewed until its handler has ended.
+
+    claim ──▶ handler runs ──┬─ returns ───────────▶ finish
+       ▲        │ heartbeats ├─ raises ────────────▶ fail: again after a while, or never
+       │        ▼            └─ was told to stop ──▶ give back
+       └── room for another         (paused, cancelled, the lease lost, the worker ends)
+
+Of an attempt whose lease is lost nothing more is written; its thread may take a while to notice, and is harmless,
+since all it could still write is refused by its claim.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from spark_worker.settings import WorkerSettings
+from spark_worker.sparks import SharedSpark
+from spark_worker.work import GiveUp, Handler, Stopped, StopReason, Work
+from storage.domain.errors import MillstreamError
+from storage.domain.jobs import Job, JobKind, JobState, LeaseLost
+from storage.domain.limits import SECOND_MS, Limits
+from storage.domain.tasks import end
+from storage.lifespan import Storage
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 4.0  # what handlers have to stop at the worker's end; then their jobs are given back without them
+SAY_S = 1.0  # between attempts to say how a job ended
+
+OnEnd = Callable[[JobKind, JobState, float], object]
+"""Told of every attempt that ended: the job's kind and state then, and how many seconds it took."""
+
+
+def _tell_nobody(*_: object) -> None:
+    """The default of who is told."""
+
+
+class Runner:
+    """One worker's jobs. `worker` names this process, for ever."""
+
+    def __init__(
+        self,
+        worker: str,
+        storage: Storage,
+        settings: WorkerSettings,
+        handlers: Mapping[JobKind, Handler],
+        sparks: SharedSpark,
+        limits: Limits,
+        on_end: OnEnd = _tell_nobody,
+    ) -> None:
+        self._worker = worker
+        self._storage = storage
+        self._settings = settings
+        self._handlers = handlers
+        self._sparks = sparks
+        self._limits = limits
+        self._on_end = on_end
+        self._works: dict[asyncio.Task[None], Work] = {}
+
+    async def run(self) -> None:
+        """Do jobs until cancelled; then give back what is not done, and end Spark."""
+        try:
+            while True:
+                if not await self._take_one():
+                    await self._wait()
+        finally:
+            await self._end()
+
+    async def _take_one(self) -> bool:
+        """Begin a job if there is room and one is due. Whether to ask for more at once."""
+        if self._sparks.worn and not self._works:
+            await self._sparks.close()
+        if len(self._works) >= self._settings.jobs_at_once or self._sparks.worn:
+            return False
+        try:
+            job = await self._storage.jobs.claim(self._worker, list(self._handlers))
+        except MillstreamError as error:
+            logger.warning("no job claimed", extra={"reason": error.detail})
+            return False
+        if job is None:
+            return False
+        self._begin(job)
+        return True
+
+    async def _wait(self) -> None:
+        """Until a job has ended, or it is time to ask again."""
+        pause_s = self._limits.job_poll_ms / SECOND_MS
+        if self._works:
+            await asyncio.wait(self._works, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.sleep(pause_s)
+
+    def _begin(self, job: Job) -> None:
+        work = Work(job, self._storage, self._settings, self._sparks)
+        task = asyncio.create_task(self._do(work), name=job.job_id)
+        self._works[task] = work
+        task.add_done_callback(self._works.pop)
+
+    async def _do(self, work: Work) -> None:
+        started = time.monotonic()
+        beats = asyncio.create_task(self._beat(work))
+        try:
+            ended = await _in_thread(self._handlers[work.job.kind], work)
+        finally:
+            await end(beats)
+        if work.used_spark:
+            self._sparks.count_job()
+        state = await self._say(work, ended)
+        if state is not None:
+            self._on_end(work.job.kind, state, time.monotonic() - started)
+
+    # The lease
+
+    async def _beat(self, work: Work) -> None:
+        """Renew the lease until cancelled; tell the handler to stop when it is lost, or its owner wishes."""
+        renewed = time.monotonic()
+        while True:
+            await asyncio.sleep(self._limits.job_heartbeat_ms / SECOND_MS)
+            try:
+                wish = await self._storage.jobs.heartbeat(work.claim, work.progress)
+            except LeaseLost:
+                await self._stop(work, StopReason.LEASE_LOST)
+                return
+            except MillstreamError as error:
+                logger.warning("lease not renewed", extra={**_about(work), "reason": error.detail})
+                if time.monotonic() - renewed >= self._limits.job_lease_ms / SECOND_MS:
+                    await self._stop(work, StopReason.LEASE_LOST)
+                continue
+            renewed = time.monotonic()
+            if (reason := StopReason.of(wish)) is not None:
+                await self._stop(work, reason)
+
+    async def _stop(self, work: Work, reason: StopReason) -> None:
+        work.stop(reason)
+        if work.used_spark:
+            await self._sparks.cancel(work.group)
+
+    # The end of an attempt
+
+    async def _say(self, work: Work, ended: "_Ended") -> JobState | None:
+        """Tell the store how the attempt ended, again until it has heard; None when it is not ours to say."""
+        while work.stop_reason is not StopReason.LEASE_LOST:
+            try:
+                return await self._say_once(work, ended)
+            except LeaseLost:
+                break
+            except MillstreamError as error:
+                logger.warning("end not told", extra={**_about(work), "reason": error.detail})
+                await asyncio.sleep(SAY_S)
+        logger.warning("lease lost", extra=_about(work))
+        return None
+
+    async def _say_once(self, work: Work, ended: "_Ended") -> JobState:
+        jobs, claim = self._storage.jobs, work.claim
+        if ended.error is None:
+            return await jobs.finish(claim, progress=ended.progress or work.progress)
+        if work.stopping:
+            return await jobs.give_back(claim, work.progress)
+        failure, retry = self._describe(ended.error), _may_help(ended.error)
+        state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
+        logger.warning(
+            "job failed", extra={**_about(work), "reason": failure, "state": state.value}
+        )
+        return state
+
+    def _describe(self, error: BaseException) -> str:
+        if isinstance(error, MillstreamError):
+            return error.detail
+        if isinstance(error, GiveUp):
+            return str(error)
+        said = str(error).strip().splitlines() or [""]
+        ended = "" if self._sparks.jvm_pid is None or self._sparks.running else "The JVM ended. "
+        return f"{ended}{type(error).__name__}: {said[0]}"
+
+    # The worker's end
+
+    async def _end(self) -> None:
+        """Stop every handler, give their jobs back at once, and end Spark."""
+        works = dict(self._works)
+        await asyncio.gather(*(self._stop(work, StopReason.ENDING) for work in works.values()))
+        if works:
+            _, late = await asyncio.wait(works, timeout=STOP_S)
+            await end(*late)
+            for task in late:
+                with suppress(LeaseLost, MillstreamError):
+                    await self._storage.jobs.give_back(works[task].claim, works[task].progress)
+        await self._sparks.close()
+
+
+class _Ended:
+    """How a handler ended: with what it returned, or what it raised."""
+
+    def __init__(
+        self, progress: Mapping[str, Any] | None = None, error: BaseException | None = None
+    ) -> None:
+        self.progress = progress
+        self.error = error
+
+
+async def _in_thread(handler: Handler, work: Work) -> _Ended:
+    """Run a handler in a thread of its own, which does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Ended] = loop.create_future()
+
+    def tell(ended: _Ended) -> None:
+        if not done.done():
+            done.set_result(ended)
+
+    def run() -> None:
+        try:
+            ended = _Ended(progress=handler(work))
+        except BaseException as error:
+            if not work.stopping and not isinstance(error, Stopped | GiveUp | MillstreamError):
+                logger.warning("handler raised", extra=_about(work), exc_info=True)
+            ended = _Ended(error=error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, ended)
+
+    threading.Thread(target=run, name=work.group, daemon=True).start()
+    return await done
+
+
+def _may_help(error: BaseException) -> bool:
+    """Whether another attempt may do better."""
+    if isinstance(error, MillstreamError):
+        return error.code.retryable
+    return not isinstance(error, GiveUp)
+
+
+def _about(work: Work) -> dict[str, Any]:
+    return {"job": work.job.job_id, "kind": work.job.kind.value, "attempt": work.job.attempt}

@@ -1,0 +1,196 @@
+"""A Spark session: a JVM, PySpark's view of it, and a folder for what it writes meanwhile."""
+
+import asyncio
+import logging
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import spark_worker
+from spark_worker.java import find_java
+from spark_worker.jvm import Jvm, Launch, SparkFailed, spark_command
+from spark_worker.settings import WorkerSettings, gateway_known, tell_tasks
+from storage.settings import StorageSettings
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
+_SHUFFLE_PARTITIONS = 8
+_ARROW_BATCH_RECORDS = 5_000
+_FOLDER = "spark-"
+
+
+class Session:
+    """An open session. At most one is open in a process, since PySpark knows one."""
+
+    def __init__(self, spark: "SparkSession", jvm: Jvm, folder: Path) -> None:
+        self.spark = spark
+        self._jvm = jvm
+        self._folder = folder
+
+    @property
+    def alive(self) -> bool:
+        """Whether its JVM runs."""
+        return self._jvm.alive
+
+    @property
+    def jvm_pid(self) -> int:
+        return self._jvm.pid
+
+    def tell_tasks(self, storage: StorageSettings) -> None:
+        """Which stores tasks use from now on."""
+        tell_tasks(_task_file(self._folder), storage)
+
+    def cancel(self, group: str) -> None:
+        """Stop the Spark jobs of a group, those that run and those still to come."""
+        with suppress(Exception):  # a JVM that does not answer runs none
+            self.spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
+
+    def close(self) -> None:
+        """End the JVM, and let PySpark forget it."""
+        self._jvm.end()
+        _forget()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+async def open_session(settings: WorkerSettings) -> Session:
+    """Start Spark, some seconds. Call it from the thread that stays. Raises JavaMissing, SparkFailed."""
+    folder = await asyncio.to_thread(_new_folder, settings.scratch)
+    try:
+        launch = await asyncio.to_thread(_launch, settings, folder)
+        jvm = Jvm(launch)  # here, not in a thread that may end: see its docstring
+        try:
+            spark = await asyncio.to_thread(_connect, jvm)
+        except BaseException:
+            jvm.kill()
+            raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Session(spark, jvm, folder)
+
+
+def _new_folder(scratch: Path | None) -> Path:
+    """A folder of the session's own, which a session that was killed leaves behind: see `tidy_scratch`."""
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=_FOLDER, dir=scratch)).resolve()
+
+
+def tidy_scratch(scratch: Path | None) -> None:
+    """Remove what killed sessions left in a folder that is this worker's alone."""
+    if scratch is not None and scratch.is_dir():
+        for left in scratch.glob(f"{_FOLDER}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _launch(settings: WorkerSettings, folder: Path) -> Launch:
+    java, spark_home = find_java(), _spark_home()
+    tell_tasks(_task_file(folder), settings.storage)
+    environment = settings.environment_of_spark(java.home, spark_home, _task_file(folder))
+    gateway_file = folder / "gateway"
+    return Launch(
+        spark_command(java, spark_home, options(settings, folder), environment),
+        environment | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(gateway_file)},
+        gateway_file,
+        settings.log,
+    )
+
+
+def _task_file(folder: Path) -> Path:
+    return folder / "task.json"
+
+
+def _spark_home() -> Path:
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise SparkFailed("PySpark is not installed: pip install 'millstream[spark]'.")
+    return Path(found.origin).parent
+
+
+def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
+    """Spark's options. A cluster decides about its executors itself; the driver is always here."""
+    here = settings.spark_master.startswith("local")
+    java_options = (
+        f"-Djava.io.tmpdir={folder} -Dlog4j2.configurationFile=file:{_LOG4J}"
+        " -Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError"
+    )
+    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {
+        "spark.master": settings.spark_master,
+        "spark.app.name": "millstream",
+        "spark.submit.deployMode": "client",
+        "spark.driver.memory": f"{settings.spark_memory_mb}m",
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.scheduler.mode": "FAIR",  # a long replay does not hold up the archive
+        "spark.speculation": "false",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_BATCH_RECORDS),
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        **(loopback if here else {}),
+    }
+
+
+def _connect(jvm: Jvm) -> "SparkSession":
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    # A JVM that ends is told of once, by us; py4j would tell it for every thread that talks to it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    port, secret = jvm.gateway()
+    _forget()
+    try:
+        with gateway_known(port, secret):
+            SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
+        spark = SparkSession.builder.getOrCreate()
+        spark.sparkContext.pythonExec = sys.executable  # our environment's, not the first on PATH
+        _quieten(spark.sparkContext)
+        return spark
+    except Exception as error:
+        _forget()
+        raise SparkFailed(f"Spark did not start: {error}") from error
+
+
+def _quieten(context: "SparkContext") -> None:
+    """A server of PySpark's prints where it was when the JVM ends; that it ended is told by us."""
+
+    def say_nothing(*_: object) -> None:
+        return None
+
+    context._accumulatorServer.handle_error = say_nothing  # type: ignore[method-assign, assignment]
+
+
+def _forget() -> None:
+    """PySpark keeps one JVM for the process: let the next session be a new one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.context import SQLContext
+
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if context is not None:
+        context._jsc = None
+        with suppress(Exception):
+            context.stop()
+    SparkContext._active_spark_context = None
+    if gateway is not None:
+        with suppress(Exception):
+            gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None

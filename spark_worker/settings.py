@@ -1,0 +1,97 @@
+"""What the worker is told, and how it tells the processes that Spark starts: by their environment alone.
+
+The tasks of a job run in Python processes under the JVM. They open clients of their own by what
+`storage_of_task` finds: a file of the session's that their environment names and only its owner can read. Nothing
+that holds a secret is an option of a data frame, or a word of a command line. On a cluster's machines there is
+no such file; there the environment itself says REDIS_URL, DATABASE_URL and MILLSTREAM_ARCHIVE_URL.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from storage.settings import StorageSettings
+
+_TASK_FILE = "MILLSTREAM_TASK_FILE"
+_FAULT = "MILLSTREAM_FAULT"
+_GATEWAY_PORT, _GATEWAY_SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_NOT_INHERITED = (_GATEWAY_PORT, _GATEWAY_SECRET, "SPARK_LOCAL_DIRS", "PYSPARK_SUBMIT_ARGS")
+
+
+class WorkerSettings(BaseModel):
+    """The stores, and Spark: where it runs, and what it may use.
+
+    `scratch` is where its temporary files go, below a folder of each session's own; `log` is where the JVM
+    writes, or our standard error.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    storage: StorageSettings
+    spark_master: str = "local[*]"
+    spark_memory_mb: int = 1024
+    scratch: Path | None = None
+    log: Path | None = None
+    jobs_at_once: int = 2
+    jobs_per_session: int = 500
+
+    def environment_of_spark(
+        self, java_home: Path, spark_home: Path, task_file: Path
+    ) -> dict[str, str]:
+        """What the JVM, and so every task on this machine, finds in its environment."""
+        inherited = {name: word for name, word in os.environ.items() if name not in _NOT_INHERITED}
+        return inherited | {
+            "JAVA_HOME": str(java_home),
+            "SPARK_HOME": str(spark_home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYTHONSAFEPATH": "1",  # a folder named `storage` where the user stands is not ours
+            _TASK_FILE: str(task_file),
+        }
+
+
+def java_home() -> Path | None:
+    """Where the machine's owner says that Java is."""
+    told = os.environ.get("JAVA_HOME")
+    return Path(told) if told else None
+
+
+def tell_tasks(task_file: Path, storage: StorageSettings) -> None:
+    """Write the file that tasks read."""
+    new = task_file.with_suffix(".new")
+    with open(new, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(storage.model_dump_json())
+    new.rename(task_file)
+
+
+def storage_of_task() -> StorageSettings:
+    """The stores, as a task was told. Raises KeyError where it was not."""
+    task_file = Path(os.environ.get(_TASK_FILE, "/nonexistent"))
+    if task_file.exists():
+        return StorageSettings.model_validate_json(task_file.read_text())
+    return StorageSettings(
+        redis_url=os.environ["REDIS_URL"],
+        database_url=os.environ["DATABASE_URL"],
+        archive_url=os.environ.get("MILLSTREAM_ARCHIVE_URL"),
+    )
+
+
+@cache
+def armed_fault() -> str:
+    """The fault a failure test asks for, or nothing: see `storage.domain.faults`."""
+    return os.environ.get(_FAULT, "")
+
+
+@contextmanager
+def gateway_known(port: int, secret: str) -> Iterator[None]:
+    """Let PySpark connect to a JVM that was started already: it looks into the environment for one."""
+    os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(port), secret
+    try:
+        yield
+    finally:
+        del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]

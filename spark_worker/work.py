@@ -1,0 +1,147 @@
+"""What a job's handler is given: the job, Spark, the engines, and whether to stop.
+
+A handler is an ordinary function in a thread of its own:
+
+    def run(work: Work) -> Mapping[str, Any] | None:
+        spec = work.spec(ArchiveSpec)
+        files = work.spark.createDataFrame(spec.ranges).mapInArrow(copy, SCHEMA).collect()
+        work.check()
+        return work.call(work.storage.archives.commit(work.claim, files))
+
+What it returns is the job's progress at its end. It raises GiveUp where another attempt would not do better.
+When it must stop, its Spark jobs are cancelled and `check` raises Stopped; whatever it raises then, the job is
+given back, to go on where its parts say. A thread of its own that uses Spark is a `pyspark.InheritableThread`.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from spark_worker.settings import WorkerSettings
+from storage.domain.jobs import Claim, Job, Wish
+from storage.lifespan import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Answer = TypeVar("Answer")
+Spec = TypeVar("Spec")
+
+
+class GiveUp(Exception):
+    """The job cannot be done, and another attempt would not do better; the text is its failure."""
+
+
+class Stopped(Exception):
+    """The handler was asked to stop."""
+
+
+class StopReason(StrEnum):
+    """Why a handler must stop."""
+
+    PAUSE = "pause"
+    CANCEL = "cancel"
+    LEASE_LOST = "lease_lost"
+    ENDING = "ending"
+    """The worker ends."""
+
+    @classmethod
+    def of(cls, wish: Wish) -> "StopReason | None":
+        """What an owner's wish means for the handler."""
+        match wish:
+            case Wish.NONE:
+                return None
+            case Wish.PAUSE:
+                return cls.PAUSE
+            case Wish.CANCEL:
+                return cls.CANCEL
+
+
+class Sparks(Protocol):
+    """Where a handler's Spark session comes from."""
+
+    async def get(self) -> "SparkSession": ...
+
+
+class Work:
+    """One attempt at a job, as its handler sees it. Its methods are for the handler's threads."""
+
+    def __init__(
+        self, job: Job, storage: Storage, settings: WorkerSettings, sparks: Sparks
+    ) -> None:
+        self.job = job
+        self.storage = storage
+        self.settings = settings
+        self.used_spark = False
+        self.stop_reason: StopReason | None = None
+        self.progress: Mapping[str, Any] = job.progress
+        self._sparks = sparks
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+
+    @property
+    def claim(self) -> Claim:
+        """The right to write what this attempt writes."""
+        return self.job.claim
+
+    @property
+    def group(self) -> str:
+        """The group of its Spark jobs."""
+        return f"{self.job.job_id}-{self.job.attempt}"
+
+    def spec(self, kind: type[Spec]) -> Spec:
+        """What is to be done. Raises GiveUp where the job says something else."""
+        try:
+            return msgspec.convert(self.job.spec, kind)
+        except msgspec.ValidationError as error:
+            raise GiveUp(f"The job's specification cannot be read: {error}") from None
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The worker's Spark, started at the first use; what this thread runs there belongs to the job.
+
+        Its settings are shared: change them on a `newSession()`. Raises SparkFailed, JavaMissing, Stopped.
+        """
+        self.check()
+        self.used_spark = True
+        spark = self.call(self._sparks.get())
+        spark.sparkContext.setJobGroup(self.group, f"{self.job.kind} {self.job.subject}", True)
+        self.check()  # what is cancelled before it has begun would not be
+        return spark
+
+    def call(self, answer: Coroutine[Any, Any, Answer]) -> Answer:
+        """Wait for an engine, which lives in the worker's event loop."""
+        return asyncio.run_coroutine_threadsafe(answer, self._loop).result()
+
+    def report(self, progress: Mapping[str, Any]) -> None:
+        """How far the job is, in JSON; it is stored with the next heartbeat."""
+        self.progress = dict(progress)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether to stop soon."""
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raises Stopped when it is time to stop."""
+        if self._stop.is_set():
+            raise Stopped(self.stop_reason)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, but no longer than until it is time to stop. Raises Stopped."""
+        self._stop.wait(seconds)
+        self.check()
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask the handler to stop; the first reason stands, but that a lost lease is lost."""
+        if self.stop_reason is None or reason is StopReason.LEASE_LOST:
+            self.stop_reason = reason
+        self._stop.set()
+
+
+Handler = Callable[[Work], Mapping[str, Any] | None]
+"""Does a job of one kind; see above."""

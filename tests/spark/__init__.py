@@ -1,0 +1,1 @@
+"""What needs Spark: one session serves all of them."""

@@ -1,0 +1,53 @@
+"""One Spark for a whole run of tests: started when first asked for, lent to each test, ended with the run."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from spark_worker.session import Session, open_session
+from spark_worker.settings import WorkerSettings
+from storage.settings import StorageSettings
+
+MASTER = "local[2]"
+MEMORY_MB = 1024
+
+
+class SparkOfTheRun:
+    """The session, and another one when a test has killed its JVM."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self.started = 0
+
+    def lender(self, storage: StorageSettings) -> "Callable[[], Coroutine[Any, Any, Lent]]":
+        """What opens the session for a test: its tasks use these stores, and its close keeps it open."""
+
+        async def lend() -> Lent:
+            if self._session is None or not self._session.alive:
+                self.close()
+                self._session = await open_session(worker_settings(storage))
+                self.started += 1
+            self._session.tell_tasks(storage)
+            return Lent(self._session)
+
+        return lend
+
+    def close(self) -> None:
+        """End it."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+class Lent(Session):
+    """A session that somebody else ends."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.spark, session._jvm, session._folder)
+
+    def close(self) -> None:
+        """It stays open."""
+
+
+def worker_settings(storage: StorageSettings) -> WorkerSettings:
+    """A worker's settings for tests."""
+    return WorkerSettings(storage=storage, spark_master=MASTER, spark_memory_mb=MEMORY_MB)

@@ -1,0 +1,285 @@
+"""A worker with a real Spark and toys for jobs: what it finishes, what it gives back, what a kill leaves."""
+
+import asyncio
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from spark_worker.work import GiveUp
+from storage.domain.errors import StreamNotFound
+from storage.domain.jobs import JobKind, JobPart, JobState
+from tests.acceptance.deployment import all_gone, command_line, descendants
+from tests.spark.conftest import QUICK
+from tests.spark.toys import TOYS
+
+ARCHIVE = JobKind.ARCHIVE
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)  # jobs are in Postgres
+
+
+def submit(storage, subject="logs", **spec):
+    return storage.jobs.submit("default", ARCHIVE, subject, spec)
+
+
+async def until(found, within_s=30.0):
+    """Wait until `found()` is true; give it."""
+    deadline = time.monotonic() + within_s
+    while not (value := await given(found())):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+    return value
+
+
+async def given(value):
+    return await value if inspect.isawaitable(value) else value
+
+
+async def has_saved(storage, job_id):
+    """Wait until the job's attempt has saved a part."""
+    await until(lambda: storage.jobs.parts(job_id), within_s=60)
+
+
+async def test_a_job_runs_on_spark_and_tells_what_it_did(storage, working, ended):
+    job = await submit(storage, steps=2)
+
+    async with working(TOYS):
+        over = await ended(job.job_id)
+
+    assert (over.state, over.progress) == (JobState.DONE, {"steps": 2, "attempt": 1})
+    assert (await storage.jobs.parts(job.job_id))["steps"].counts == {"sum": 45}
+
+
+async def test_spark_starts_once_for_many_jobs(storage, working, ended, spark_of_the_run):
+    jobs = [await submit(storage, f"s{n}") for n in range(4)]
+
+    async with working(TOYS):
+        over = [await ended(job.job_id) for job in jobs]
+
+    assert {job.state for job in over} == {JobState.DONE}
+    assert spark_of_the_run.started <= 2  # one more where a test before this one has killed it
+
+
+@pytest.mark.parametrize(
+    ("word", "state"), [("cancel", JobState.CANCELLED), ("pause", JobState.PAUSED)]
+)
+async def test_a_job_stops_in_the_middle_of_a_task_when_its_owner_wishes(
+    storage, working, ended, word, state
+):
+    job = await submit(storage, steps=100, task_s=60)
+
+    async with working(TOYS):
+        await ended(job.job_id, JobState.RUNNING)
+        await asyncio.sleep(1)
+        await getattr(storage.jobs, word)(job.job_id)
+        stopped = await ended(job.job_id, state, within_s=20)
+
+    assert stopped.failures == 0
+
+
+async def test_a_paused_job_goes_on_where_it_was(storage, working, ended):
+    job = await submit(storage, steps=6, task_s=0.2)
+
+    async with working(TOYS):
+        await has_saved(storage, job.job_id)
+        await storage.jobs.pause(job.job_id)
+        paused = await ended(job.job_id, JobState.PAUSED)
+        await storage.jobs.resume(job.job_id)
+        over = await ended(job.job_id)
+
+    assert paused.progress["steps"] < 6
+    assert (over.state, over.progress) == (JobState.DONE, {"steps": 6, "attempt": 2})
+
+
+async def test_a_job_goes_back_to_the_queue_at_once_when_its_worker_ends(storage, working, ended):
+    job = await submit(storage, steps=100, task_s=60)
+
+    async with working(TOYS):
+        await ended(job.job_id, JobState.RUNNING)
+        await asyncio.sleep(0.5)
+
+    found = await storage.jobs.get(job.job_id)
+    assert (found.state, found.failures) == (JobState.QUEUED, 0)
+
+
+async def test_two_workers_do_every_job_once(storage, working, ended):
+    ran = []
+
+    def note(work):
+        ran.append((work.job.job_id, work.claim.worker))
+
+    jobs = [await submit(storage, f"s{n}") for n in range(30)]
+    async with working({ARCHIVE: note}, "w1"), working({ARCHIVE: note}, "w2"):
+        over = [await ended(job.job_id) for job in jobs]
+
+    assert {job.state for job in over} == {JobState.DONE}
+    assert sorted(job_id for job_id, _ in ran) == sorted(job.job_id for job in jobs)
+    assert {worker for _, worker in ran} == {"w1", "w2"}
+
+
+@pytest.mark.parametrize(
+    ("error", "failures", "failure"),
+    [
+        (RuntimeError("no luck\nat all"), 10, "RuntimeError: no luck"),
+        (GiveUp("no such range"), 1, "no such range"),
+        (StreamNotFound(), 1, "There is no such stream."),
+    ],
+)
+async def test_what_may_pass_is_tried_again_and_what_will_not_is_not(
+    storage, working, ended, rewrite, error, failures, failure
+):
+    def fail(work):
+        raise error
+
+    job = await storage.jobs.submit("default", ARCHIVE, "logs", {}, attempts_max=10)
+    async with working({ARCHIVE: fail}):
+        # Ten waits would take a minute: the failures before the last are taken for granted.
+        if failures > 1:
+            await ended(job.job_id, JobState.QUEUED)
+            await rewrite("update jobs set failures = %s, run_after_ms = 0", failures - 1)
+        over = await ended(job.job_id)
+
+    assert (over.state, over.failures, over.failure) == (JobState.FAILED, failures, failure)
+
+
+async def test_a_specification_that_cannot_be_read_ends_the_job(storage, working, ended):
+    job = await submit(storage, steps="many")
+
+    async with working(TOYS):
+        over = await ended(job.job_id)
+
+    assert (over.state, over.failures) == (JobState.FAILED, 1)
+    assert "cannot be read" in over.failure
+
+
+async def test_a_handler_that_does_not_listen_writes_nothing_once_its_lease_is_lost(
+    storage, working, ended, rewrite
+):
+    first = asyncio.Event()
+    loop, refused = asyncio.get_running_loop(), list[str]()
+
+    def deaf(work):
+        if work.job.attempt > 1:
+            return {"by": work.job.attempt}
+        loop.call_soon_threadsafe(first.set)
+        try:
+            asyncio.run_coroutine_threadsafe(taken.wait(), loop).result()
+            work.call(work.storage.jobs.finish(work.claim, progress={"by": 1}))
+        except Exception as error:
+            refused.append(type(error).__name__)
+        return {"by": 1}
+
+    taken = asyncio.Event()
+    job = await submit(storage)
+    async with working({ARCHIVE: deaf}):
+        await first.wait()
+        await rewrite("update jobs set lease_until_ms = 0")
+        over = await ended(job.job_id)
+        taken.set()
+        await until(lambda: refused)
+
+    assert over.progress == {"by": 2}
+    assert refused == ["LeaseLost"]
+
+
+async def test_when_the_jvm_is_killed_the_attempt_fails_and_the_next_has_a_new_one(
+    storage, working, heard, sparks, ended
+):
+    job = await submit(storage, steps=4, task_s=0.5)
+
+    async with working(TOYS):
+        await has_saved(storage, job.job_id)
+        killed = sparks.jvm_pid
+        os.kill(killed, signal.SIGKILL)
+        over = await ended(job.job_id)
+        await until(lambda: len(heard) == 2)
+
+    assert (over.state, over.progress) == (JobState.DONE, {"steps": 4, "attempt": 2})
+    assert [(kind, state) for kind, state, _ in heard] == [
+        (ARCHIVE, JobState.QUEUED),
+        (ARCHIVE, JobState.DONE),
+    ]
+    assert sparks.jvm_pid != killed
+
+
+@contextmanager
+def worker_process(stores, log, **environment):
+    """A worker of its own, with toys for jobs."""
+    words = [stores.model_dump_json(), json.dumps(msgspec.to_builtins(QUICK))]
+    with log.open("ab") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.toys", *words],
+            stderr=stderr,
+            env={**os.environ, **environment},
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def begin(storage, job_id, worker, attempt):
+    """Wait until the worker's process is in the midst of this attempt; give all its descendants."""
+
+    async def begun():
+        return (await storage.jobs.get(job_id)).attempt == attempt
+
+    await until(begun, within_s=60)
+    await until(lambda: daemons(worker.pid), within_s=60)
+    await asyncio.sleep(0.5)
+    return descendants(worker.pid)
+
+
+def daemons(pid):
+    """Python processes that Spark has started below that one."""
+    return [child for child in descendants(pid) if "pyspark.daemon" in command_line(child)]
+
+
+async def test_a_killed_workers_job_is_finished_by_the_next_and_nothing_of_it_stays(
+    storage, stores, working, ended, rewrite, tmp_path
+):
+    """First kill -9, then a worker that is told to end in the middle, then one that gets to the end."""
+    job = await submit(storage, steps=2, task_s=30)
+    log = tmp_path / "log"
+
+    with worker_process(stores, log) as first:
+        left = await begin(storage, job.job_id, first, attempt=1)
+        first.kill()
+        killed = all_gone(left, within_s=10)
+    with worker_process(stores, log) as second:
+        left = await begin(storage, job.job_id, second, attempt=2)
+        second.terminate()
+        code = await asyncio.to_thread(second.wait, 15)
+        told = await storage.jobs.get(job.job_id)
+        stopped = all_gone(left, within_s=1)
+    await rewrite("update jobs set spec = '{\"steps\": 2}'")
+    async with working(TOYS):
+        over = await ended(job.job_id)
+
+    assert killed, log.read_text()
+    assert stopped, log.read_text()
+    assert (code, told.state, told.attempt) == (0, JobState.QUEUED, 2), log.read_text()
+    assert (over.state, over.progress) == (JobState.DONE, {"steps": 2, "attempt": 3})
+
+
+async def test_a_fault_point_kills_a_worker_where_a_test_wants_it(
+    storage, stores, working, ended, tmp_path
+):
+    job = await storage.jobs.submit("default", JobKind.COMPACT, "logs", {})
+
+    with worker_process(stores, tmp_path / "log", MILLSTREAM_FAULT="toy.after_save") as worker:
+        code = await asyncio.to_thread(worker.wait, 60)
+    parts = await storage.jobs.parts(job.job_id)
+    async with working(TOYS):
+        over = await ended(job.job_id)
+
+    assert code == -signal.SIGKILL
+    assert parts == {"once": JobPart("once", 1, True, {})}
+    assert (over.state, over.attempt) == (JobState.DONE, 2)

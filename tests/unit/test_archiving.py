@@ -1,0 +1,53 @@
+"""Whether `millstream up` archives, and what it says when it does not."""
+
+import pytest
+
+from api.cli import archiving
+from api.cli.archiving import NO_SPARK, decide
+from api.settings import Settings
+
+
+def settings(archive_url=None) -> Settings:
+    return Settings(archive_url=archive_url)
+
+
+@pytest.fixture
+def without_spark(monkeypatch):
+    monkeypatch.setattr(archiving, "has_pyspark", lambda: False)
+
+
+@pytest.fixture
+def with_spark(monkeypatch):
+    monkeypatch.setattr(archiving, "why_not", lambda: None)
+
+
+def test_the_archive_is_a_directory_of_the_data_unless_told_otherwise(tmp_path, with_spark):
+    own = decide(settings(), tmp_path)
+    told = decide(settings("s3://bucket/prefix"), tmp_path)
+
+    assert (own.url, own.works, own.remark) == (f"file://{tmp_path}/archive", True, "")
+    assert (told.url, told.works) == ("s3://bucket/prefix", True)
+
+
+def test_off_is_off_and_is_said(tmp_path, with_spark):
+    decided = decide(settings("off"), tmp_path)
+
+    assert (decided.url, decided.works) == ("off", False)
+    assert decided.remark.startswith("The archive is off")
+
+
+def test_without_spark_the_archive_is_off_and_why_is_said(tmp_path, without_spark):
+    decided = decide(settings(), tmp_path)
+
+    assert (decided.url, decided.works) == ("off", False)
+    assert decided.remark == f"The archive is off: {NO_SPARK}.\n"
+
+
+@pytest.mark.parametrize("told", [None, "s3://bucket/prefix"])
+def test_what_is_archived_stays_readable_without_spark(tmp_path, without_spark, told):
+    (tmp_path / "archive").mkdir()
+
+    decided = decide(settings(told), tmp_path)
+
+    assert (decided.url, decided.works) == (told or f"file://{tmp_path}/archive", False)
+    assert NO_SPARK in decided.remark
