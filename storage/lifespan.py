@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from storage.access import Access
-from storage.archive.roots import open_root
+from storage.archive.cache import ArchiveCache
+from storage.archive.roots import Root, open_root
 from storage.archive_upkeep import ArchiveUpkeep
 from storage.archives import Archives
 from storage.archiving import Archiving
@@ -27,7 +28,9 @@ from storage.on_queue import OnQueue
 from storage.on_stream import OnStream
 from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
-from storage.postgres.database import open_database
+from storage.postgres.database import Database, open_database
+from storage.postgres.known_manifest import KnownManifest
+from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.queues import Queues
@@ -46,6 +49,7 @@ from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.settings import StorageSettings
 from storage.streams import Streams
+from storage.tiered import Tiered
 from storage.upkeep import Upkeep
 
 _CLOSE_S = 10.0
@@ -126,8 +130,9 @@ async def open_storage(
         moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, keeper, database)
+        tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
-            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits
+            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits, tiered
         )
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
@@ -171,6 +176,21 @@ async def _open_wakeups(url: str, limits: Limits) -> AsyncGenerator[Wakeups]:
             yield wakeups
         finally:
             await wakeups.close()
+
+
+@asynccontextmanager
+async def _open_tiered(
+    root: Root | None, database: Database, rows: ArchiveRows, clock: Clock, limits: Limits
+) -> AsyncGenerator[Tiered | None]:
+    if root is None:
+        yield None
+        return
+    manifest, cache = KnownManifest(ManifestRows(database), clock), ArchiveCache(root, limits)
+    try:
+        yield Tiered(manifest, rows, cache)
+    finally:
+        await manifest.close()
+        await cache.close()
 
 
 def _buried_by(logs: HotLogs) -> Bury:

@@ -26,6 +26,7 @@ from storage.on_stream import OnStream
 from storage.redis.logs import HotLogs, HotRead, LogAddress
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
+from storage.tiered import Asked, Tiered, TierRead, as_hot
 
 
 class Reading:
@@ -38,12 +39,14 @@ class Reading:
         resharder: Resharder,
         wakeups: Wakeups,
         clock: Clock,
+        archive: Tiered | None,
     ) -> None:
         self._hot = hot
         self._on_stream = on_stream
         self._resharder = resharder
         self._wakeups = wakeups
         self._clock = clock
+        self._archive = archive
 
     async def read_shard(
         self,
@@ -85,14 +88,14 @@ class Reading:
     ) -> ShardRead:
         stream = await self._on_stream.knowing(stream, shard)
         wanted = stream.shard(shard)
-        how, number = _spelled(where)
+        asked = _spelled(where, records_max, bytes_max)
         at = _address(stream, wanted)
 
         async def read() -> HotRead:
             return await self._hot.read(
                 at,
-                how,
-                number,
+                asked.how,
+                asked.number,
                 records_max=records_max,
                 bytes_max=bytes_max,
                 ask_to_wake=ask_to_wake,
@@ -104,7 +107,9 @@ class Reading:
             # A store that was restored from an older copy forgot that this log is closed.
             await self._resharder.close_again(stream, wanted)
             found = await self._on_stream.mended(at, read)
-        return _shard_read(stream, wanted, found)
+        if self._archive is None:
+            return _shard_read(stream, wanted, as_hot(found))
+        return _shard_read(stream, wanted, await self._archive.read(stream, wanted, asked, found))
 
     async def read(
         self,
@@ -261,7 +266,10 @@ class Reading:
         extent = await self._on_stream.do(
             stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
         )
-        return ShardState(shard, extent.start, extent.next, extent.bytes, extent.fenced)
+        start = extent.start
+        if self._archive is not None:
+            start = await self._archive.start(stream, shard, start)
+        return ShardState(shard, start, extent.next, extent.bytes, extent.fenced)
 
 
 def _address(stream: Stream, shard: Shard) -> LogAddress:
@@ -302,22 +310,22 @@ def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
         raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
 
 
-def _spelled(where: ReadFrom) -> tuple[str, int]:
+def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> Asked:
     match where:
         case ReadFrom(offset=int(offset), time_ms=None, tail=None):
-            return "offset", offset
+            return Asked("offset", offset, records_max, bytes_max)
         case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
-            return "time", time_ms
+            return Asked("time", time_ms, records_max, bytes_max)
         case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
-            return "tail", tail
+            return Asked("tail", tail, records_max, bytes_max)
         case _:
             raise ValidationFailed.at(
                 "/offset", "Exactly one of offset, time and tail", "exclusive"
             )
 
 
-def _shard_read(stream: Stream, shard: Shard, found: HotRead) -> ShardRead:
-    """A hole ends a read that has records, and is told by the next one, which begins with it."""
+def _shard_read(stream: Stream, shard: Shard, found: TierRead) -> ShardRead:
+    """A gap ends a read that has records, and is told by the next one, which begins with it."""
     if found.start_at < found.start:
         raise OffsetExpired(
             f"The shard's oldest offset is {found.start}.",
@@ -327,9 +335,9 @@ def _shard_read(stream: Stream, shard: Shard, found: HotRead) -> ShardRead:
     if found.start_at > found.next:
         raise OffsetOutOfRange(f"The shard's next offset is {found.next}.", next_offset=found.next)
     records = _unbroken(found.records)
-    first = records[0].offset if records else found.next
-    gap = Gap(found.start_at, first, "hole") if first > found.start_at else None
-    next_offset = records[-1].offset + 1 if records else found.next
+    first = records[0].offset if records else found.end
+    gap = Gap(found.start_at, first, found.reason) if first > found.start_at else None
+    next_offset = records[-1].offset + 1 if records else found.end
     behind_ms = found.now_ms - records[-1].arrival_ms if records and next_offset < found.next else 0
     ended = bool(found.children) and next_offset == found.next
     return ShardRead(
@@ -342,6 +350,7 @@ def _shard_read(stream: Stream, shard: Shard, found: HotRead) -> ShardRead:
         gap,
         ended,
         (stream.children_of(shard.index) or found.children) if ended else (),
+        found.tier,
     )
 
 

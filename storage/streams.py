@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from storage.appending import Appending
@@ -12,7 +13,7 @@ from storage.domain.appends import OWN_HEADERS
 from storage.domain.batches import Record
 from storage.domain.clock import Clock
 from storage.domain.columns import Columns
-from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.names import StreamName
 from storage.domain.rising import Rise, Risen
@@ -40,6 +41,7 @@ from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.rising import Rising
+from storage.tiered import Tiered
 
 T = TypeVar("T")
 
@@ -58,6 +60,7 @@ class Streams:
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
+        archive: Tiered | None = None,
     ) -> None:
         self._hot = hot
         self._catalog = catalog
@@ -69,7 +72,8 @@ class Streams:
         self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known)
         self._bulk = Bulk(self._appending, self._on_stream)
         self._rising = Rising(rising, self._appending, self._on_stream, resharder, clock)
-        self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock)
+        self._archive = archive
+        self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock, archive)
 
     # Append
 
@@ -309,11 +313,28 @@ class Streams:
         """
         if before < 0:
             raise ValidationFailed.at("/before", "must be at least 0", "out_of_range")
-        return await self._on_shard(
-            name,
-            shard,
-            lambda at: self._hot.truncate(at, before, limits.TRUNCATE_ENTRIES_PER_CALL),
+        cut = partial(
+            self._hot.truncate, before=before, entries_max=limits.TRUNCATE_ENTRIES_PER_CALL
         )
+        archive = self._archive
+        if archive is None:
+            return await self._on_shard(name, shard, cut)
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
+        of = stream.shard(shard)
+        await self._on_shard(name, shard, partial(self._check_within, before=before))
+        # First there, so that what has left the hot store is not read from the archive; and again if the archive has
+        # begun with the shard meanwhile.
+        begun = await archive.raise_start(stream, of, before)
+        start = await self._on_shard(name, shard, cut)
+        if not begun:
+            await archive.raise_start(stream, of, before)
+        return await archive.start(stream, of, start)
+
+    async def _check_within(self, at: LogAddress, before: int) -> None:
+        """Raises OffsetOutOfRange."""
+        end = (await self._hot.extent(at)).next
+        if before > end:
+            raise OffsetOutOfRange(f"The shard's next offset is {end}.", next_offset=end)
 
     async def _on_shard(
         self, name: StreamName, shard: int, work: Callable[[LogAddress], Awaitable[T]]
@@ -326,7 +347,7 @@ class Streams:
         return await self._on_stream.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
-        """Let go of closed shards that hold nothing any more, parents before children, for the sweep.
+        """Let go of closed shards of which neither tier has anything any more, parents before children, for the sweep.
 
         A shard stays as long as it may be asked whether it knows a repeated append, and its stream's
         retention, or a day if that is longer, for readers that are in it. Gives their number.
@@ -353,4 +374,6 @@ class Streams:
         rising, over = await self._rising.known(at)
         asked = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
         feared = over and closed_for_ms < limits.RISING_OVER_MS
-        return extent.start == extent.next and not (asked or rising or feared)
+        if extent.start != extent.next or asked or rising or feared:
+            return False
+        return self._archive is None or not await self._archive.holds(stream, shard)

@@ -140,3 +140,32 @@ def _database(server_url: str, name: str) -> str:
 def _execute(url: str, statement: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def s3_address() -> Iterator[str]:
+    """host:port of an object store, started once per run."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3_url(s3_address: str, tmp_path: Path) -> str:
+    """An archive's URL in an object store, with a prefix of the test's own."""
+    import boto3
+
+    client = boto3.client(
+        "s3",
+        endpoint_url=f"http://{s3_address}",
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    )
+    client.create_bucket(Bucket="mill")
+    client.close()
+    return f"s3://key:secret@mill/a/{tmp_path.name}?endpoint_override={s3_address}&scheme=http&region=us-east-1"

@@ -29,6 +29,7 @@ from storage.domain.access import Action
 from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.groups import Commit, CommitResult, Committed, Fetched, Membership, Place
 from storage.domain.names import GroupName
+from storage.domain.streams import Tier, slowest
 
 dataplane = Dataplane()
 
@@ -63,7 +64,8 @@ class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GroupRecords(Lined, kw_only=True):
-    """Records of the member's shards, by arrival; within a shard in order. `token` commits them."""
+    """Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
+    archive when any of them came from there."""
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]
@@ -72,6 +74,7 @@ class GroupRecords(Lined, kw_only=True):
     shards: list[int]
     token: str
     behind_seconds: float
+    tier: Tier
     gaps: list[GapOut]
 
 
@@ -191,6 +194,7 @@ def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
         shards=[place.shard for place in membership.assigned],
         token=token,
         behind_seconds=to_seconds(max([read.behind_ms for read in fetched.reads], default=0)),
+        tier=slowest(fetched.reads),
         gaps=[
             GapOut(shard=shard, first=gap.first, next=gap.next, reason=gap.reason)
             for shard, gap in fetched.gaps

@@ -33,7 +33,7 @@ from api.rest.message_schemas import (
 from storage.domain import limits
 from storage.domain.batches import CONTENT_TYPE, Headers, Record
 from storage.domain.errors import ValidationFailed
-from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Producer, Shard
+from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Producer, Shard, Tier
 
 Key = Annotated[
     str,
@@ -302,7 +302,8 @@ class ChildOut(msgspec.Struct, frozen=True):
 
 
 class ShardRecords(Lined, kw_only=True, omit_defaults=True):
-    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read.
+    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
+    where the records came from, which makes no difference but in time.
 
     `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
     """
@@ -313,6 +314,7 @@ class ShardRecords(Lined, kw_only=True, omit_defaults=True):
     start: int
     tip: int
     behind_seconds: float
+    tier: Tier
     ended: bool
     gap: GapOut | UnsetType = UNSET
     children: list[ChildOut] | UnsetType = UNSET
@@ -336,10 +338,12 @@ class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
 
 
 class StreamRecords(Lined, kw_only=True):
-    """Records of all shards, by arrival; within a shard in their order."""
+    """Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
+    from there."""
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]
     next_cursor: str
     behind_seconds: float
+    tier: Tier
     gaps: list[GapOut]

@@ -43,7 +43,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead
+from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead, slowest
 
 dataplane = Dataplane()
 
@@ -201,6 +201,7 @@ def _shard_records(found: ShardRead, binary: bool) -> ShardRecords:
         start=found.start,
         tip=found.tip,
         behind_seconds=to_seconds(found.behind_ms),
+        tier=found.tier,
         ended=found.ended,
         gap=msgspec.UNSET if found.gap is None else _gap_out(found.gap),
         children=_children_out(found),
@@ -263,6 +264,7 @@ def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> St
         records=_by_arrival(found, binary),
         next_cursor=cursor,
         behind_seconds=to_seconds(max([read.behind_ms for read in found], default=0)),
+        tier=slowest(found),
         gaps=[_gap_out(read.gap, read.shard) for read in found if read.gap is not None],
     )
 

@@ -128,6 +128,18 @@ COMPACT_FILES_MIN = 4
 COMPACT_AFTER_MS = 10 * MINUTE_MS  # behind the end of an hour
 READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers that planned with it
 ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
+ARCHIVE_READERS = 4  # threads of a process that fetch and decode
+ARCHIVE_LOADS_MAX = (
+    64  # row groups and footers under way or waiting; beyond it the caller hears 503
+)
+ARCHIVE_CACHE_BYTES = 128 * MIB  # of decoded row groups, in a process
+ARCHIVE_FOOTERS_MAX = 1_000  # in a process, of some ten KiB each
+ARCHIVE_PLANS_MAX = 10_000  # shards whose next files a process knows
+ARCHIVE_PLAN_FILES = 100  # that it knows ahead
+ARCHIVE_PLAN_MS = 10 * MINUTE_MS  # far below READER_GRACE_MS
+ARCHIVE_EXTENT_MS = SECOND_MS  # how old what is known of an archive's reach may be
+ARCHIVE_EXTENT_WAIT_MS = 500  # a hot read waits so long, once, to hear where the archive begins
+ARCHIVE_FOLLOWED_MAX = 10_000  # places where a read ended, which another one may go on from
 
 # Jobs
 JOB_LEASE_MS = 60 * SECOND_MS
@@ -256,6 +268,7 @@ class Limits(msgspec.Struct, frozen=True):
     producers_max: int = PRODUCERS_MAX
     rising_producers_max: int = RISING_PRODUCERS_MAX
     outage_ms: int = OUTAGE_MS
+    archive_cache_bytes: int = ARCHIVE_CACHE_BYTES
     job_lease_ms: int = JOB_LEASE_MS
     job_heartbeat_ms: int = JOB_HEARTBEAT_MS
     job_backoff_ms: int = JOB_BACKOFF_MS_MIN

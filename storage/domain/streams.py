@@ -349,6 +349,13 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
+class Tier(StrEnum):
+    """Where records were read from: offsets, values and order are the same."""
+
+    HOT = "hot"
+    ARCHIVE = "archive"
+
+
 class ShardRead(msgspec.Struct, frozen=True):
     """What a read of one shard found.
 
@@ -367,6 +374,7 @@ class ShardRead(msgspec.Struct, frozen=True):
     gap: Gap | None = None
     ended: bool = False
     children: tuple[Shard, ...] = ()
+    tier: Tier = Tier.HOT
 
 
 class StreamRead(msgspec.Struct, frozen=True):
@@ -374,6 +382,16 @@ class StreamRead(msgspec.Struct, frozen=True):
 
     shards: Sequence[ShardRead]
     positions: dict[int, int]
+
+    @property
+    def tier(self) -> Tier:
+        """The archive, when any of it came from there."""
+        return slowest(self.shards)
+
+
+def slowest(reads: Iterable[ShardRead]) -> Tier:
+    """The archive, when one of these reads came from there."""
+    return Tier.ARCHIVE if any(read.tier is Tier.ARCHIVE for read in reads) else Tier.HOT
 
 
 class ShardState(msgspec.Struct, frozen=True):

@@ -275,6 +275,21 @@ select a.stream_id, a.shard, a.log_id, a.start, a.archived, a.archived_at_ms,
  order by a.shard;
 
 
+-- name: archive_extents
+-- Nothing locks: a file is in use or not, and marks only rise. Files are looked at in order, so that one is enough.
+select a.shard, a.archived,
+       case when f.first_offset is not null then greatest(a.start, f.first_offset) end as start
+  from archive_shards a
+  left join lateral (
+    select first_offset
+      from archive_files
+     where stream_id = a.stream_id and shard = a.shard and superseded_at_ms is null
+       and next_offset > a.start
+     order by next_offset
+     limit 1) as f on true
+ where a.stream_id = :stream_id;
+
+
 -- name: archive_files_to_delete
 -- Nothing locks: a retired file is never in use again, and a stream that is gone never comes back.
 select f.file_id, f.path

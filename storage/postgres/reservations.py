@@ -28,7 +28,7 @@ from storage.domain.names import LogId
 from storage.domain.streams import Shard
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.tables import DeploymentRow, LogHoleRow, LogRow
+from storage.postgres.tables import ArchiveShardRow, DeploymentRow, LogHoleRow, LogRow
 
 _DEPLOYMENT_LOCK = 0x65706F6368  # "epoch"
 
@@ -83,7 +83,8 @@ class Reservations:
                 children = await _children(session, log_id)
                 return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
             opened = _next_reservation(row, wanted, await _children(session, log_id))
-            await _swallow(session, log_id, hot_next or 0, opened.next)
+            known = max(hot_next or 0, await _archived(session, log_id))
+            await _swallow(session, log_id, known, opened.next)
             await _store(session, log_id, store_epoch, opened)
             return opened
 
@@ -139,6 +140,12 @@ def _next_reservation(row: Row[Any], wanted: int, children: tuple[Shard, ...] = 
     """Above everything that was ever reserved; a log that was never opened begins at 0."""
     log_epoch = 0 if row.store_epoch is None else row.log_epoch + 1
     return Reservation(row.ceiling, row.ceiling + wanted, log_epoch, True, children)
+
+
+async def _archived(session: AsyncSession, log_id: LogId) -> int:
+    """How far the log is archived: what the hot store lost of that is no hole."""
+    archived = select(col(ArchiveShardRow.archived)).where(col(ArchiveShardRow.log_id) == log_id)
+    return await session.scalar(archived) or 0
 
 
 async def _store(

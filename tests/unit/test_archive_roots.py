@@ -2,12 +2,9 @@
 
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from storage.archive.files import FileOf, FileWriter
 from storage.archive.local import LocalRoot
@@ -20,30 +17,6 @@ from storage.domain.entries import LogEntry
 from storage.domain.errors import ArchiveDamaged, StorageFull, StorageUnavailable
 
 PATH = "default/s1/v1/dt=2026-11-21/hr=20/shard=000000000000/file.parquet"
-
-
-@pytest.fixture(scope="module")
-def s3_address() -> Iterator[str]:
-    """host:port of an object store of the module's own."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def s3_url(s3_address: str, tmp_path: Path) -> str:
-    client = boto3.client(
-        "s3",
-        endpoint_url=f"http://{s3_address}",
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
-    client.create_bucket(Bucket="mill")
-    client.close()
-    return f"s3://key:secret@mill/a/{tmp_path.name}?endpoint_override={s3_address}&scheme=http&region=us-east-1"
 
 
 @pytest.fixture(params=["local", "s3"])
