@@ -55,6 +55,7 @@ from api.rest import (
     moves,
     queues,
     records,
+    replays,
     shards,
     streams,
 )
@@ -140,6 +141,7 @@ def _control_plane(
         shards.router,
         groups.router,
         jobs.router,
+        replays.router,
         archives.router,
         health.router,
         operator,

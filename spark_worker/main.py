@@ -8,6 +8,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from spark_worker import faults
 from spark_worker.java import find_java
@@ -15,12 +16,19 @@ from spark_worker.runner import OnEnd, Runner
 from spark_worker.session import open_session, tidy_scratch
 from spark_worker.settings import WorkerSettings
 from spark_worker.sparks import SharedSpark
-from spark_worker.work import Handler
+from spark_worker.work import Handler, Work
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
 from storage.lifespan import open_storage
 
-HANDLERS: Mapping[JobKind, Handler] = {}
+
+def _replay(work: Work) -> Mapping[str, Any]:
+    from spark_worker import replay
+
+    return replay.run(work)
+
+
+HANDLERS: Mapping[JobKind, Handler] = {JobKind.REPLAY: _replay}
 """A worker claims jobs of these kinds."""
 
 _NO_LIMITS = Limits()

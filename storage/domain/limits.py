@@ -158,9 +158,15 @@ JOB_KEPT_MS = 30 * DAY_MS  # what is over can be looked at for so long
 REPLAY_BATCH_RECORDS = 500  # of one part that are on their way at once
 REPLAY_BATCH_BYTES = MIB
 REPLAY_BATCH_SECONDS = 0.1  # of a rate: a slow replay does not come in bursts
-REPLAY_READ_BYTES = 2 * MIB  # of one part that are held in memory
+REPLAY_READ_RECORDS = 2_000  # of one part that are held in memory
+REPLAY_READ_BYTES = 2 * MIB
+REPLAY_READ_BYTES_MIN = 64 * KIB
+REPLAY_LANE_BYTES = 32 * MIB  # of all parts that one writer merges
 REPLAY_PARTS_AT_ONCE = 16  # of one task: what bounds its memory
 REPLAY_RANGE_RECORDS = 250_000  # of a part, where no order is asked for
+REPLAY_RANGES_MAX = (
+    900  # so that a replay's parts are stored at once, and each is one producer at the target
+)
 REPLAY_SAVE_MS = SECOND_MS  # between two notes of how far it is, and looks at what its owner wishes
 REPLAY_LATENCY_MS_MAX = 250.0  # of its appends: beyond it live traffic has the right of way
 REPLAY_LATENCIES = 40  # the last appends that this is judged by

@@ -15,7 +15,7 @@ depend on who is faster. By time it is the first that arrived.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -28,7 +28,7 @@ from storage.domain.jobs import JobPart
 from storage.domain.names import LogId, check_name
 from storage.domain.pacing import Pacing
 from storage.domain.selections import Filter
-from storage.domain.streams import LogRecord, Shard, Stream
+from storage.domain.streams import LogRecord, Shard
 
 REPLAY_ID = ":replay_id"
 SOURCE_STREAM = ":source_stream"
@@ -61,10 +61,10 @@ class ShardMode(StrEnum):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """An end of a window; one of the three. `offsets` are by shard; a shard that is not named is not bounded there.
-    `bookmark` is (group, name)."""
+    """An end of a window; one of the three. `offsets` are pairs of a shard and an offset; a shard that is not named
+    is not bounded there. `bookmark` is (group, name); a shard that is younger than the bookmark had nothing then."""
 
-    offsets: dict[int, int] | None = None
+    offsets: tuple[tuple[int, int], ...] | None = None
     time_ms: int | None = None
     bookmark: tuple[str, str] | None = None
 
@@ -72,7 +72,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         """What is wrong with it."""
         if sum(one is not None for one in (self.offsets, self.time_ms, self.bookmark)) != 1:
             return [FieldFault(pointer, "Exactly one of offsets, time and bookmark", "exclusive")]
-        if any(not 0 <= offset <= limits.OFFSET_MAX for offset in (self.offsets or {}).values()):
+        if any(not 0 <= offset <= limits.OFFSET_MAX for _, offset in self.offsets or ()):
             return [FieldFault(f"{pointer}/offsets", "An offset is at least 0", "out_of_range")]
         return []
 
@@ -204,29 +204,32 @@ PLANNED = "planned"
 """The part that says that all others are there: the window is fixed."""
 
 
-def parts_of(reaches: Iterable[Reach], order: Order) -> list[Replaying]:
-    """A replay's parts before it has begun. Ranges are cut at the same offsets, whenever they are."""
-    found = []
-    for reach in reaches:
-        pieces = _cut(reach) if order is Order.NONE else [reach]
-        found += [
-            Replaying(part=_named(one, order), reach=one, position=one.first) for one in pieces
-        ]
-    return found
-
-
-def _cut(reach: Reach) -> list[Reach]:
-    step = limits.REPLAY_RANGE_RECORDS
-    edges = [*range((reach.first // step + 1) * step, reach.end, step), reach.end]
-    firsts = [reach.first, *edges[:-1]]
-    return [Reach(reach.shard, *span) for span in zip(firsts, edges, strict=True)]
-
-
-def _named(reach: Reach, order: Order) -> str:
-    shard = f"shard {reach.shard:06d}"
+def parts_of(reaches: Sequence[Reach], order: Order) -> list[Replaying]:
+    """A replay's parts before it has begun."""
     if order is not Order.NONE:
-        return shard
-    return f"{shard} range {reach.first // limits.REPLAY_RANGE_RECORDS:010d}"
+        return [_part(f"shard {one.shard:06d}", one) for one in reaches]
+    step = _step(reaches)
+    return [
+        _part(f"shard {one.shard:06d} range {nth:04d}", piece)
+        for one in reaches
+        for nth, piece in enumerate(_cut(one, step))
+    ]
+
+
+def _part(name: str, reach: Reach) -> Replaying:
+    return Replaying(part=name, reach=reach, position=reach.first)
+
+
+def _step(reaches: Sequence[Reach]) -> int:
+    """How much a range holds: so much that the parts are not too many, for a target remembers each."""
+    whole = sum(reach.end - reach.first for reach in reaches)
+    room = max(1, limits.REPLAY_RANGES_MAX - len(reaches))
+    return max(limits.REPLAY_RANGE_RECORDS, -(-whole // room))
+
+
+def _cut(reach: Reach, step: int) -> list[Reach]:
+    firsts = range(reach.first, reach.end, step)
+    return [Reach(reach.shard, first, min(first + step, reach.end)) for first in firsts]
 
 
 def producer_of(job_id: str, part: str) -> str:
@@ -255,15 +258,6 @@ def _depths(shards: Iterable[Shard]) -> dict[int, int]:
     return depths
 
 
-def passed_by(stream: Stream, positions: Mapping[int, int]) -> set[int]:
-    """The shards that a reader at these positions has behind it: ancestors of those it stands in."""
-    behind: set[int] = set()
-    for shard in reversed((*stream.shards, *stream.opening)):
-        if shard.index in positions or shard.index in behind:
-            behind.update(shard.parents)
-    return behind
-
-
 def origin(replay_id: str, stream: str, shard: int, at: LogRecord) -> Headers:
     """The headers that say where a record came from."""
     told = (
@@ -281,6 +275,16 @@ def own_headers(headers: Headers) -> tuple[list[Header], str]:
     own = [header for header in headers if not header[0].startswith(RESERVED)]
     content_type = next((value.decode() for name, _, value in headers if name == CONTENT_TYPE), "")
     return own, content_type
+
+
+def group_for(key: str, shard: int, *, fifo: bool) -> str:
+    """The message group of a record: its key, or a digest of a long one. In a fifo queue records without a key keep
+    the order of their shard."""
+    if not key:
+        return f"shard {shard}" if fifo else ""
+    if len(key) <= limits.GROUP_CHARACTERS_MAX:
+        return key
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def progress_of(parts: Iterable[Replaying]) -> dict[str, Any]:

@@ -1,0 +1,151 @@
+"""Replays on a real Spark: to the end, stopped, and with every process killed in the middle (R1)."""
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+
+import pytest
+
+from spark_worker.main import HANDLERS
+from storage.domain.batches import Record
+from storage.domain.jobs import JobState
+from storage.domain.names import QueueName
+from storage.domain.pacing import Pacing
+from storage.domain.queues import QueueSpec
+from storage.domain.replays import Order, Target
+from storage.domain.selections import Filter
+from storage.domain.streams import RING_SIZE, StreamSpec
+from tests.replaying import SOURCE, TARGET, everything, wanted
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+KEYS = [f"key {number}" for number in range(20)]
+RECORDS = 6_000
+KEEP = StreamSpec(shards=3)
+
+
+@pytest.fixture
+async def records(storage) -> list[Record]:
+    """What the source has."""
+    for name in (SOURCE, TARGET):
+        await storage.catalog.put_stream(name, KEEP)
+    records = [Record(b"%d" % n, KEYS[n % len(KEYS)]) for n in range(RECORDS)]
+    for nth in range(0, RECORDS, 1_000):
+        await storage.streams.append(SOURCE, records[nth : nth + 1_000])
+    return records
+
+
+def check(found, records) -> None:
+    """R1, and the order of each key."""
+    assert Counter(one.record.data for one in found) == Counter(one.data for one in records)
+    for key in KEYS:
+        sent = [one.data for one in records if one.key == key]
+        assert [one.record.data for one in found if one.record.key == key] == sent
+
+
+@pytest.mark.parametrize("order", [Order.SHARD, Order.TIME, Order.NONE])
+async def test_spark_sends_every_record_once(storage, working, ended, records, order):
+    replay = await storage.replays.submit("default", wanted(order=order))
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    assert (over.progress["sent"], over.progress["duplicates"]) == (RECORDS, 0)
+    found = await everything(storage)
+    assert len(found) == RECORDS
+    if order is not Order.NONE:
+        check(found, records)
+
+
+async def test_a_queue_is_a_target_too(storage, working, ended, records):
+    await storage.catalog.put_queue(QueueName("work"), QueueSpec())
+    request = wanted(target=Target(queue="work"), filter=Filter(keys=("key 3",)), max_records=100)
+    replay = await storage.replays.submit("default", request)
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    assert (await storage.queues.stats(QueueName("work"))).sent == 100
+
+
+async def test_a_replay_is_paused_resumed_and_cancelled(storage, working, ended, records):
+    await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=500)), "slow")
+    job_id = "replay:default:slow"
+
+    async with working(HANDLERS):
+        await some_are_sent(storage, job_id)
+        await storage.replays.pause("default", "slow")
+        await ended(job_id, JobState.PAUSED)
+        paused = await storage.replays.get("default", "slow")
+        there = len(await everything(storage))
+        await storage.replays.resume("default", "slow")
+        await more_are_sent(storage, there)
+        await storage.replays.cancel("default", "slow")
+        over = await ended(job_id)
+
+    assert over.state is JobState.CANCELLED
+    assert sum(part.sent for part in paused.parts) <= there < RECORDS
+    found = await everything(storage)
+    assert len({one.record.data for one in found}) == len(found) < RECORDS
+
+
+async def test_a_replay_that_cannot_be_done_fails_with_a_reason(storage, working, ended, records):
+    replay = await storage.replays.submit("default", wanted())
+    await storage.catalog.delete_stream(TARGET)
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.FAILED
+    assert "target" in over.failure
+
+
+async def test_the_jvm_is_killed_again_and_again(
+    storage, working, ended, records, spark_of_the_run
+):
+    chance = random.Random(7)
+    request = wanted(order=Order.KEY, pacing=Pacing(records_per_second=1_500))
+    replay = await storage.replays.submit("default", request)
+    job_id = replay.job.job_id
+
+    async with working(HANDLERS):
+        for kill in range(3):
+            await more_are_sent(storage, kill * 500)
+            await asyncio.sleep(chance.random())
+            await kill_jvm(spark_of_the_run)
+            if kill == 1:
+                await storage.streams.split(TARGET, 0, RING_SIZE // 6)
+        over = await ended(job_id, within_s=120)
+
+    assert over.state is JobState.DONE, over.failure
+    assert over.attempt > 1
+    check(await everything(storage), records)
+
+
+async def kill_jvm(spark_of_the_run) -> None:
+    """End the JVM, once there is one again."""
+    for _ in range(300):
+        session = spark_of_the_run._session
+        if session is not None and session.alive:
+            os.kill(session.jvm_pid, signal.SIGKILL)
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("there is no JVM any more")
+
+
+async def some_are_sent(storage, job_id) -> None:
+    await more_are_sent(storage, 0)
+
+
+async def more_are_sent(storage, count: int, within_s: float = 60) -> None:
+    """Until the target has more than so many."""
+    for _ in range(int(within_s / 0.1)):
+        states = await storage.streams.shards(TARGET)
+        if sum(state.next for state in states) > count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("nothing is sent any more")
