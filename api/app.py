@@ -58,6 +58,7 @@ from api.rest import (
     replays,
     shards,
     streams,
+    writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.errors import PROBLEM_JSON, problem
@@ -138,6 +139,7 @@ def _control_plane(
         contents.router,
         moves.router,
         streams.router,
+        writes.router,
         shards.router,
         groups.router,
         jobs.router,

@@ -17,6 +17,7 @@ from storage.domain.errors import BatchTooLarge, FieldFault, ValidationFailed
 JSON = "application/json"
 MSGPACK = "application/msgpack"
 NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
 UNNAMED = ""
 """The media type of a body that came without a Content-Type."""
 
@@ -176,12 +177,10 @@ def within(place: str, error: ValidationFailed) -> ValidationFailed:
     return ValidationFailed(error.detail, *faults)
 
 
-def unsupported(kind: str) -> Refusal:
+def unsupported(kind: str, wanted: str = f"{JSON} (curl --json)") -> Refusal:
     """The refusal of a media type that a route does not take."""
     named = f"'{kind}'" if kind else "A body without a Content-Type"
-    return Refusal(
-        DoorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {JSON} (curl --json)."
-    )
+    return Refusal(DoorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}.")
 
 
 def decoding(decode: Callable[[bytes], In], payload: bytes, code: DoorCode) -> In:

@@ -22,13 +22,29 @@ from storage.domain.limits import Limits
 from storage.lifespan import open_storage
 
 
-def _replay(work: Work) -> Mapping[str, Any]:
-    from spark_worker import replay
+def _archive(work: Work) -> Mapping[str, Any] | None:
+    from spark_worker.archive import archive
 
-    return replay.run(work)
+    return archive(work)
 
 
-HANDLERS: Mapping[JobKind, Handler] = {JobKind.REPLAY: _replay}
+def _compact(work: Work) -> Mapping[str, Any] | None:
+    from spark_worker.archive import compact
+
+    return compact(work)
+
+
+def _replay(work: Work) -> Mapping[str, Any] | None:
+    from spark_worker.replay import run
+
+    return run(work)
+
+
+HANDLERS: Mapping[JobKind, Handler] = {
+    JobKind.ARCHIVE: _archive,
+    JobKind.COMPACT: _compact,
+    JobKind.REPLAY: _replay,
+}
 """A worker claims jobs of these kinds."""
 
 _NO_LIMITS = Limits()
@@ -45,7 +61,7 @@ async def work(
     limits: Limits = _NO_LIMITS,
     on_end: OnEnd = _nobody,
 ) -> None:
-    """Do jobs until cancelled. Raises JavaMissing at once, StorageUnavailable when Postgres is away at the start."""
+    """Do jobs until cancelled; while Postgres is away, wait for it. Raises JavaMissing at once."""
     faults.fault("worker.start")
     find_java()
     tidy_scratch(settings.scratch)

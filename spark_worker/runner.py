@@ -60,6 +60,7 @@ class Runner:
         self._limits = limits
         self._on_end = on_end
         self._works: dict[asyncio.Task[None], Work] = {}
+        self._away = False
 
     async def run(self) -> None:
         """Do jobs until cancelled; then give back what is not done, and end Spark."""
@@ -79,12 +80,19 @@ class Runner:
         try:
             job = await self._storage.jobs.claim(self._worker, list(self._handlers))
         except MillstreamError as error:
-            logger.warning("no job claimed", extra={"reason": error.detail})
+            self._note_outage(error)
             return False
+        self._away = False
         if job is None:
             return False
         self._begin(job)
         return True
+
+    def _note_outage(self, error: MillstreamError) -> None:
+        """An outage is told of once."""
+        if not self._away:
+            logger.warning("no jobs for now: %s", error.detail)
+        self._away = True
 
     async def _wait(self) -> None:
         """Until a job has ended, or it is time to ask again."""
@@ -126,7 +134,7 @@ class Runner:
                 await self._stop(work, StopReason.LEASE_LOST)
                 return
             except MillstreamError as error:
-                logger.warning("lease not renewed", extra={**_about(work), "reason": error.detail})
+                logger.warning("lease of %s not renewed: %s", _about(work), error.detail)
                 if time.monotonic() - renewed >= self._limits.job_lease_ms / SECOND_MS:
                     await self._stop(work, StopReason.LEASE_LOST)
                 continue
@@ -149,9 +157,9 @@ class Runner:
             except LeaseLost:
                 break
             except MillstreamError as error:
-                logger.warning("end not told", extra={**_about(work), "reason": error.detail})
+                logger.warning("end of %s not told: %s", _about(work), error.detail)
                 await asyncio.sleep(SAY_S)
-        logger.warning("lease lost", extra=_about(work))
+        logger.warning("lease of %s lost", _about(work))
         return None
 
     async def _say_once(self, work: Work, ended: "_Ended") -> JobState:
@@ -162,9 +170,7 @@ class Runner:
             return await jobs.give_back(claim, work.progress)
         failure, retry = self._describe(ended.error), _may_help(ended.error)
         state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
-        logger.warning(
-            "job failed", extra={**_about(work), "reason": failure, "state": state.value}
-        )
+        logger.warning("%s failed, and is %s: %s", _about(work), state.value, failure)
         return state
 
     def _describe(self, error: BaseException) -> str:
@@ -215,7 +221,7 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
             ended = _Ended(progress=handler(work))
         except BaseException as error:
             if not work.stopping and not isinstance(error, Stopped | GiveUp | MillstreamError):
-                logger.warning("handler raised", extra=_about(work), exc_info=True)
+                logger.warning("handler of %s raised", _about(work), exc_info=True)
             ended = _Ended(error=error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(tell, ended)
@@ -231,5 +237,5 @@ def _may_help(error: BaseException) -> bool:
     return not isinstance(error, GiveUp)
 
 
-def _about(work: Work) -> dict[str, Any]:
-    return {"job": work.job.job_id, "kind": work.job.kind.value, "attempt": work.job.attempt}
+def _about(work: Work) -> str:
+    return f"{work.job.kind} job {work.job.job_id}, attempt {work.job.attempt}"

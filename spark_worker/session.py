@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
 _SHUFFLE_PARTITIONS = 8
 _ARROW_BATCH_RECORDS = 5_000
-_FOLDER = "spark-"
+_FOLDER = "millstream-spark-"  # then the process, and a word by chance
 
 
 class Session:
@@ -77,17 +78,28 @@ async def open_session(settings: WorkerSettings) -> Session:
 
 
 def _new_folder(scratch: Path | None) -> Path:
-    """A folder of the session's own, which a session that was killed leaves behind: see `tidy_scratch`."""
+    """A folder of the session's own, which a process that is killed leaves behind: see `tidy_scratch`."""
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=_FOLDER, dir=scratch)).resolve()
+    return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=scratch)).resolve()
 
 
 def tidy_scratch(scratch: Path | None) -> None:
-    """Remove what killed sessions left in a folder that is this worker's alone."""
-    if scratch is not None and scratch.is_dir():
-        for left in scratch.glob(f"{_FOLDER}*"):
+    """Remove what processes that are gone have left there."""
+    for left in (scratch or Path(tempfile.gettempdir())).glob(f"{_FOLDER}*-*"):
+        pid = left.name.removeprefix(_FOLDER).split("-", 1)[0]
+        if pid.isdecimal() and not _runs(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _launch(settings: WorkerSettings, folder: Path) -> Launch:

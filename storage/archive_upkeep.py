@@ -12,6 +12,7 @@ from storage.domain.archive import retired
 from storage.domain.clock import Clock
 from storage.domain.streams import Shard, Stream, view_of
 from storage.postgres.archives import ArchiveRows, Mark
+from storage.postgres.writes import WriteRows
 from storage.redis.answers import LogNotReady
 from storage.redis.logs import HotLogs, LogAddress
 
@@ -22,9 +23,16 @@ class ArchiveUpkeep:
     """Duties that one process at a time does for all. All raise StorageUnavailable."""
 
     def __init__(
-        self, rows: ArchiveRows, root: Root, hot: HotLogs, catalog: Catalog, clock: Clock
+        self,
+        rows: ArchiveRows,
+        writes: WriteRows,
+        root: Root,
+        hot: HotLogs,
+        catalog: Catalog,
+        clock: Clock,
     ) -> None:
         self._rows = rows
+        self._writes = writes
         self._root = root
         self._hot = hot
         self._catalog = catalog
@@ -87,7 +95,7 @@ class ArchiveUpkeep:
         return len(found)
 
     async def collect_orphans(self) -> int:
-        """Delete what attempts left that never committed, a day later; gives the files' number.
+        """Delete what attempts and writers left that never committed, a day later; gives the files' number.
 
         A listing, and so nothing for every minute.
         """
@@ -100,7 +108,9 @@ class ArchiveUpkeep:
     async def _collect_orphans(self, page: list[StoredFile]) -> int:
         before_ms = self._clock.now_ms() - limits.ORPHAN_AGE_MS
         old = [file.path for file in page if file.changed_at_ms < before_ms]
-        orphans = set(old) - await self._rows.known_paths(old)
+        in_use = await self._writes.staged_in_use()
+        orphans = {path for path in old if path.rsplit("/", 1)[-1] not in in_use}
+        orphans -= await self._rows.known_paths(old)
         for path in sorted(orphans):
             logger.info("an orphan of the archive is deleted", extra={"path": path})
             await asyncio.to_thread(self._root.delete, path)

@@ -19,6 +19,7 @@ from storage.domain import limits
 from storage.domain.archive import ArchivedFile, Copied, LogRange, Span, hour_of
 from storage.domain.entries import LogEntry, log_bytes
 from storage.domain.errors import MillstreamError, StorageUnavailable
+from storage.domain.faults import fault
 from storage.domain.limits import Limits
 from storage.redis.answers import LogNotReady
 from storage.redis.logs import HotLogs, LogAddress
@@ -161,6 +162,7 @@ class _Files:
         if self._writer is not None:
             self.finished.append(archived(self._writer.finish(), self._wanted))
             self._writer = None
+            fault("archive.file_written")
 
 
 def archived(file: WrittenFile, whose: LogRange | ArchivedFile) -> ArchivedFile:

@@ -33,6 +33,7 @@ from storage.postgres.known_manifest import KnownManifest
 from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
+from storage.postgres.writes import WriteRows
 from storage.queues import Queues
 from storage.redis.client import open_client
 from storage.redis.contents import HotContents
@@ -55,6 +56,7 @@ from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.tiered import Tiered
 from storage.upkeep import Upkeep
+from storage.writing import Writing
 
 _CLOSE_S = 10.0
 _DEFAULT_LIMITS = Limits()
@@ -78,6 +80,7 @@ class Storage:
     archives: Archives
     archiving: Archiving
     archive_upkeep: ArchiveUpkeep | None
+    writing: Writing
     health: Health
     upkeep: Upkeep
 
@@ -109,7 +112,7 @@ async def open_storage(
         catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
         on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
-        rows = ArchiveRows(database)
+        rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
         retention = Retention(logs, on_stream, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
@@ -166,7 +169,8 @@ async def open_storage(
             replays,
             Archives(rows, logs, catalog, jobs, clock, on=root is not None),
             Archiving(rows, logs, catalog, jobs, retention, clock),
-            ArchiveUpkeep(rows, root, logs, catalog, clock) if root else None,
+            ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,
+            Writing(writes, root, catalog, streams, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

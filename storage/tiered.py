@@ -89,16 +89,23 @@ class Tiered:
         Raises ArchiveDamaged, StorageBusy and StorageUnavailable, but only where the archive must be looked at.
         """
         key = _key(stream, shard)
-        if not (_is_cut(asked, found) or _is_amiss(found)):
-            if found.start == 0:
-                return as_hot(found)
-            return _beginning(found, await self._manifest.glimpse(key))
+        if _is_cut(asked, found):
+            return await self._reaching_below(stream, shard, asked, found)
+        if _is_amiss(found):
+            return await self._in_place_of(key, asked, found)
+        if found.start == 0:
+            return as_hot(found)
+        return _beginning(found, await self._manifest.glimpse(key))
+
+    async def _reaching_below(
+        self, stream: Stream, shard: Shard, asked: Asked, found: HotRead
+    ) -> TierRead:
+        """What was asked for of a log whose beginning has left the hot store."""
+        key = _key(stream, shard)
         extent = await self._extent(stream, key)
         hot = _beginning(found, extent)
         if extent is None or extent.start is None:
             return hot
-        if not _is_cut(asked, found):
-            return await self._in_place_of(hot, key, extent, asked)
         offset = await self._offset(key, asked, hot, extent.start)
         if offset is None or offset >= found.start:
             return hot
@@ -113,16 +120,23 @@ class Tiered:
             return await self._manifest.extent_now(key)
         return extent
 
-    async def _in_place_of(
-        self, hot: TierRead, key: ShardKey, extent: ArchiveExtent, asked: Asked
-    ) -> TierRead:
-        """What the archive has where the hot store has a hole, or not got to yet; else what the hot store says."""
-        hot_first = hot.records[0].offset if hot.records else hot.next
-        if extent.start is None or not extent.start <= hot.start_at < extent.archived:
+    async def _in_place_of(self, key: ShardKey, asked: Asked, found: HotRead) -> TierRead:
+        """What the archive has where the hot store has a hole, or has not got to; else what the hot store says."""
+        extent = await self._manifest.extent_now(key)
+        hot = _beginning(found, extent)
+        if extent is None or extent.start is None:
             return hot
-        records = await self._follow(key, hot.start_at, asked)
-        if records and (records[0].offset < hot_first or hot.start_at > hot.next):
-            return _archived(hot, hot.start_at, records)
+        if not extent.start <= found.start_at < extent.archived:
+            return hot
+        offset: int | None = found.start_at
+        if asked.how == "time":
+            offset = await self._since(key, hot.start_at, asked.number)
+        hot_first = hot.records[0].offset if hot.records else max(hot.next, hot.start_at + 1)
+        if offset is None or offset >= hot_first:
+            return hot
+        records = await self._follow(key, offset, asked)
+        if records and records[0].offset < hot_first:
+            return _archived(hot, offset, records)
         return hot
 
     async def _offset(self, key: ShardKey, asked: Asked, hot: TierRead, start: int) -> int | None:

@@ -16,7 +16,7 @@ from storage.domain.jobs import JobKind, JobState
 
 
 def run(settings: Settings) -> None:
-    """Work until SIGINT or SIGTERM. Raises Trouble without Spark or Java, or where Postgres is away at the start."""
+    """Work until SIGINT or SIGTERM. Raises Trouble without Spark or Java."""
     configure_logs(settings.log_level)
     if (reason := why_not()) is not None:
         raise Trouble(reason, ExitCode.UNAVAILABLE)

@@ -91,6 +91,7 @@ _REPLAY_COUNTS = {
 }
 READ_MARK = "kpKlZ3JvdXCvZGVmYXVsdC9yZWFkZXJzk6VhbGljZQeBAAI"
 MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
+STAGED_ID = "9a8b7c6d5e4f30211203f4e5d6c7b8a9"
 _MOVE = {
     "id": MOVE_ID,
     "source": "orders",
@@ -506,6 +507,13 @@ EXAMPLES: dict[str, Example] = {
                 {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
             ),
         ),
+    ),
+    "stage_records": Example("/v1/streams/clicks/staged", status=201, answer={"id": STAGED_ID}),
+    "discard_staged": Example(f"/v1/streams/clicks/staged/{STAGED_ID}", status=204),
+    "commit_staged": Example(
+        "/v1/streams/clicks/commits",
+        {"writer_id": "hourly-load", "batch_id": 7, "staged": []},
+        answer={"done": True, "records": 0, "staged": []},
     ),
     "get_archive": Example(
         "/v1/archives/clicks",

@@ -128,6 +128,9 @@ COMPACT_FILES_MIN = 4
 COMPACT_AFTER_MS = 10 * MINUTE_MS  # behind the end of an hour
 READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers that planned with it
 ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
+STAGED_PARTS_MAX = 10_000  # of one commit: 80 GB in parts as the Spark sink makes them
+COMMIT_TURN_MS = 5 * SECOND_MS  # what one call appends of a commit; then it is called again
+WRITES_KEPT_MS = 30 * DAY_MS  # a batch that runs again after this would be appended again
 ARCHIVE_READERS = 4  # threads of a process that fetch and decode
 ARCHIVE_LOADS_MAX = (
     64  # row groups and footers under way or waiting; beyond it the caller hears 503

@@ -16,6 +16,7 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, Span, hour_of
 from storage.domain.errors import StorageUnavailable
+from storage.domain.faults import fault
 from storage.domain.jobs import Claim, Job, JobState, Outcome
 from storage.domain.names import LogId
 from storage.postgres.database import Database
@@ -113,6 +114,7 @@ class ArchiveRows:
                 return []
             late = [one for one in advances if not await _advance(session, one, now_ms)]
             await let_go(session, claim, progress, _done)
+            fault("archive.before_commit")
             return late
 
     async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[Span]]:

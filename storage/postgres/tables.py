@@ -8,6 +8,7 @@
                 └─ group_bookmarks
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
     jobs ── job_parts                 long work, and how far each part of it is
+    writes                            batches that were put aside and committed
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
@@ -409,3 +410,24 @@ class JobPartRow(SQLModel, table=True):
     position: int = Field(sa_type=BigInteger)
     done: bool
     counts: dict[str, int] = Field(sa_type=JSONB)
+
+
+class WriteRow(SQLModel, table=True):
+    """A `storage.postgres.writes.Write`."""
+
+    __tablename__ = "writes"
+    __table_args__ = (
+        Index("writes_open", "stream_id", postgresql_where=text("not done")),
+        Index("writes_decided", "decided_at_ms"),
+    )
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    writer_id: str = Field(primary_key=True, sa_type=NAME)
+    batch_id: int = Field(primary_key=True, sa_type=BigInteger)
+    staged: list[str] = Field(sa_type=ARRAY(Text))
+    parts: int = Field(sa_type=Integer)
+    records: int = Field(sa_type=BigInteger)
+    done: bool
+    decided_at_ms: int = Field(sa_type=BigInteger)

@@ -18,6 +18,7 @@ import pytest
 
 from storage.embedded.processes import child_setup
 from storage.embedded.valkey import running_valkey
+from storage.settings import StorageSettings
 
 START_SECONDS_MAX = 30
 
@@ -25,28 +26,51 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="session")
-def service_database_url(postgres_server_url: str, migrated_template: str) -> str:
-    """The database behind the service."""
-    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE contract TEMPLATE "{migrated_template}"'.encode())
-    return postgres_server_url.replace("/millstream", "/contract", 1)
+def service(
+    postgres_server_url: str, migrated_template: str
+) -> Iterator[tuple[str, StorageSettings]]:
+    """A service of one process: its URL, and where its stores are."""
+    with deployment(postgres_server_url, migrated_template, "contract") as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
-def service_url(service_database_url: str) -> Iterator[str]:
-    """The URL of a service of one process."""
+def service_url(service: tuple[str, StorageSettings]) -> str:
+    """Its URL."""
+    return service[0]
+
+
+@pytest.fixture(scope="session")
+def service_database_url(service: tuple[str, StorageSettings]) -> str:
+    """The database behind it."""
+    return service[1].database_url
+
+
+@contextmanager
+def deployment(
+    postgres_server_url: str, template: str, name: str
+) -> Iterator[tuple[str, StorageSettings]]:
+    """A service of one process with stores and an archive of its own: its URL, and where they are."""
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE {name} TEMPLATE "{template}"'.encode())
+    database_url = postgres_server_url.replace("/millstream", f"/{name}", 1)
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-contract-") as data,
+        tempfile.TemporaryDirectory(prefix=f"millstream-{name}-") as data,
         running_valkey(Path(data)) as redis_url,
-        _running_service(
-            {
-                "REDIS_URL": redis_url,
-                "DATABASE_URL": service_database_url,
-                "MILLSTREAM_ARCHIVE_URL": f"file://{data}/archive",
-            }
-        ) as url,
     ):
-        yield url
+        archive_url = f"file://{data}/archive"
+        environment = {
+            "REDIS_URL": redis_url,
+            "DATABASE_URL": database_url,
+            "MILLSTREAM_ARCHIVE_URL": archive_url,
+        }
+        with _running_service(environment) as url:
+            yield (
+                url,
+                StorageSettings(
+                    redis_url=redis_url, database_url=database_url, archive_url=archive_url
+                ),
+            )
 
 
 @contextmanager

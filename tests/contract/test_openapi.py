@@ -15,13 +15,17 @@ import pytest
 
 from api.app import create_app
 from api.rest.errors import TABLE
-from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK
+from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID
+from tests.arrow import ARROW, arrow_stream
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
 EXAMPLE_ID = re.compile(
     r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again"
 )
+
+
+_STAGED = arrow_stream([b"one", b"two"])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +85,7 @@ def test_every_reference_leads_somewhere(document):
 def test_each_example_runs(client, document, name, make_job, fail_job):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    move_id, token = MOVE_ID, READ_MARK
+    move_id, token, staged = MOVE_ID, READ_MARK, STAGED_ID
     make_job(JOB_ID, "logs")
 
     def own(text: str) -> str:
@@ -90,10 +94,13 @@ def test_each_example_runs(client, document, name, make_job, fail_job):
         return (
             named.replace(MOVE_ID, move_id)
             .replace(READ_MARK, token)
+            .replace(STAGED_ID, staged)
             .replace("prefix=cl", f"prefix=clicks-{name}")
         )
 
     def call(method: str, path: str, body: Any) -> Any:
+        if isinstance(body, bytes):
+            return client.request(method, own(path), content=body, headers={"content-type": ARROW})
         if body is None:
             return client.request(method, own(path))
         told, kind = own(json.dumps(body)), {"content-type": "application/json"}
@@ -104,11 +111,14 @@ def test_each_example_runs(client, document, name, make_job, fail_job):
             assert call(*needed).is_success
         if operation == "retry_replay":
             fail_job(f"replay:default:again-{name}")
-        answer = call(methods[operation], example.path, example.request)
+        body = _STAGED if operation == "stage_records" else example.request
+        answer = call(methods[operation], example.path, body)
 
         assert answer.status_code == example.status, (operation, answer.text)
         if operation == "start_move":
             move_id = answer.json()["id"]
+        if operation == "stage_records":
+            staged = answer.json()["id"]
         if operation == "fetch_records":
             token = answer.json()["token"]
         if isinstance(example.answer, dict):

@@ -13,13 +13,11 @@ from spark_worker.runner import Runner
 from spark_worker.sparks import SharedSpark
 from spark_worker.work import Handler
 from storage.domain.jobs import JobKind, JobState
-from storage.domain.limits import Limits
 from storage.lifespan import open_storage
 from storage.postgres.database import libpq_url
 from storage.settings import StorageSettings
 from tests.spark.lending import SparkOfTheRun, worker_settings
-
-QUICK = Limits(job_lease_ms=3_000, job_heartbeat_ms=100, job_backoff_ms=50, job_poll_ms=50)
+from tests.spark.workers import QUICK
 
 
 @pytest.fixture(scope="session")

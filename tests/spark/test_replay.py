@@ -17,7 +17,9 @@ from storage.domain.queues import QueueSpec
 from storage.domain.replays import Order, Target
 from storage.domain.selections import Filter
 from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.redis.logs import LogAddress
 from tests.replaying import SOURCE, TARGET, everything, wanted
+from tests.spark.workers import worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 
@@ -124,6 +126,71 @@ async def test_the_jvm_is_killed_again_and_again(
     assert over.state is JobState.DONE, over.failure
     assert over.attempt > 1
     check(await everything(storage), records)
+
+
+async def test_the_worker_is_killed_at_any_moment_again_and_again(
+    storage, stores, working, ended, records, tmp_path
+):
+    chance = random.Random(11)
+    replay = await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=800)))
+
+    for kill in range(3):
+        with worker_process(stores, tmp_path / "log", "real") as worker:
+            await more_are_sent(storage, kill * 400)
+            await asyncio.sleep(chance.random() * 1.5)
+            worker.kill()
+        if kill == 0:
+            await storage.streams.split(TARGET, 1, RING_SIZE // 2)
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id, within_s=120)
+
+    assert over.state is JobState.DONE, over.failure
+    assert over.attempt >= 3
+    check(await everything(storage), records)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "replay.prepared",
+        "replay.before_send",
+        "replay.after_send",
+        "replay.before_save",
+        "replay.before_forget",
+        "replay.after_forget",
+    ],
+)
+async def test_wherever_it_ends_the_next_attempt_finishes_it(
+    storage, stores, working, ended, records, tmp_path, fault
+):
+    replay = await storage.replays.submit("default", wanted())
+
+    with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
+        await has_failed(storage, worker, replay.job.job_id)
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    check(await everything(storage), records)
+    assert await remembered(storage) == set()
+
+
+async def has_failed(storage, worker, job_id) -> None:
+    """Until an attempt has failed, or its worker is gone."""
+    for _ in range(600):
+        job = await storage.jobs.get(job_id)
+        if job.failures or worker.poll() is not None:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("nothing has failed")
+
+
+async def remembered(storage) -> set[bool]:
+    """Whether the target's logs know a producer still."""
+    stream = await storage.catalog.stream(TARGET)
+    logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
+    known = [await storage.streams._rising.known(at) for at in logs]
+    return {True for has, _ in known if has}
 
 
 async def kill_jvm(spark_of_the_run) -> None:

@@ -2,23 +2,18 @@
 
 import asyncio
 import inspect
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
 
-import msgspec
 import pytest
 
 from spark_worker.work import GiveUp
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
 from tests.acceptance.deployment import all_gone, command_line, descendants
-from tests.spark.conftest import QUICK
 from tests.spark.toys import TOYS
+from tests.spark.workers import worker_process
 
 ARCHIVE = JobKind.ARCHIVE
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)  # jobs are in Postgres
@@ -206,23 +201,6 @@ async def test_when_the_jvm_is_killed_the_attempt_fails_and_the_next_has_a_new_o
         (ARCHIVE, JobState.DONE),
     ]
     assert sparks.jvm_pid != killed
-
-
-@contextmanager
-def worker_process(stores, log, **environment):
-    """A worker of its own, with toys for jobs."""
-    words = [stores.model_dump_json(), json.dumps(msgspec.to_builtins(QUICK))]
-    with log.open("ab") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.toys", *words],
-            stderr=stderr,
-            env={**os.environ, **environment},
-        )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 async def begin(storage, job_id, worker, attempt):

@@ -1,8 +1,5 @@
-"""Handlers that do nothing useful, and a worker process that has only them: `python -m tests.spark.toys`."""
+"""Handlers that do nothing useful."""
 
-import asyncio
-import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,15 +7,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from api.cli.signals import until_told_to_stop
-from api.logs import configure_logs
 from spark_worker.faults import fault
-from spark_worker.main import work
 from spark_worker.work import Handler, Work
 from storage.domain.jobs import JobKind, JobPart
-from storage.domain.limits import Limits
-from storage.settings import StorageSettings
-from tests.spark.lending import worker_settings
 
 
 class Toy(msgspec.Struct):
@@ -62,15 +53,3 @@ def once(work: Work) -> None:
 
 
 TOYS: Mapping[JobKind, Handler] = {JobKind.ARCHIVE: count, JobKind.COMPACT: once}
-
-
-def main() -> None:
-    """Work on toys until told to stop; argv: storage settings and limits, as JSON."""
-    configure_logs("info")
-    storage = StorageSettings.model_validate_json(sys.argv[1])
-    limits = msgspec.convert(json.loads(sys.argv[2]), Limits)
-    asyncio.run(until_told_to_stop(work(worker_settings(storage), handlers=TOYS, limits=limits)))
-
-
-if __name__ == "__main__":
-    main()

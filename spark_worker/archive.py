@@ -1,0 +1,121 @@
+"""Archiving and compacting on Spark: the ranges or files of a job, spread over tasks.
+
+A task does what `storage.copying` and `storage.joining` do, with clients of its own, and says what it made. Only what
+is collected here is committed: a task that runs twice leaves files that nobody names, and never a duplicate.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from spark_worker.faults import fault
+from spark_worker.settings import storage_of_task
+from spark_worker.work import Work
+from storage.archive.roots import open_root
+from storage.copying import open_copying
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile, Copied, LogRange
+from storage.joining import join
+from storage.settings import StorageSettings
+
+Item = TypeVar("Item")
+
+_COLUMN = "told"  # JSON in, JSON out
+_RECORDS_PER_TASK = limits.ARCHIVE_RANGE_RECORDS
+_ITEMS_PER_TASK = 50
+
+_ranges = msgspec.json.Decoder(LogRange)
+_copied = msgspec.json.Decoder(Copied)
+_runs = msgspec.json.Decoder(tuple[ArchivedFile, ...])
+_joined = msgspec.json.Decoder(ArchivedFile)
+
+
+class ArchiveSpec(msgspec.Struct, frozen=True):
+    """What an archiving job copies: what is due of a lane of its namespace, or all there is of a stream."""
+
+    lane: int | None = None
+    stream: str | None = None
+
+
+def archive(work: Work) -> Mapping[str, Any]:
+    """Copy what is due now into files, and commit them."""
+    spec, archiving = work.spec(ArchiveSpec), work.storage.archiving
+    ranges = work.call(archiving.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
+    tasks = _tasks(len(ranges), sum(log.next - log.first for log in ranges))
+    copied = [_copied.decode(told) for told in _spread(work, ranges, _copy_some, tasks)]
+    fault("archive.copied")
+    work.check()
+    told = work.call(archiving.commit(work.claim, copied))
+    fault("archive.committed")
+    return told
+
+
+def compact(work: Work) -> Mapping[str, Any]:
+    """Make one file of each run of small neighbours, and commit them."""
+    namespace, archiving = work.job.namespace, work.storage.archiving
+    runs = work.call(archiving.to_compact(namespace))
+    tasks = _tasks(len(runs), sum(file.records for run in runs for file in run))
+    joined = [_joined.decode(told) for told in _spread(work, runs, _join_some, tasks)]
+    fault("compact.joined")
+    work.check()
+    by_place = {(file.stream_id, file.shard, file.first_offset): file for file in joined}
+    swaps = [(run, by_place[run[0].stream_id, run[0].shard, run[0].first_offset]) for run in runs]
+    told = {"files_before": sum(map(len, runs)), "files": len(joined)}
+    work.call(archiving.commit_compacted(work.claim, swaps, told))
+    return told
+
+
+def _tasks(items: int, records: int) -> int:
+    """One for each so many records; small ones share."""
+    return max(1, min(items, -(-items // _ITEMS_PER_TASK) + records // _RECORDS_PER_TASK))
+
+
+def _spread(
+    work: Work,
+    items: Sequence[Item],
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    tasks: int,
+) -> list[str]:
+    """What the tasks said of all items, in any order."""
+    if not items:
+        return []
+    rows = [(msgspec.json.encode(item).decode(),) for item in items]
+    spark = work.spark
+    table = spark.createDataFrame(rows, f"{_COLUMN} string").repartition(tasks)
+    return [row[_COLUMN] for row in table.mapInArrow(task, f"{_COLUMN} string").collect()]
+
+
+def _copy_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: copy these ranges."""
+    settings = storage_of_task()
+    for told in _told(batches):
+        copied = asyncio.run(_copy(settings, [_ranges.decode(one) for one in told]))
+        fault("archive.in_task")
+        yield _batch(copied)
+
+
+async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[Copied]:
+    async with open_copying(settings) as copying:
+        return await copying.copy(ranges)
+
+
+def _join_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: join these runs of files, whose paths begin with their namespace."""
+    root = open_root(storage_of_task().archive_url or "")
+    for told in _told(batches):
+        runs = [_runs.decode(one) for one in told]
+        yield _batch([join(root, run[0].path.split("/", 1)[0], run) for run in runs])
+
+
+def _told(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str]]:
+    for batch in batches:
+        if batch.num_rows:
+            yield batch.column(0).to_pylist()
+
+
+def _batch(said: Sequence[Copied] | Sequence[ArchivedFile]) -> pa.RecordBatch:
+    words = [msgspec.json.encode(one).decode() for one in said]
+    return pa.RecordBatch.from_arrays([pa.array(words, pa.string())], [_COLUMN])

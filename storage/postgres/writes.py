@@ -1,0 +1,109 @@
+"""The rows of writes: which staged records are a batch of a writer, decided by its first commit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import col
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import LogId
+from storage.postgres.database import Database
+from storage.postgres.tables import WriteRow
+
+
+class Write(msgspec.Struct, frozen=True):
+    """A batch of a writer: what it is made of, in order; how many parts of that are appended, with how many records;
+    and whether it is done."""
+
+    stream_id: LogId
+    writer_id: str
+    batch_id: int
+    staged: tuple[str, ...]
+    parts: int
+    records: int
+    done: bool
+
+
+class WriteRows:
+    """Writes as they are stored. Every method raises StorageUnavailable, and may be repeated."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def decide(
+        self, stream_id: LogId, writer_id: str, batch_id: int, staged: Sequence[str], now_ms: int
+    ) -> Write:
+        """What the batch is made of: this, unless it was decided before."""
+        values = {
+            "stream_id": stream_id,
+            "writer_id": writer_id,
+            "batch_id": batch_id,
+            "staged": list(staged),
+            "parts": 0,
+            "records": 0,
+            "done": False,
+            "decided_at_ms": now_ms,
+        }
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(insert(WriteRow).on_conflict_do_nothing(), [values])
+        found = await self.find(stream_id, writer_id, batch_id)
+        if found is None:
+            raise StorageUnavailable("The write was forgotten meanwhile; try again.")
+        return found
+
+    async def find(self, stream_id: LogId, writer_id: str, batch_id: int) -> Write | None:
+        """The batch, if it was decided."""
+        wanted = select(WriteRow.__table__).where(*_is(stream_id, writer_id, batch_id))  # type: ignore[attr-defined]
+        async with self._database.reading() as session:
+            row = (await session.execute(wanted)).one_or_none()
+            return None if row is None else _write(row)
+
+    async def advance(self, write: Write) -> None:
+        """So much of it is appended. It never goes back."""
+        key = _is(write.stream_id, write.writer_id, write.batch_id)
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(
+                update(WriteRow)
+                .where(*key, col(WriteRow.parts) <= write.parts)
+                .values(
+                    parts=write.parts,
+                    records=func.greatest(col(WriteRow.records), write.records),
+                    done=col(WriteRow.done) | write.done,
+                )
+            )
+
+    async def staged_in_use(self) -> set[str]:
+        """What is decided and not yet appended."""
+        wanted = select(col(WriteRow.staged)).where(col(WriteRow.done).is_(False))
+        async with self._database.reading() as session:
+            return {one for staged in await session.scalars(wanted) for one in staged}
+
+    async def forget(self, decided_before_ms: int) -> int:
+        """Forget batches that were done long ago; gives how many."""
+        old = col(WriteRow.decided_at_ms) < decided_before_ms
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            gone = await session.execute(delete(WriteRow).where(old, col(WriteRow.done).is_(True)))
+            return int(gone.rowcount)  # type: ignore[attr-defined]
+
+
+def _is(stream_id: LogId, writer_id: str, batch_id: int) -> tuple[Any, ...]:
+    return (
+        col(WriteRow.stream_id) == stream_id,
+        col(WriteRow.writer_id) == writer_id,
+        col(WriteRow.batch_id) == batch_id,
+    )
+
+
+def _write(row: Row[Any]) -> Write:
+    return Write(
+        row.stream_id,
+        row.writer_id,
+        row.batch_id,
+        tuple(row.staged),
+        row.parts,
+        row.records,
+        row.done,
+    )

@@ -1,0 +1,231 @@
+"""Reading what lies in the archive, through the doors."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from botocore.exceptions import ClientError
+
+from storage.domain.names import StreamName
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.archiving import archive
+from tests.contract.conftest import deployment
+from tests.contract.kinesis.conftest import client_of
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def archiving(
+    postgres_server_url: str, migrated_template: str
+) -> Iterator[tuple[str, StorageSettings]]:
+    with deployment(postgres_server_url, migrated_template, "tiers") as found:
+        yield found
+
+
+@pytest.fixture
+def settings(archiving) -> StorageSettings:
+    found: StorageSettings = archiving[1]
+    return found
+
+
+@pytest.fixture
+def http(archiving) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=archiving[0], timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def kinesis(archiving) -> Iterator[Any]:
+    client = client_of(archiving[0])
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def name(http, settings) -> str:
+    """A stream of one shard: offsets 0 to 19 are in the archive and not hot, 20 to 24 only hot."""
+    name = f"stream-{next(_numbers)}"
+    http.put(f"/v1/streams/{name}", json={"hot_retention_seconds": 0}).raise_for_status()
+    append(http, name, 0, 20)
+    asyncio.run(to_archive(settings, StreamName(name)))
+    append(http, name, 20, 5)
+    return name
+
+
+def append(http: httpx.Client, name: str, first: int, many: int) -> None:
+    records = [{"data": str(nth), "key": "k"} for nth in range(first, first + many)]
+    http.post(f"/v1/streams/{name}/records", json={"records": records}).raise_for_status()
+
+
+async def to_archive(settings: StorageSettings, name: StreamName) -> None:
+    async with open_storage(settings) as storage:
+        await archive(storage, settings, name)
+        await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
+        while await storage.streams.trim(name, 1_000):
+            pass
+
+
+def damage(settings: StorageSettings, http: httpx.Client, name: str) -> None:
+    [file] = http.get(f"/v1/archives/{name}/files").json()["items"]
+    path = Path((settings.archive_url or "").removeprefix("file://"), file["path"])
+    content = bytearray(path.read_bytes())
+    content[50] ^= 1
+    path.write_bytes(content)
+
+
+# REST
+
+
+def test_a_shard_is_read_across_the_seam(http, name):
+    first = http.get(f"/v1/streams/{name}/shards/0/records?limit=15").json()
+    second = http.get(f"/v1/streams/{name}/shards/0/records?offset=15").json()
+    third = http.get(f"/v1/streams/{name}/shards/0/records?offset=20").json()
+
+    told = [record["data"] for part in (first, second, third) for record in part["records"]]
+    assert told == [str(nth) for nth in range(25)]
+    assert [part["tier"] for part in (first, second, third)] == ["archive", "archive", "hot"]
+    assert [part["start"] for part in (first, second, third)] == [0, 0, 0]
+    assert (third["next_offset"], third["tip"], third["behind_seconds"]) == (25, 25, 0)
+    assert not any("gap" in part for part in (first, second, third))
+
+
+def test_a_stream_is_read_across_the_seam_by_its_cursor(http, name):
+    parts = [http.get(f"/v1/streams/{name}/records?limit=8").json()]
+    while parts[-1]["records"]:
+        parts.append(
+            http.get(
+                f"/v1/streams/{name}/records",
+                params={"cursor": parts[-1]["next_cursor"], "limit": 8},
+            ).json()
+        )
+
+    told = [record["data"] for part in parts for record in part["records"]]
+    assert told == [str(nth) for nth in range(25)]
+    assert [part["tier"] for part in parts[:4]] == ["archive", "archive", "archive", "hot"]
+
+
+def test_msgpack_names_the_tier_too(http, name):
+    answer = http.get(
+        f"/v1/streams/{name}/shards/0/records?offset=3&limit=2",
+        headers={"accept": "application/msgpack"},
+    )
+
+    told = msgspec.msgpack.decode(answer.content)
+    assert told["tier"] == "archive"
+    assert [record["data"] for record in told["records"]] == [b"3", b"4"]
+
+
+def test_a_group_reads_across_the_seam(http, name):
+    http.put(f"/v1/groups/of-{name}", json={"stream": name}).raise_for_status()
+    told, tiers = [], []
+
+    for _ in range(4):
+        part = http.get(f"/v1/groups/of-{name}/records?member=a&limit=10").json()
+        told += [record["data"] for record in part["records"]]
+        tiers.append(part["tier"])
+        http.post(f"/v1/groups/of-{name}/commit", json={"token": part["token"]})
+
+    assert told == [str(nth) for nth in range(25)]
+    assert tiers == ["archive", "archive", "hot", "hot"]
+
+
+def test_the_shards_of_a_stream_begin_where_the_archive_does(http, name):
+    [shard] = http.get(f"/v1/streams/{name}/shards").json()["items"]
+
+    assert (shard["start"], shard["next"]) == (0, 25)
+
+
+def test_what_was_truncated_is_in_no_tier(http, name):
+    cut = http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7}).json()
+
+    refused = http.get(f"/v1/streams/{name}/shards/0/records?offset=6")
+    oldest = http.get(f"/v1/streams/{name}/shards/0/records?limit=1").json()
+
+    assert cut["start"] == 7
+    assert (refused.status_code, refused.json()["code"]) == (410, "offset_expired")
+    assert refused.json()["earliest_offset"] == 7
+    assert [record["offset"] for record in oldest["records"]] == [7]
+
+
+def test_a_damaged_file_is_a_problem_of_its_own(http, settings, name):
+    damage(settings, http, name)
+
+    answer = http.get(f"/v1/streams/{name}/shards/0/records?offset=0")
+
+    assert answer.status_code == 500
+    assert (answer.json()["code"], answer.json()["retryable"]) == ("archive_damaged", False)
+    assert http.get(f"/v1/streams/{name}/shards/0/records?offset=20").status_code == 200
+
+
+# Kinesis
+
+
+def iterator(kinesis: Any, name: str, kind: str, **where: Any) -> str:
+    told = kinesis.get_shard_iterator(
+        StreamName=name, ShardId="shardId-000000000000", ShardIteratorType=kind, **where
+    )
+    found: str = told["ShardIterator"]
+    return found
+
+
+def test_getrecords_goes_from_trim_horizon_across_the_seam(kinesis, name):
+    at = iterator(kinesis, name, "TRIM_HORIZON")
+    told: list[Any] = []
+    behind = []
+
+    while len(told) < 25:
+        part = kinesis.get_records(ShardIterator=at, Limit=8)
+        told += part["Records"]
+        behind.append(part["MillisBehindLatest"] > 0)
+        at = part["NextShardIterator"]
+
+    assert [record["Data"] for record in told] == [b"%d" % nth for nth in range(25)]
+    numbers = [int(record["SequenceNumber"]) for record in told]
+    assert numbers == sorted(numbers)
+    assert behind == [True, True, True, False]
+
+
+def test_a_sequence_number_in_the_archive_is_a_place_to_start(kinesis, name):
+    first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=10)
+    number = first["Records"][9]["SequenceNumber"]
+
+    at = iterator(kinesis, name, "AFTER_SEQUENCE_NUMBER", StartingSequenceNumber=number)
+
+    told = kinesis.get_records(ShardIterator=at, Limit=2)["Records"]
+    assert [record["Data"] for record in told] == [b"10", b"11"]
+
+
+def test_a_time_in_the_archive_is_a_place_to_start(kinesis, name):
+    first = kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"), Limit=1)
+    since = first["Records"][0]["ApproximateArrivalTimestamp"]
+
+    at = iterator(kinesis, name, "AT_TIMESTAMP", Timestamp=since)
+
+    told = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
+    assert [record["Data"] for record in told] == [b"0"]
+
+
+def test_a_reader_of_what_was_truncated_is_moved_to_the_archives_start(kinesis, http, name):
+    at = iterator(kinesis, name, "TRIM_HORIZON")
+    http.post(f"/v1/streams/{name}/shards/0/truncate", json={"before": 7})
+
+    told = kinesis.get_records(ShardIterator=at, Limit=1)["Records"]
+
+    assert [record["Data"] for record in told] == [b"7"]
+
+
+def test_a_damaged_file_is_an_internal_failure(kinesis, http, settings, name):
+    damage(settings, http, name)
+
+    with pytest.raises(ClientError) as refused:
+        kinesis.get_records(ShardIterator=iterator(kinesis, name, "TRIM_HORIZON"))
+
+    assert refused.value.response["Error"]["Code"] == "InternalFailureException"
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500

@@ -1,0 +1,223 @@
+"""Staged writes: what a batch is, is decided once, and its records are appended once."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from storage.archive.roots import open_root
+from storage.domain.errors import (
+    ArchiveOff,
+    MessageTooLarge,
+    StorageUnavailable,
+    StreamReadOnly,
+    ValidationFailed,
+)
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.arrow import arrow_stream
+
+CLICKS = StreamName("clicks")
+
+
+@pytest.fixture
+def settings(redis_url, database_url, tmp_path) -> StorageSettings:
+    return StorageSettings(
+        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
+    )
+
+
+@pytest.fixture
+async def engines(settings, clock):
+    async with open_storage(settings, clock=clock) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+        yield storage
+
+
+def numbered(first: int, count: int) -> bytes:
+    numbers = range(first, first + count)
+    return arrow_stream([b"%d" % one for one in numbers], key=[f"k{one % 7}" for one in numbers])
+
+
+async def bodies(engines) -> list[bytes]:
+    """All of them, children after their parents."""
+    found: list[bytes] = []
+    positions: dict[int, int] = {}
+    while True:
+        read = await engines.streams.read(CLICKS, positions, records_max=10_000)
+        found += [record.record.data for shard in read.shards for record in shard.records]
+        if read.positions == positions:
+            return found
+        positions = read.positions
+
+
+def once_each(count: int) -> Counter[bytes]:
+    return Counter(b"%d" % one for one in range(count))
+
+
+def stored(settings) -> list[str]:
+    return [file.path for file in open_root(settings.archive_url).files("")]
+
+
+async def stage(engines, *parts: bytes) -> list[str]:
+    return [await engines.writing.stage(CLICKS, part) for part in parts]
+
+
+async def test_a_commit_appends_what_was_put_aside(engines, settings):
+    staged = await stage(engines, numbered(0, 1_500), numbered(1_500, 10))
+    before = await bodies(engines)
+
+    write = await engines.writing.commit(CLICKS, "load", 0, staged)
+
+    assert before == []
+    assert (write.done, write.records) == (True, 1_510)
+    assert Counter(await bodies(engines)) == once_each(1_510)
+    assert stored(settings) == []
+
+
+async def test_the_first_commit_of_a_batch_decides_and_what_a_later_one_brings_is_discarded(
+    engines, settings
+):
+    await engines.writing.commit(CLICKS, "load", 3, await stage(engines, numbered(0, 10)))
+    other = await stage(engines, numbered(100, 10))
+
+    again = await engines.writing.commit(CLICKS, "load", 3, other)
+
+    assert (again.done, again.records) == (True, 10)
+    assert again.staged != tuple(other)
+    assert Counter(await bodies(engines)) == once_each(10)
+    assert stored(settings) == []
+
+
+async def test_a_commit_that_broke_off_is_finished_by_the_next_each_record_once(
+    engines, settings, monkeypatch
+):
+    staged = await stage(engines, *(numbered(first, 700) for first in range(0, 2_100, 700)))
+    append, calls = engines.streams.append_rising, 0
+
+    async def broken(*told: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            await append(*told)
+            raise StorageUnavailable
+        return await append(*told)
+
+    monkeypatch.setattr(engines.streams, "append_rising", broken)
+    with pytest.raises(StorageUnavailable):
+        await engines.writing.commit(CLICKS, "load", 0, staged)
+    [half] = [len(await bodies(engines))]
+    async with open_storage(settings) as other:
+        write = await other.writing.commit(CLICKS, "load", 0, [])
+
+    assert half == 1_400
+    assert (write.done, write.records) == (True, 2_100)
+    assert Counter(await bodies(engines)) == once_each(2_100)
+
+
+async def test_two_commits_of_a_batch_at_once_append_it_once_also_while_shards_split(
+    engines, settings
+):
+    staged = await stage(engines, *(numbered(first, 300) for first in range(0, 3_000, 300)))
+
+    async with open_storage(settings) as other:
+        writes = await asyncio.gather(
+            engines.writing.commit(CLICKS, "load", 0, staged),
+            other.writing.commit(CLICKS, "load", 0, staged),
+            other.streams.set_shard_count(CLICKS, 5),
+        )
+        last = await other.writing.commit(CLICKS, "load", 0, staged)
+
+    assert len(writes) == 3
+    assert last.done
+    assert Counter(await bodies(engines)) == once_each(3_000)
+
+
+async def test_batches_and_writers_are_apart(engines):
+    for writer_id, batch_id in (("load", 0), ("load", 1), ("other", 0)):
+        staged = await stage(engines, numbered(0, 5))
+        await engines.writing.commit(CLICKS, writer_id, batch_id, staged)
+
+    assert Counter(await bodies(engines)) == once_each(5) + once_each(5) + once_each(5)
+
+
+async def test_a_commit_of_what_is_not_there_decides_nothing(engines):
+    [staged] = await stage(engines, numbered(0, 5))
+
+    for wrong in ([staged, "0" * 32], ["../../etc/passwd"], [staged, staged]):
+        with pytest.raises(ValidationFailed):
+            await engines.writing.commit(CLICKS, "load", 0, wrong)
+
+    write = await engines.writing.commit(CLICKS, "load", 0, [staged])
+    assert write.records == 5
+
+
+async def test_what_is_discarded_is_gone_and_what_is_decided_is_not(engines, settings):
+    first, second = await stage(engines, numbered(0, 5), numbered(5, 5))
+
+    await engines.writing.discard(CLICKS, first)
+    await engines.writing.discard(CLICKS, "no such thing")
+
+    assert [path.rsplit("/", 1)[1] for path in stored(settings)] == [second]
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"",
+        b"hello",
+        arrow_stream([]),
+        arrow_stream([None]),
+        arrow_stream([b"a"], color=["red"]),
+        arrow_stream([b"a"], key=["k" * 257]),
+        arrow_stream([b"a"], key=[7.5]),
+        numbered(0, 5)[:-40],
+    ],
+)
+async def test_what_is_no_table_of_records_is_not_put_aside(engines, settings, encoded):
+    with pytest.raises(ValidationFailed):
+        await engines.writing.stage(CLICKS, encoded)
+
+    assert stored(settings) == []
+
+
+async def test_a_record_that_the_stream_does_not_take_is_refused_before_it_is_put_aside(engines):
+    with pytest.raises(MessageTooLarge):
+        await engines.writing.stage(CLICKS, arrow_stream([b"x" * (1 << 20) + b"y"]))
+
+
+async def test_headers_and_event_times_come_through(engines):
+    headers = pa.array(
+        [[{"k": "color", "t": "", "v": b"red"}], None],
+        pa.list_(pa.struct([("k", pa.string()), ("t", pa.string()), ("v", pa.binary())])),
+    )
+    times = pa.array([1_700_000_000_000_000, None], pa.timestamp("us", tz="UTC"))
+    staged = await stage(engines, arrow_stream([b"a", b"b"], headers=headers, event_ts=times))
+
+    await engines.writing.commit(CLICKS, "load", 0, staged)
+
+    read = await engines.streams.read(CLICKS, {})
+    found = {
+        record.record.data: (record.record.headers, record.record.event_time_ms)
+        for shard in read.shards
+        for record in shard.records
+    }
+    assert found == {b"a": ((("color", "", b"red"),), 1_700_000_000_000), b"b": ((), None)}
+
+
+async def test_a_view_is_not_written_and_without_an_archive_nothing_is_put_aside(
+    engines, redis_url, database_url
+):
+    await engines.catalog.put_queue(QueueName("work"), QueueSpec(stream_view=True))
+    with pytest.raises(StreamReadOnly):
+        await engines.writing.stage(StreamName("work"), numbered(0, 1))
+
+    bare = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(bare) as other:
+        with pytest.raises(ArchiveOff):
+            await other.writing.stage(CLICKS, numbered(0, 1))

@@ -1,0 +1,153 @@
+"""Archiving on Spark: many streams in one job, and a kill at every step of the commit."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+
+import pytest
+
+from spark_worker.main import HANDLERS
+from storage.archive.reader import read_group, verify_file
+from storage.archive.roots import open_root
+from storage.archive.schema import records_of
+from storage.archive_check import open_archive_check
+from storage.domain.batches import Record
+from storage.domain.jobs import JobKind, JobState
+from storage.domain.names import StreamName
+from storage.domain.streams import StreamSpec
+from tests.spark.workers import worker_process
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+CLICKS = StreamName("clicks")
+
+
+async def fill(storage, name: StreamName, count: int, shards: int = 1) -> None:
+    if count:
+        await storage.catalog.put_stream(name, StreamSpec(shards=shards))
+    for first in range(0, count, 500):
+        records = [
+            Record(b"%d" % number, key=f"k{number % 97}")
+            for number in range(first, min(first + 500, count))
+        ]
+        await storage.streams.append(name, records)
+
+
+async def archived_bodies(storage, stores, name: StreamName) -> list[bytes]:
+    """What the files of a stream hold, each of them held to its digests."""
+    root, found = open_root(stores.archive_url), []
+    for shard in (await storage.archives.show(name)).shards:
+        edge = 0
+        for file in await storage.archives.files(name, shard.shard.index, after=-1, limit=1_000):
+            assert file.first_offset == edge
+            edge = file.next_offset
+            footer = verify_file(root, file.path, file.file_bytes, file.digest)
+            for number in range(len(footer.facts.groups)):
+                found += [one.record.data for one in records_of(read_group(root, footer, number))]
+    return found
+
+
+def numbers(bodies: Sequence[bytes]) -> list[int]:
+    return sorted(map(int, bodies))
+
+
+async def test_one_job_archives_the_streams_of_a_lane(storage, stores, working, ended):
+    names = [StreamName(f"s{number}") for number in range(12)]
+    for number, name in enumerate(names):
+        await fill(storage, name, 100 + number, shards=1 + number % 3)
+    jobs = [
+        await storage.jobs.submit("default", JobKind.ARCHIVE, f"lane {lane}", {"lane": lane})
+        for lane in range(4)
+    ]
+    for name in names:
+        stream = await storage.catalog.stream(name)
+        await storage.catalog.put_stream(
+            name, StreamSpec(shards=stream.spec.shards, archive_lag_ms=1_000)
+        )
+    await asyncio.sleep(1)
+
+    async with working(HANDLERS):
+        over = [await ended(job.job_id) for job in jobs]
+
+    assert {job.state for job in over} == {JobState.DONE}
+    assert sum(job.progress["records"] for job in over) == sum(100 + n for n in range(12))
+    for number, name in enumerate(names):
+        assert numbers(await archived_bodies(storage, stores, name)) == [*range(100 + number)]
+
+
+async def test_a_long_range_is_archived_by_several_tasks(
+    storage, stores, working, ended, monkeypatch
+):
+    monkeypatch.setattr("storage.domain.limits.ARCHIVE_RANGE_RECORDS", 1_500)
+    monkeypatch.setattr("spark_worker.archive._RECORDS_PER_TASK", 1_500)
+    await fill(storage, CLICKS, 10_000)
+
+    async with working(HANDLERS):
+        over = await ended((await storage.archives.flush(CLICKS)).job_id)
+
+    assert over.progress["files"] == 7
+    assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(10_000)]
+
+
+async def test_small_files_are_joined(storage, stores, working, ended, rewrite):
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    async with working(HANDLERS):
+        for part in range(5):
+            await storage.streams.append(CLICKS, [Record(b"%d" % part)])
+            await ended((await storage.archives.flush(CLICKS)).job_id)
+        await rewrite("update archive_files set first_arrival_ms = first_arrival_ms - 86400000")
+        await storage.archiving.plan_compaction()
+        [job] = await storage.jobs.list(kind=JobKind.COMPACT)
+        over = await ended(job.job_id)
+
+    assert (over.state, over.progress) == (JobState.DONE, {"files_before": 5, "files": 1})
+    assert len(await storage.archives.files(CLICKS, 0, after=-1, limit=10)) == 1
+    assert await archived_bodies(storage, stores, CLICKS) == [b"%d" % part for part in range(5)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "archive.file_written",  # in a task: Spark loses a Python process, and the attempt fails
+        "archive.in_task",
+        "archive.copied",
+        "archive.before_commit",
+        "archive.committed",
+    ],
+)
+async def test_a_kill_anywhere_loses_nothing_and_doubles_nothing(
+    storage, stores, working, ended, tmp_path, fault
+):
+    await fill(storage, CLICKS, 2_000, shards=3)
+    job = await storage.archives.flush(CLICKS)
+
+    with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
+        await _struck(storage, job.job_id, worker)
+    async with working(HANDLERS):
+        over = await ended(job.job_id)
+        await fill_more(storage)
+        again = await ended((await storage.archives.flush(CLICKS)).job_id)
+
+    assert (over.state, again.state) == (JobState.DONE, JobState.DONE)
+    assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(2_500)]
+    async with open_archive_check(stores) as check:
+        assert [shard.faults async for shard in check.shards()] == [[], [], []]
+
+
+async def fill_more(storage) -> None:
+    await storage.streams.append(
+        CLICKS, [Record(b"%d" % number, key=f"k{number % 97}") for number in range(2_000, 2_500)]
+    )
+
+
+async def _struck(storage, job_id: str, worker) -> None:
+    """Wait until the worker is dead, or its attempt has failed."""
+    for _ in range(1_200):
+        job = await storage.jobs.get(job_id)
+        if worker.poll() is not None:
+            assert worker.returncode == -signal.SIGKILL
+            return
+        if job.failures or job.state.is_over:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("nothing was struck")

@@ -1,0 +1,58 @@
+"""Workers as processes of their own, with quick leases: `python -m tests.spark.workers toys …`."""
+
+import asyncio
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from api.cli.signals import until_told_to_stop
+from api.logs import configure_logs
+from spark_worker.main import work
+from storage.domain.limits import Limits
+from storage.settings import StorageSettings
+from tests.spark.lending import worker_settings
+
+HANDLERS = {"toys": "tests.spark.toys.TOYS", "real": "spark_worker.main.HANDLERS"}
+QUICK = Limits(job_lease_ms=3_000, job_heartbeat_ms=100, job_backoff_ms=50, job_poll_ms=50)
+
+
+@contextmanager
+def worker_process(
+    stores: StorageSettings, log: Path, handlers: str = "toys", **environment: str
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A worker, for the length of the block; it is killed at the end."""
+    words = [handlers, stores.model_dump_json(), json.dumps(msgspec.to_builtins(QUICK))]
+    with log.open("ab") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.workers", *words],
+            stderr=stderr,
+            env={**os.environ, "TMPDIR": str(log.parent), **environment},
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Work until told to stop; argv: which handlers, then storage settings and limits as JSON."""
+    configure_logs("info")
+    module, name = HANDLERS[sys.argv[1]].rsplit(".", 1)
+    storage = StorageSettings.model_validate_json(sys.argv[2])
+    limits = msgspec.convert(json.loads(sys.argv[3]), Limits)
+    handlers = getattr(importlib.import_module(module), name)
+    asyncio.run(
+        until_told_to_stop(work(worker_settings(storage), handlers=handlers, limits=limits))
+    )
+
+
+if __name__ == "__main__":
+    main()

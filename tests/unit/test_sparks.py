@@ -1,0 +1,147 @@
+"""The one session of a worker: when it is opened, opened anew, and closed. The sessions here are none."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from spark_worker.session import Session, options, tidy_scratch
+from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
+from spark_worker.sparks import SharedSpark
+from storage.settings import StorageSettings
+
+STORES = StorageSettings(
+    redis_url="redis://:secret@one", database_url="postgresql://me:secret@two", archive_url="s3://b"
+)
+
+
+class FakeSession:
+    """A session that can be told to be dead."""
+
+    def __init__(self) -> None:
+        self.spark = object()
+        self.alive = True
+        self.closed = False
+        self.jvm_pid = 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Opening:
+    """Opens fake sessions, and keeps them."""
+
+    def __init__(self) -> None:
+        self.opened: list[FakeSession] = []
+
+    async def __call__(self) -> Session:
+        self.opened.append(FakeSession())
+        return cast(Session, self.opened[-1])
+
+
+@pytest.fixture
+def opening() -> Opening:
+    return Opening()
+
+
+async def test_a_session_is_opened_once_however_many_ask(opening):
+    sparks = SharedSpark(opening, jobs_max=10)
+
+    got = await asyncio.gather(*(sparks.get() for _ in range(5)))
+
+    assert len(opening.opened) == 1
+    assert set(got) == {opening.opened[0].spark}
+
+
+async def test_a_session_whose_jvm_ended_is_replaced(opening):
+    sparks = SharedSpark(opening, jobs_max=10)
+    await sparks.get()
+    opening.opened[0].alive = False
+
+    again = await sparks.get()
+
+    assert opening.opened[0].closed
+    assert again is opening.opened[1].spark
+
+
+async def test_a_session_is_worn_after_so_many_jobs_and_fresh_after_its_close(opening):
+    sparks = SharedSpark(opening, jobs_max=2)
+    await sparks.get()
+
+    sparks.count_job()
+    worn_after_one = sparks.worn
+    sparks.count_job()
+    worn_after_two = sparks.worn
+    await sparks.close()
+
+    assert (worn_after_one, worn_after_two, sparks.worn) == (False, True, False)
+    assert opening.opened[0].closed
+
+
+async def test_closing_does_not_wait_for_a_session_that_is_being_opened():
+    begun = asyncio.Event()
+
+    async def slowly() -> Any:
+        begun.set()
+        await asyncio.sleep(60)
+
+    sparks = SharedSpark(slowly, jobs_max=2)
+    asking = asyncio.create_task(sparks.get())
+    await begun.wait()
+
+    async with asyncio.timeout(5):
+        await sparks.close()
+        await asyncio.wait([asking])
+
+    assert asking.cancelled()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = tmp_path / f"millstream-spark-{gone.pid}-abc"
+    mine = tmp_path / f"millstream-spark-{os.getpid()}-abc"
+    others = tmp_path / "millstream-spark-notes"
+    for folder in (left, mine, others):
+        folder.mkdir()
+
+    tidy_scratch(tmp_path)
+
+    assert sorted(tmp_path.iterdir()) == sorted([mine, others])
+
+
+def test_no_option_of_spark_holds_a_secret():
+    said = options(WorkerSettings(storage=STORES), Path("/scratch"))
+
+    assert "secret" not in repr(said)
+    assert said["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_spark_listens_on_loopback_where_it_runs_on_one_machine():
+    here = options(WorkerSettings(storage=STORES, spark_master="local[2]"), Path("/scratch"))
+    there = options(WorkerSettings(storage=STORES, spark_master="spark://h:7077"), Path("/scratch"))
+
+    assert here["spark.driver.bindAddress"] == "127.0.0.1"
+    assert "spark.driver.bindAddress" not in there
+
+
+def test_tasks_read_of_the_stores_in_a_file_that_is_theirs_alone(tmp_path, monkeypatch):
+    file = tmp_path / "task.json"
+    monkeypatch.setenv("MILLSTREAM_TASK_FILE", str(file))
+
+    tell_tasks(file, STORES)
+
+    assert storage_of_task() == STORES
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_tasks_on_other_machines_read_their_environment(monkeypatch):
+    monkeypatch.delenv("MILLSTREAM_TASK_FILE", raising=False)
+    monkeypatch.setenv("REDIS_URL", STORES.redis_url)
+    monkeypatch.setenv("DATABASE_URL", STORES.database_url)
+    monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://b")
+
+    assert storage_of_task() == STORES
