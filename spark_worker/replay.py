@@ -97,7 +97,11 @@ def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> Rhythm |
 
 def _on_spark(work: Work, tasks: Sequence[SendParts]) -> list[TaskEnd]:
     told = [msgspec.json.encode(task) for task in tasks]
-    ended = work.spark.sparkContext.parallelize(told, len(told)).map(_task).collect()
+    try:
+        ended = work.spark.sparkContext.parallelize(told, len(told)).map(_task).collect()
+    except Exception:
+        work.check()  # the tasks were stopped, and that is why
+        raise
     return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
 
 

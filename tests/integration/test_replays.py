@@ -27,8 +27,11 @@ from storage.domain.queues import QueueSpec, QueueType
 from storage.domain.replays import Bound, Order, ShardMode, Target
 from storage.domain.rising import Risen
 from storage.domain.selections import Condition, Filter, Sample
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.streams import RING_SIZE, StreamSpec, Tier
+from storage.lifespan import open_storage
 from storage.redis.logs import LogAddress
+from storage.settings import StorageSettings
+from tests.archiving import archive
 from tests.replaying import SOURCE, TARGET, WORK, begin, everything, replay, send, wanted
 
 KEYS = ["", *(f"key {number}" for number in range(6))]
@@ -569,3 +572,27 @@ async def test_a_record_that_the_target_does_not_take_ends_the_replay_with_a_rea
 
     assert not ended.retry
     assert "takes 5" in ended.failure
+
+
+async def test_what_has_left_the_hot_store_is_replayed_from_the_archive(
+    redis_url, database_url, clock, tmp_path
+):
+    settings = StorageSettings(
+        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
+    )
+    async with open_storage(settings, clock=clock) as storage:
+        cold = StreamSpec(shards=2, retention_ms=1_000 * HOUR_MS, hot_retention_ms=0)
+        await storage.catalog.put_stream(SOURCE, cold)
+        await storage.catalog.put_stream(TARGET, KEEP)
+        records = await fill(storage, 150)
+        await archive(storage, settings, SOURCE)
+        await storage.streams.trim(SOURCE, 10_000)
+        [read] = await storage.streams.read_shards(SOURCE, {0: 0})
+        assert read.tier is Tier.ARCHIVE
+        records += await fill(storage, 50, first=150)
+
+        parts = await replay(storage, wanted(order=Order.TIME))
+
+        found = await everything(storage)
+        assert Counter(bodies(found)) == Counter(one.data for one in records)
+        assert sum(part.expired for part in parts) == 0

@@ -153,10 +153,8 @@ async def test_the_worker_is_killed_at_any_moment_again_and_again(
     "fault",
     [
         "replay.prepared",
-        "replay.before_send",
         "replay.after_send",
         "replay.before_save",
-        "replay.before_forget",
         "replay.after_forget",
     ],
 )
