@@ -34,7 +34,7 @@ from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.replaying import SOURCE, TARGET, WORK, begin, everything, replay, send, wanted
 
-KEYS = ["", *(f"key {number}" for number in range(6))]
+KEYS = ["", *(f"key {number}" for number in range(12))]
 KEEP = StreamSpec(retention_ms=1_000 * HOUR_MS, shards=2)
 
 
@@ -157,8 +157,8 @@ async def test_a_filter_selects_by_key_header_body_and_lot(storage):
         counts[name] = sum(part.sent for part in parts)
         assert sum(part.read for part in parts) == 201
 
-    in_keys = sum(KEYS[n % 7] in ("key 1", "key 2") for n in range(200))
-    in_both = sum(KEYS[n % 7] == "key 1" and n % 2 for n in range(200))
+    in_keys = sum(KEYS[n % len(KEYS)] in ("key 1", "key 2") for n in range(200))
+    in_both = sum(KEYS[n % len(KEYS)] == "key 1" and n % 2 for n in range(200))
     assert (counts["keys"], counts["headers"], counts["body"]) == (in_keys, 1, 100)
     assert counts["all"] == in_both
     assert 60 < counts["lot"] < 140
