@@ -4,12 +4,12 @@ A task does what `storage.copying` and `storage.joining` do, with clients of its
 is collected here is committed: a task that runs twice leaves files that nobody names, and never a duplicate.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
+import uvloop
 
 from spark_worker.faults import fault
 from spark_worker.settings import storage_of_task
@@ -92,7 +92,7 @@ def _copy_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """In a task: copy these ranges."""
     settings = storage_of_task()
     for told in _told(batches):
-        copied = asyncio.run(_copy(settings, [_ranges.decode(one) for one in told]))
+        copied = uvloop.run(_copy(settings, [_ranges.decode(one) for one in told]))
         fault("archive.in_task")
         yield _batch(copied)
 

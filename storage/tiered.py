@@ -90,7 +90,9 @@ class Tiered:
         """
         key = _key(stream, shard)
         if _is_cut(asked, found):
-            return await self._reaching_below(stream, shard, asked, found)
+            below = await self._reaching_below(stream, shard, asked, found)
+            if below is not None:
+                return below
         if _is_amiss(found):
             return await self._in_place_of(key, asked, found)
         if found.start == 0:
@@ -99,16 +101,17 @@ class Tiered:
 
     async def _reaching_below(
         self, stream: Stream, shard: Shard, asked: Asked, found: HotRead
-    ) -> TierRead:
-        """What was asked for of a log whose beginning has left the hot store."""
+    ) -> TierRead | None:
+        """What was asked for of a log whose beginning has left the hot store; None when it does not begin there, or the
+        archive has nothing."""
         key = _key(stream, shard)
         extent = await self._extent(stream, key)
-        hot = _beginning(found, extent)
         if extent is None or extent.start is None:
-            return hot
+            return None
+        hot = _beginning(found, extent)
         offset = await self._offset(key, asked, hot, extent.start)
         if offset is None or offset >= found.start:
-            return hot
+            return None
         if offset < hot.start:
             return replace(hot, start_at=offset)
         return await self._below(stream, shard, asked, hot, found.start, offset)
@@ -126,17 +129,15 @@ class Tiered:
         hot = _beginning(found, extent)
         if extent is None or extent.start is None:
             return hot
-        if not extent.start <= found.start_at < extent.archived:
-            return hot
-        offset: int | None = found.start_at
-        if asked.how == "time":
-            offset = await self._since(key, hot.start_at, asked.number)
         hot_first = hot.records[0].offset if hot.records else max(hot.next, hot.start_at + 1)
-        if offset is None or offset >= hot_first:
+        first: int | None = max(hot.start_at, extent.start)
+        if asked.how == "time":
+            first = await self._since(key, hot.start_at, asked.number)
+        if first is None or first >= min(hot_first, extent.archived):
             return hot
-        records = await self._follow(key, offset, asked)
+        records = await self._follow(key, first, asked)
         if records and records[0].offset < hot_first:
-            return _archived(hot, offset, records)
+            return _archived(hot, first if asked.how == "time" else hot.start_at, records)
         return hot
 
     async def _offset(self, key: ShardKey, asked: Asked, hot: TierRead, start: int) -> int | None:
@@ -158,8 +159,6 @@ class Tiered:
             return max(start, file.first_offset)
         footer = await self._cache.footer(file)
         number = group_since(footer, time_ms)
-        if number is None:
-            return None
         group = await self._cache.group(file, footer, number)
         return max(start, offset_since(group, time_ms))
 
@@ -206,8 +205,6 @@ class Tiered:
                 break
             footer = await self._cache.footer(file)
             number = group_at(footer, at)
-            if number is None:
-                break
             group = await self._cache.group(file, footer, number)
             some = records_of(part_from(group, at, asked.records_max - len(records), left))
             left -= sum(len(one.record.data) for one in some)

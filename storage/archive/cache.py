@@ -39,6 +39,7 @@ class ArchiveCache:
     def __init__(self, root: Root, known: Limits) -> None:
         self._root = root
         self._threads = ThreadPoolExecutor(limits.ARCHIVE_READERS, "archive")
+        self._in_threads = 0
         self._footers: _Loaded[str, Footer] = _Loaded(limits.ARCHIVE_FOOTERS_MAX, lambda _: 1)
         self._groups: _Loaded[GroupKey, pa.RecordBatch] = _Loaded(
             known.archive_cache_bytes, pa.RecordBatch.get_total_buffer_size
@@ -52,7 +53,7 @@ class ArchiveCache:
 
     async def footer(self, file: ArchivedFile) -> Footer:
         """A file's footer."""
-        load = partial(read_footer, self._root, file.path, file.file_bytes, file.digest)
+        load = partial(_footer, self._root, file)
         return await self._footers.get(file.file_id, partial(self._in_thread, load))
 
     async def group(self, file: ArchivedFile, footer: Footer, number: int) -> pa.RecordBatch:
@@ -70,8 +71,9 @@ class ArchiveCache:
         return await self._in_thread(partial(read_group, self._root, footer, number))
 
     async def _in_thread(self, load: Callable[[], V]) -> V:
-        if self._footers.under_way + self._groups.under_way > limits.ARCHIVE_LOADS_MAX:
+        if self._in_threads >= limits.ARCHIVE_LOADS_MAX:
             raise StorageBusy("Too many calls are reading the archive; nothing happened.")
+        self._in_threads += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, load)
         except ArchiveDamaged as error:
@@ -79,6 +81,18 @@ class ArchiveCache:
                 "a file of the archive is damaged", extra={**error.facts, "reason": error.detail}
             )
             raise
+        finally:
+            self._in_threads -= 1
+
+
+def _footer(root: Root, file: ArchivedFile) -> Footer:
+    """The footer, which says what the manifest says."""
+    footer = read_footer(root, file.path, file.file_bytes, file.digest)
+    facts = footer.facts
+    held = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
+    if held != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
+        raise ArchiveDamaged("A file does not hold what the manifest says.", path=file.path)
+    return footer
 
 
 class _Loaded(Generic[K, V]):

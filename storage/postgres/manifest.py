@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, select
 from sqlmodel import col
 
 from storage.domain import limits
@@ -13,7 +13,7 @@ from storage.domain.names import LogId
 from storage.postgres.archives import ShardKey
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow
+from storage.postgres.tables import ArchiveFileRow
 
 _FILE_FIELDS = ArchivedFile.__struct_fields__
 _LAST_ARRIVAL, _NEXT = col(ArchiveFileRow.last_arrival_ms), col(ArchiveFileRow.next_offset)
@@ -60,15 +60,9 @@ class ManifestRows:
     async def raise_start(self, key: ShardKey, before: int) -> bool:
         """What lies below an offset is not to be read any more; whether the archive has begun with the shard."""
         stream_id, shard = key
-        start = col(ArchiveShardRow.start)
-        raised = (
-            update(ArchiveShardRow)
-            .where(col(ArchiveShardRow.stream_id) == stream_id, col(ArchiveShardRow.shard) == shard)
-            .values(start=func.greatest(start, before))
-            .returning(start)
-        )
+        found = {"stream_id": stream_id, "shard": shard, "before": before}
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            return await session.scalar(raised) is not None
+            return await session.scalar(query("raise_archive_start"), found) is not None
 
 
 def _in_use(key: ShardKey) -> Select[Any]:

@@ -290,6 +290,19 @@ select a.shard, a.archived,
  where a.stream_id = :stream_id;
 
 
+-- name: raise_archive_start
+-- One row, which only rises; what is so already is not written again. Gives the row, whether it was or not.
+with raised as (
+  update archive_shards
+     set start = :before
+   where stream_id = :stream_id and shard = :shard and start < :before
+  returning shard
+)
+select shard
+  from archive_shards
+ where stream_id = :stream_id and shard = :shard;
+
+
 -- name: archive_files_to_delete
 -- Nothing locks: a retired file is never in use again, and a stream that is gone never comes back.
 select f.file_id, f.path

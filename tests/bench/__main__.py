@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.bench import (
     machine,
+    rows_archive,
     rows_http,
     rows_idle,
     rows_kinesis,
@@ -25,6 +26,7 @@ from tests.bench import (
 )
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
+    ARCHIVE,
     COMMIT_GROUPS,
     DEEP_BACKLOG,
     DEEP_BACKLOG_ROW,
@@ -41,6 +43,7 @@ from tests.bench.plan import (
     QUICK,
     READ_GROUPS,
     READ_HOT,
+    READ_TIERED,
     RECEIVE_SETTLE,
     ROWS,
     SEND_JSON,
@@ -76,6 +79,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((PRODUCE_1, PRODUCE_16, READ_HOT, READ_GROUPS, COMMIT_GROUPS), rows_records.measure),
     ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
+    ((ARCHIVE, READ_TIERED), rows_archive.measure),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )
 

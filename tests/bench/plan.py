@@ -17,6 +17,7 @@ class Plan:
     long_polls: int = 2_000
     idle_queues: int = 1_000
     idle_shards: int = 1_000
+    archived: int = 10_000_000
 
 
 QUICK = Plan(
@@ -28,6 +29,7 @@ QUICK = Plan(
     long_polls=300,
     idle_queues=50,
     idle_shards=50,
+    archived=200_000,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -168,6 +170,20 @@ IDLE_SHARDS = Row(
     reference="10 KB",
     bar=Bar(1, at_most=True),
 )
+ARCHIVE = Row(
+    name="archive",
+    what="archive 10 million records of 256 B on Spark, for each second of one processor",
+    unit="records/s",
+    reference="pyarrow writing",
+    bar=Bar(0.5),
+)
+READ_TIERED = Row(
+    name="read-tiered",
+    what="read 500 records of 256 B of one shard from the archive, one call behind the other, in MessagePack",
+    unit="records/s",
+    reference="hot read",
+    bar=Bar(0.5),
+)
 
 ROWS = (
     SEND_JSON,
@@ -190,4 +206,6 @@ ROWS = (
     IDLE_POLLS,
     IDLE_QUEUES,
     IDLE_SHARDS,
+    ARCHIVE,
+    READ_TIERED,
 )

@@ -25,6 +25,7 @@ from storage.embedded.processes import child_setup, open_log
 from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
 from storage.lifespan import migrate
+from storage.settings import StorageSettings
 from tests.bench.ratios import Unmeasurable
 
 START_S_MAX = 30.0
@@ -59,6 +60,16 @@ class House:
     store: "redis.Redis"
     api: Served
     echo: Served
+
+    @property
+    def settings(self) -> Settings:
+        """What every process of it is told."""
+        return _settings(self.data, self.redis_url, self.database_url)
+
+    @property
+    def storage(self) -> StorageSettings:
+        """Where its stores are."""
+        return self.settings.storage()
 
     def file(self, name: str, contents: bytes) -> str:
         """The path of a new file with these contents, for wrk to read."""
@@ -121,7 +132,13 @@ def house(data: Path) -> Generator[House]:
 
 
 def _settings(data: Path, redis_url: str, database_url: str) -> Settings:
-    return read_settings(data=data, redis_url=redis_url, database_url=database_url, workers=1)
+    return read_settings(
+        data=data,
+        redis_url=redis_url,
+        database_url=database_url,
+        archive_url=f"file://{data}/archive",
+        workers=1,
+    )
 
 
 @contextmanager

@@ -28,9 +28,10 @@ if ARGV[2] == 'time' then
     return arrival >= number
   end)
   -- A hole right before it may be what a restored store forgot of that time: it is told as one.
-  local before = from > start and entry_at(log, from - 1)
-  if before then
-    from = math.max(start, math.min(from, place(before[1]) + records_in(before[2])))
+  if from > start then
+    local before = entry_at(log, from - 1)
+    local edge = before and place(before[1]) + records_in(before[2]) or start
+    from = math.max(start, math.min(from, edge))
   end
 elseif ARGV[2] == 'tail' then
   from = math.max(start, next_offset - number)

@@ -1,0 +1,190 @@
+"""Rows of the archive: copying a log into Parquet next to pyarrow alone, and reading what is there next to the hot store.
+
+Archiving is measured in processor time, of the worker and all that it starts, so that other work on the machine and
+the number of its cores do not matter; the store's own part in reading is the store's. Spark is started before.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, process_time, sleep
+
+import msgspec
+import pyarrow.parquet as pq
+
+from api.cli.programs import worker_program
+from storage.domain.names import StreamName
+from storage.embedded.processes import child_setup, open_log
+from storage.lifespan import open_storage
+from tests.bench import payloads
+from tests.bench.load import wrk
+from tests.bench.plan import ARCHIVE, READ_TIERED, Plan
+from tests.bench.ratios import Measured, Round, Row, Unmeasurable
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.servers import House
+from tests.bench.wire import JSON, MSGPACK, call, post_all
+
+HOT, COLD = "bench-hot", "bench-cold"
+HOT_RECORDS = 100_000
+JOB_S_MAX = 600.0
+KEYS = 500
+TICKS = os.sysconf("SC_CLK_TCK")
+_TRIM = 1_000_000
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Archive once, since a round of it is long; then read what was archived, in rounds."""
+    archive = Archive(house, plan)
+    archive.fill(COLD, plan.archived)
+    with _worker(house) as worker:
+        archived = archive.copy(worker)
+    measured = [archived] if ARCHIVE in wanted else []
+    if READ_TIERED in wanted:
+        archive.fill(HOT, HOT_RECORDS)
+        archive.let_go()
+        archive.begin_reading()
+        contestant = Contestant(READ_TIERED, lambda: archive.read(COLD, plan.archived))
+        measured += interleave(plan.rounds, lambda: archive.read(HOT, HOT_RECORDS), [contestant])
+    call(house.api.port, "DELETE", f"/v1/streams/{COLD}")
+    return measured
+
+
+class Archive:
+    """A stream that is archived, and one that is not."""
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self._house = house
+        self._plan = plan
+
+    def fill(self, name: str, records: int) -> None:
+        """A stream of so many records that no compression makes small."""
+        spec = {"archive": name == COLD, "hot_retention_seconds": 0, "hot_bytes_max": None}
+        call(self._house.api.port, "PUT", f"/v1/streams/{name}", spec)
+        path = f"/v1/streams/{name}/columns"
+        calls = records // payloads.RECORDS
+        post_all(self._house.api.port, ((path, body, MSGPACK) for body in _bodies(calls)))
+
+    def copy(self, worker: "subprocess.Popen[bytes]") -> Measured:
+        """Archive all of it. Records for each second of one processor."""
+        self._flush("bench-first", 500)  # Spark is there, and its Python has its modules
+        before = cpu_seconds(worker.pid)
+        self._await(call(self._house.api.port, "POST", f"/v1/archives/{COLD}/flushes")["job"])
+        value = self._plan.archived / (cpu_seconds(worker.pid) - before)
+        return Measured(row=ARCHIVE, rounds=[Round(value, self._written_by_pyarrow())])
+
+    def _flush(self, name: str, records: int) -> None:
+        self.fill(name, records)
+        call(self._house.api.port, "PATCH", f"/v1/streams/{name}", {"archive": True})
+        self._await(call(self._house.api.port, "POST", f"/v1/archives/{name}/flushes")["job"])
+
+    def _await(self, job: str) -> None:
+        give_up_at = monotonic() + JOB_S_MAX
+        while True:
+            told = call(self._house.api.port, "GET", f"/v1/jobs/{job}")
+            if told["state"] == "done" and not told["progress"]["failures"]:
+                return
+            if told["state"] in ("failed", "done") or monotonic() > give_up_at:
+                raise Unmeasurable(f"archiving did not end: {told}")
+            sleep(0.1)
+
+    def _written_by_pyarrow(self) -> float:
+        """Records for each second of one processor: one of the files as a table, written plainly."""
+        largest = max(Path(self._house.data, "archive").rglob("*.parquet"), key=_size)
+        table = pq.ParquetFile(largest).read()
+        begun = process_time()
+        with pq.ParquetWriter(
+            self._house.data / "reference.parquet",
+            table.schema,
+            compression="zstd",
+            compression_level=3,
+        ) as writer:
+            writer.write_table(table)
+        return float(table.num_rows / (process_time() - begun))
+
+    def let_go(self) -> None:
+        """What is archived leaves the hot store."""
+        asyncio.run(self._let_go())
+
+    async def _let_go(self) -> None:
+        async with open_storage(self._house.storage) as storage:
+            while await storage.streams.trim(StreamName(COLD), _TRIM):
+                pass
+            [shard] = (await storage.archives.show(StreamName(COLD))).shards
+        if shard.hot is None or shard.hot.start < self._plan.archived:
+            raise Unmeasurable("records stayed in the hot store")
+
+    def begin_reading(self) -> None:
+        """The first read of a process loads what it reads with."""
+        call(self._house.api.port, "GET", f"/v1/streams/{COLD}/shards/0/records?limit=1")
+
+    def read(self, name: str, records: int) -> float:
+        """Records a second, from the first on; a call reads those behind the call before."""
+        calls = records // payloads.RECORDS
+        path = f"/v1/streams/{name}/shards/0/records?limit={payloads.RECORDS}&offset=%d"
+        words = ("GET", JSON, MSGPACK, "-", path, str(calls), str(payloads.RECORDS))
+        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._plan.seconds)
+        return load.rate * payloads.RECORDS
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _bodies(calls: int) -> Iterator[bytes]:
+    """Bodies of 256 hexadecimal digits: each call's are its own."""
+    chance, keys = random.Random(1), [f"key-{nth % KEYS}" for nth in range(payloads.RECORDS)]
+    size = payloads.BODY_BYTES
+    for _ in range(calls):
+        digits = chance.randbytes(payloads.RECORDS * size // 2).hex().encode()
+        data = [digits[start : start + size] for start in range(0, len(digits), size)]
+        yield msgspec.msgpack.encode({"data": data, "keys": keys})
+
+
+@contextmanager
+def _worker(house: House) -> "Generator[subprocess.Popen[bytes]]":
+    settings = house.settings.model_copy(update={"spark_master": "local[1]"})
+    program = worker_program(settings, house.data / "metrics")
+    with open_log(house.data / "logs" / "worker.log") as output:
+        process = subprocess.Popen(
+            program.command,
+            env=program.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process and all below it have used, those that have ended included."""
+    ticks = 0
+    for one in (pid, *_below(pid)):
+        try:
+            words = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += sum(map(int, words[11:15]))
+    return ticks / TICKS
+
+
+def _below(pid: int) -> Iterable[int]:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid:
+            child = int(path.parent.name)
+            yield child
+            yield from _below(child)

@@ -1,0 +1,257 @@
+"""What a process keeps of the archive's files, and the parts of a row group."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from storage.archive.cache import ArchiveCache
+from storage.archive.files import FileOf, FileWriter
+from storage.archive.local import LocalRoot
+from storage.archive.schema import batch_of, records_of
+from storage.archive.slices import offset_since, part_from
+from storage.copying import archived
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile, LogRange
+from storage.domain.batches import Record, encode_batch
+from storage.domain.entries import LogEntry
+from storage.domain.errors import ArchiveDamaged, StorageBusy
+from storage.domain.limits import Limits
+
+WHOSE = LogRange("default", "s1", 0, "l1", 0, 100)
+
+
+class Watched(LocalRoot):
+    """A root that counts what is read of it, and waits when it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self.reads: list[int] = []
+        self.go = Event()
+        self.go.set()
+
+    def read(self, path: str, start: int, size: int) -> bytes:
+        self.reads.append(start)
+        assert self.go.wait(10)
+        return super().read(path, start, size)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Reads wait until the block ends."""
+        self.go.clear()
+        yield
+        self.go.set()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+def entries(*runs: range, ms_each: int = 10) -> list[LogEntry]:
+    """One entry for each run of offsets."""
+    found = []
+    for nth, run in enumerate(runs):
+        batch = encode_batch([Record(b"%04d" % offset, f"k{offset}") for offset in run])
+        found.append(LogEntry(run.start, nth * ms_each, len(run), len(batch), 0, (batch,)))
+    return found
+
+
+def batch(*runs: range) -> pa.RecordBatch:
+    return batch_of(entries(*runs), 0, 2**40, 0)
+
+
+def written(root: Watched, path: str = "file.parquet", groups: int = 4) -> ArchivedFile:
+    """A file of so many row groups of ten records."""
+    with FileWriter(root, path, FileOf("default", "s1", 0, "0a1b2c3d"), 1) as file:
+        for first in range(0, groups * 10, 10):
+            part = batch(range(first, first + 10))
+            file._group_bytes = 10**9
+            file.write(part, 1)
+            file._end_group()
+        return archived(file.finish(), WHOSE)
+
+
+@pytest.fixture
+async def cache(root: Watched):
+    cache = ArchiveCache(root, Limits())
+    yield cache
+    await cache.close()
+
+
+# The cache
+
+
+async def test_a_row_group_is_loaded_once_for_all_who_want_it_at_a_time_and_then_kept(root, cache):
+    file = written(root)
+    footer = await cache.footer(file)
+
+    with root.held():
+        asked = [asyncio.create_task(cache.group(file, footer, 1)) for _ in range(20)]
+        await asyncio.sleep(0)
+    found = await asyncio.gather(*asked)
+    again = await cache.group(file, footer, 1)
+
+    assert len(root.reads) == 2
+    assert all(one is again for one in found)
+    assert [one.offset for one in records_of(again)] == list(range(10, 20))
+
+
+async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
+    file = written(root)
+    footer = await cache.footer(file)
+
+    with root.held():
+        first, second = (asyncio.create_task(cache.group(file, footer, 0)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+    found = await second
+
+    assert found.num_rows == 10
+    assert len(root.reads) == 2
+
+
+async def test_what_was_used_longest_ago_makes_room(root):
+    file = written(root)
+    one = batch(range(10)).select(["offset", "ts", "event_ts", "key", "data", "headers"])
+    cache = ArchiveCache(root, Limits(archive_cache_bytes=2 * one.nbytes + one.nbytes // 2))
+    footer = await cache.footer(file)
+    for number in (0, 1, 0, 2):
+        await cache.group(file, footer, number)
+    root.reads.clear()
+
+    await cache.group(file, footer, 0)
+    kept = len(root.reads)
+    await cache.group(file, footer, 1)
+
+    assert (kept, len(root.reads)) == (0, 1)
+    await cache.close()
+
+
+async def test_a_group_larger_than_the_cache_is_read_all_the_same(root):
+    file = written(root)
+    cache = ArchiveCache(root, Limits(archive_cache_bytes=1))
+    footer = await cache.footer(file)
+
+    for number in (0, 1, 0):
+        assert (await cache.group(file, footer, number)).num_rows == 10
+    await cache.close()
+
+
+async def test_what_is_read_ahead_need_not_be_waited_for(root, cache):
+    file = written(root)
+    cache.read_ahead(file, 2)
+    await asyncio.gather(*cache._groups._loading.values())
+    footer = await cache.footer(file)
+
+    found = await cache.group(file, footer, 2)
+
+    assert found.num_rows == 10
+    assert len(root.reads) == 2
+
+
+async def test_nothing_is_read_ahead_while_somebody_waits(root, cache):
+    file = written(root)
+    footer = await cache.footer(file)
+
+    with root.held():
+        waiting = asyncio.create_task(cache.group(file, footer, 0))
+        await asyncio.sleep(0)
+        cache.read_ahead(file, 1)
+    await waiting
+    await asyncio.sleep(0.01)
+
+    assert len(root.reads) == 2
+
+
+async def test_damage_is_told_to_all_who_wait_and_is_not_kept(root, cache, tmp_path):
+    file = written(root)
+    footer = await cache.footer(file)
+    place = tmp_path / file.path
+    sound = place.read_bytes()
+    place.write_bytes(sound[:60] + bytes([sound[60] ^ 1]) + sound[61:])
+
+    told = await asyncio.gather(
+        *(cache.group(file, footer, 0) for _ in range(3)), return_exceptions=True
+    )
+    place.write_bytes(sound)
+
+    assert [type(one) for one in told] == [ArchiveDamaged] * 3
+    assert (await cache.group(file, footer, 0)).num_rows == 10
+
+
+async def test_a_file_that_holds_other_offsets_than_the_manifest_says_is_damaged(root, cache):
+    file = written(root)
+
+    with pytest.raises(ArchiveDamaged, match="manifest"):
+        await cache.footer(replace(file, next_offset=file.next_offset + 1))
+
+
+async def test_too_many_loads_at_a_time_are_refused(root, cache):
+    files = [written(root, f"{nth}.parquet", 1) for nth in range(limits.ARCHIVE_LOADS_MAX + 5)]
+
+    with root.held():
+        asked = [asyncio.create_task(cache.footer(file)) for file in files]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    told = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert sum(isinstance(one, StorageBusy) for one in told) >= 5
+    assert not isinstance(told[0], Exception)
+
+
+# Parts of a row group
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 6)), min_size=1, max_size=6),
+    st.integers(0, 40),
+    st.integers(1, 12),
+    st.integers(1, 60),
+)
+def test_a_part_begins_at_an_offset_and_ends_at_a_limit_or_a_hole(gaps, offset, most, bytes_max):
+    runs, edge = [], 0
+    for skipped, count in gaps:
+        runs.append(range(edge + skipped, edge + skipped + count))
+        edge = runs[-1].stop
+    group = batch(*runs).slice(1)
+    held = [one.offset for one in records_of(group)]
+    later = [one for one in held if one >= offset]
+    if not later:
+        with pytest.raises(IndexError):
+            part_from(group, offset, most, bytes_max)
+        return
+
+    part = records_of(part_from(group, offset, most, bytes_max))
+
+    got = [one.offset for one in part]
+    assert got == list(range(later[0], later[0] + len(got)))
+    assert 1 <= len(got) <= most
+    assert len(got) == 1 or 4 * len(got) <= bytes_max
+    full = len(got) == most or 4 * (len(got) + 1) > bytes_max
+    assert full or got[-1] + 1 not in held
+
+
+def test_a_time_is_found_in_a_row_group():
+    group = batch(range(5), range(5, 10), range(20, 25)).slice(2)
+
+    assert [offset_since(group, at) for at in (0, 1, 10, 11, 20)] == [2, 5, 5, 20, 20]
+    with pytest.raises(IndexError):
+        offset_since(group, 21)
+
+
+def test_few_records_of_many_keys_do_not_unpack_all_of_them(root):
+    group = batch(range(1_000)).set_column(
+        3, "key", batch(range(1_000)).column("key").dictionary_encode()
+    )
+
+    part = records_of(group.slice(500, 3))
+
+    assert [one.record.key for one in part] == ["k500", "k501", "k502"]
