@@ -235,6 +235,7 @@ class _Sender:
             )
             await self._rest(wait_ms)
         fault("replay.before_send")
+        await self._storage.replays.check_target(self._job.namespace, self._spec)
         risen = await self._patiently(lambda: self._timed(batch))
         fault("replay.after_send")
         if self._courtesy.pause_ms:

@@ -4,7 +4,13 @@ import asyncio
 from collections.abc import Sequence
 
 from storage.catalog import Catalog
-from storage.domain.errors import BookmarkNotFound, ShardNotFound, StreamNotFound, ValidationFailed
+from storage.domain.errors import (
+    BookmarkNotFound,
+    QueueNotFound,
+    ShardNotFound,
+    StreamNotFound,
+    ValidationFailed,
+)
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
 from storage.domain.replays import Bound, Reach, ReplayRequest
 from storage.domain.streams import ReadFrom, ShardState, Stream
@@ -93,6 +99,18 @@ class Windows:
             if bookmark.name == name:
                 return dict(bookmark.positions)
         raise BookmarkNotFound(f"There is no bookmark '{name}'.")
+
+    async def check_target(self, namespace: str, request: ReplayRequest, target_id: LogId) -> None:
+        """Raises StreamNotFound or QueueNotFound unless the target is the one of this id, as far as this process has
+        heard."""
+        target = request.target
+        if target.queue is not None:
+            if (await self._catalog.queue(QueueName(target.queue, namespace))).log_id != target_id:
+                raise QueueNotFound("The target was deleted, and made anew.")
+        elif target.stream is not None:
+            name = StreamName(target.stream, namespace)
+            if (await self._catalog.stream(name)).stream_id != target_id:
+                raise StreamNotFound("The target was deleted, and made anew.")
 
     async def check_same(self, namespace: str, request: ReplayRequest, *ids: LogId) -> Stream:
         """The source, which like the target is still the one of these ids. Raises StreamNotFound."""

@@ -2,13 +2,14 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import JobNotFound, JobRefused, ValidationFailed
+from storage.domain.errors import GroupNotFound, JobNotFound, JobRefused, ValidationFailed
 from storage.domain.jobs import Claim, Job, JobKind, JobPart, JobState
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
 from storage.domain.replays import (
@@ -215,10 +216,15 @@ class Replays:
         if target.queue is not None:
             return (await self._queues.stats(QueueName(target.queue, namespace))).ready > most
         for group in await self._readers(namespace, spec):
-            lags = await self._groups.lag(group)
-            if sum(one.records for one in lags) > most:
-                return True
+            with suppress(GroupNotFound):  # it was deleted meanwhile
+                lags = await self._groups.lag(group)
+                if sum(one.records for one in lags) > most:
+                    return True
         return False
+
+    async def check_target(self, namespace: str, spec: ReplaySpec) -> None:
+        """Raises StreamNotFound or QueueNotFound where the target is not the one that was meant."""
+        await self._windows.check_target(namespace, spec.request, spec.target_id)
 
     async def _readers(self, namespace: str, spec: ReplaySpec) -> list[GroupName]:
         """The consumer groups of the target stream."""

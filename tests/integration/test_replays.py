@@ -509,6 +509,19 @@ async def test_a_target_that_was_made_anew_is_another_one(storage):
         await begin(storage)
 
 
+async def test_a_target_that_is_made_anew_in_the_middle_gets_nothing_more(storage):
+    await fill(storage, 10)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+    await storage.catalog.delete_stream(TARGET)
+    await storage.catalog.put_stream(TARGET, KEEP)
+
+    ended = await send(storage, job, spec)
+
+    assert (ended.retry, "anew" in ended.failure) == (False, True)
+    assert await everything(storage) == []
+
+
 async def test_a_replay_that_is_cancelled_before_it_began_leaves_nothing(storage):
     await storage.replays.submit("default", wanted(), "gone")
 
@@ -531,7 +544,7 @@ async def test_a_sweep_has_targets_forget_what_ended_without_a_worker(
     await storage.jobs.cancel(job.job_id)
 
     assert await storage.replays.tidy() == 1
-    assert await storage.replays.tidy() == 0
+    assert await storage.replays.tidy() == 0  # once is enough
 
     risen = [await storage.streams._rising.known(at) for at in await _logs(storage)]
     assert {known for known, _ in risen} == {False}

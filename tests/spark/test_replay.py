@@ -64,7 +64,12 @@ async def test_spark_sends_every_record_once(storage, working, ended, records, o
 
 async def test_a_queue_is_a_target_too(storage, working, ended, records):
     await storage.catalog.put_queue(QueueName("work"), QueueSpec())
-    request = wanted(target=Target(queue="work"), filter=Filter(keys=("key 3",)), max_records=100)
+    request = wanted(
+        target=Target(queue="work"),
+        filter=Filter(keys=("key 3",)),
+        pacing=Pacing(speed=100_000),
+        max_records=100,
+    )
     replay = await storage.replays.submit("default", request)
 
     async with working(HANDLERS):
