@@ -133,14 +133,18 @@ class Lane:
                 raise StorageUnavailable(f"Shard {shard} ends before the replay's window does.")
             line.add(reads[0])
 
-    def take(self, records_max: int, is_due: Callable[[LogRecord], bool] = lambda _: True) -> Batch:
-        """The next records to send, up to so many and REPLAY_BATCH_BYTES, without those that are not due; they may
-        be none, when what was looked at was not meant."""
+    def take(
+        self,
+        records_max: int,
+        bytes_max: int,
+        is_due: Callable[[LogRecord], bool] = lambda _: True,
+    ) -> Batch:
+        """The next records to send, up to so many and so much, or one larger one, without those that are not due; they
+        may be none, when what was looked at was not meant."""
         taken: list[Taken] = []
         size = looked = 0
         order = [self._rank(line) for line in self._lines.values() if line.held]
         heapq.heapify(order)
-        touched: set[str] = set()
         while order and len(taken) < records_max and looked < limits.REPLAY_READ_RECORDS:
             *_, name = order[0]
             line = self._lines[name]
@@ -149,12 +153,11 @@ class Lane:
                 self._stop()
                 break
             is_meant = self._is_meant(line.part.reach.shard, at)
-            fits = not taken or size + at.record.size_bytes <= limits.REPLAY_BATCH_BYTES
+            fits = not taken or size + at.record.size_bytes <= bytes_max
             if is_meant and not (fits and is_due(at)):
                 break
             line.pop()
             looked += 1
-            touched.add(name)
             if is_meant:
                 taken.append(Taken(name, line.part.reach.shard, at))
                 size += at.record.size_bytes

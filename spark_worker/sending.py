@@ -179,11 +179,11 @@ class _Sender:
         """Send one lane; how many records were selected."""
         if not parts:
             return 0
-        selected = 0
+        selected, pacing = 0, self._spec.request.pacing
         lane = Lane(self._storage.streams, self._source, parts, self._is_meant, left)
         while await self._patiently(lane.fill):
             await self._when_welcome()
-            batch = lane.take(self._spec.request.pacing.batch_records_max, self._is_due)
+            batch = lane.take(pacing.batch_records_max, pacing.batch_bytes_max, self._is_due)
             if batch.records:
                 after = await self._send(batch)
                 selected += len(batch.records)
@@ -235,7 +235,6 @@ class _Sender:
             )
             await self._rest(wait_ms)
         fault("replay.before_send")
-        await self._storage.replays.check_target(self._job.namespace, self._spec)
         risen = await self._patiently(lambda: self._timed(batch))
         fault("replay.after_send")
         if self._courtesy.pause_ms:
@@ -243,6 +242,7 @@ class _Sender:
         return _counted(batch, risen)
 
     async def _timed(self, batch: Batch) -> Risen:
+        await self._storage.replays.check_target(self._job.namespace, self._spec)
         loop = asyncio.get_running_loop()
         begun = loop.time()
         risen = await self._put(batch.records)

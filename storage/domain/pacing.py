@@ -48,6 +48,14 @@ class Pacing(msgspec.Struct, frozen=True, kw_only=True):
         wanted = int(self.records_per_second * limits.REPLAY_BATCH_SECONDS)
         return max(1, min(limits.REPLAY_BATCH_RECORDS, wanted))
 
+    @property
+    def batch_bytes_max(self) -> int:
+        """As batch_records_max, in bytes."""
+        if self.bytes_per_second is None:
+            return limits.REPLAY_BATCH_BYTES
+        wanted = int(self.bytes_per_second * limits.REPLAY_BATCH_SECONDS)
+        return max(1, min(limits.REPLAY_BATCH_BYTES, wanted))
+
     def seconds_for(self, records: int, size_bytes: int, span_ms: int) -> float | None:
         """How long a replay of so much takes at the least, which arrived over so long; None: as it goes."""
         asked = [

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.limits import (
+    REPLAY_BATCH_BYTES,
     REPLAY_BATCH_RECORDS,
     REPLAY_LATENCIES,
     REPLAY_PAUSE_MS_MAX,
@@ -58,6 +59,8 @@ def test_a_slow_rate_goes_in_small_batches():
     assert Pacing().batch_records_max == REPLAY_BATCH_RECORDS
     assert Pacing(records_per_second=1_000).batch_records_max == 100
     assert Pacing(records_per_second=0.5).batch_records_max == 1
+    assert Pacing().batch_bytes_max == REPLAY_BATCH_BYTES
+    assert Pacing(bytes_per_second=1_000).batch_bytes_max == 100
 
 
 def test_how_long_it_takes_is_what_the_slowest_bound_says():
