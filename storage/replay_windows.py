@@ -54,8 +54,8 @@ class Windows:
         states = _chosen(await self._streams.shards(source.name), request.shards)
         starts = {state.shard.index: state.start for state in states}
         tips = {state.shard.index: state.next for state in states}
-        firsts = await self._edges(source, request.start, states, starts)
-        ends = await self._edges(source, request.end, states, tips)
+        firsts = await self._edges(source, request.start, states, starts, "/from")
+        ends = await self._edges(source, request.end, states, tips, "/to")
         found = [Reach(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()]
         return [reach for reach in found if reach.first < reach.end]
 
@@ -65,6 +65,7 @@ class Windows:
         bound: Bound | None,
         states: Sequence[ShardState],
         unbounded: dict[int, int],
+        pointer: str,
     ) -> dict[int, int]:
         """Where a bound lies in each shard."""
         if bound is None:
@@ -79,7 +80,7 @@ class Windows:
             )
             return dict(zip(unbounded, found, strict=True))
         assert bound.bookmark is not None
-        marked = await self._bookmark(source, *bound.bookmark)
+        marked = await self._bookmark(source, *bound.bookmark, pointer)
         return {state.shard.index: marked.get(state.shard.index, state.start) for state in states}
 
     async def _at_time(self, source: Stream, state: ShardState, time_ms: int) -> int:
@@ -90,11 +91,13 @@ class Windows:
         )
         return read.records[0].offset if read.records else read.next_offset
 
-    async def _bookmark(self, source: Stream, group: str, name: str) -> dict[int, int]:
+    async def _bookmark(
+        self, source: Stream, group: str, name: str, pointer: str
+    ) -> dict[int, int]:
         named = GroupName(group, source.name.namespace)
         if (await self._groups.get(named)).stream_id != source.stream_id:
             detail = f"Group '{group}' reads another stream"
-            raise ValidationFailed.at("/from/bookmark", detail, "mismatch")
+            raise ValidationFailed.at(f"{pointer}/bookmark", detail, "mismatch")
         for bookmark in await self._groups.bookmarks(named):
             if bookmark.name == name:
                 return dict(bookmark.positions)
