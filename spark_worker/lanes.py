@@ -110,7 +110,10 @@ class Lane:
         wanting = [line for line in self._lines.values() if line.wants_more]
         for nth in range(0, len(wanting), _READS_AT_ONCE):
             some = wanting[nth : nth + _READS_AT_ONCE]
-            await asyncio.gather(*(self._read(line) for line in some))
+            read = await asyncio.gather(*map(self._read, some), return_exceptions=True)
+            for error in read:  # when all have ended, since who is told of it reads again
+                if error is not None:
+                    raise error
         return any(line.held for line in self._lines.values()) or bool(self._unfinished())
 
     def _unfinished(self) -> list[_Line]:

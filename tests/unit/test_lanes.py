@@ -3,12 +3,14 @@
 import asyncio
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_worker.lanes import Lane
 from storage.domain.batches import Record
+from storage.domain.errors import StorageUnavailable
 from storage.domain.names import StreamName
 from storage.domain.replays import Reach, Replaying
 from storage.domain.selections import Filter, selects
@@ -20,12 +22,19 @@ SOURCE = StreamName("source")
 class Logs:
     """Shards with these records; a read gives some of what there is."""
 
-    def __init__(self, shards: Mapping[int, list[LogRecord]], chance: random.Random) -> None:
+    def __init__(
+        self, shards: Mapping[int, list[LogRecord]], chance: random.Random, fails: float = 0.2
+    ) -> None:
         self.shards = shards
         self.chance = chance
+        self.fails = fails
 
     async def read_shards(self, name, positions, records_max, bytes_max) -> list[ShardRead]:
         [(shard, offset)] = positions.items()
+        for _ in range(self.chance.choice((0, 0, 20))):
+            await asyncio.sleep(0)
+        if self.chance.random() < self.fails:
+            raise StorageUnavailable
         records = [one for one in self.shards[shard] if one.offset >= offset]
         some = records[: self.chance.randint(1, min(5, records_max))]
         gap = None
@@ -49,11 +58,18 @@ def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
     return found
 
 
+async def filled(lane: Lane) -> bool:
+    """Reads fail at times, and are repeated."""
+    while True:
+        with suppress(StorageUnavailable):
+            return await lane.fill()
+
+
 async def taken(lane: Lane, chance: random.Random, batches: int = 1_000):
     """What a lane gives, and its parts, after so many batches."""
     found: list[tuple[int, int, int]] = []
     after: dict[str, Replaying] = {}
-    while batches and await lane.fill():
+    while batches and await filled(lane):
         batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
         found += [(one.at.arrival_ms, one.shard, one.at.offset) for one in batch.records]
         lane.done(batch.after)
@@ -113,10 +129,11 @@ def test_what_is_not_due_waits():
     logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
 
     async def run():
-        lane = Lane(Logs(logs, random.Random(1)), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
+        lane = Lane(Logs(logs, random.Random(1), 0), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
         await lane.fill()
         batch = lane.take(10, 1_000, lambda at: at.arrival_ms < 10)
         lane.done(batch.after)
+        await lane.fill()
         return len(batch.records), lane.take(10, 1_000, lambda _: False), lane.peek()
 
     count, nothing, following = asyncio.run(run())
