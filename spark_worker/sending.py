@@ -283,14 +283,15 @@ class _Sender:
                 continue  # said again in a second; what is sent meanwhile is known to the target
 
     async def _save(self) -> None:
+        """Store what is not stored; what could not be, also since the task ends, stays to be."""
         unsaved, self._unsaved = self._unsaved, {}
         try:
             if unsaved:
                 fault("replay.before_save")
                 await self._storage.replays.save(self._task.claim, [*unsaved.values()])
-        except MillstreamError:
+                unsaved = {}
+        finally:
             self._unsaved = unsaved | self._unsaved
-            raise
 
     async def _look(self) -> None:
         """What the owner wishes, and whether the target's readers keep up."""
