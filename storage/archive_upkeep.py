@@ -69,7 +69,7 @@ class ArchiveUpkeep:
         """Looks at the first page of files: what lies behind it is for the next round."""
         at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
-            hot = await self._hot.backlog(at, mark.archived)
+            hot = await self._hot.backlog(at, mark.archived, self._clock.script_time())
         except LogNotReady:
             return 0
         files = await self._rows.every_file((stream.stream_id, shard.index))

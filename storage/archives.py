@@ -19,15 +19,11 @@ from storage.redis.logs import HotBacklog, HotLogs, LogAddress
 
 
 class ShardArchive(msgspec.Struct, frozen=True):
-    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written.
-
-    `waited_ms`: how long the oldest record that is not archived has waited.
-    """
+    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written."""
 
     shard: Shard
     state: ArchiveState | None
     hot: HotBacklog | None
-    waited_ms: int
 
 
 class StreamArchive(msgspec.Struct, frozen=True):
@@ -72,12 +68,12 @@ class Archives:
     ) -> ShardArchive:
         at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
-            hot = await self._hot.backlog(at, 0 if state is None else state.archived)
+            hot = await self._hot.backlog(
+                at, 0 if state is None else state.archived, self._clock.script_time()
+            )
         except LogNotReady:
-            return ShardArchive(shard, state, None, 0)
-        now_ms = self._clock.now_ms()
-        oldest_ms = now_ms if hot.oldest_arrival_ms < 0 else hot.oldest_arrival_ms
-        return ShardArchive(shard, state, hot, max(0, now_ms - oldest_ms))
+            return ShardArchive(shard, state, None)
+        return ShardArchive(shard, state, hot)
 
     async def files(
         self, name: StreamName, shard: int, *, after: int, limit: int

@@ -142,7 +142,9 @@ class Archiving:
         mark = marks.get(key)
         at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
-            hot = await self._hot.backlog(at, 0 if mark is None else mark.archived)
+            hot = await self._hot.backlog(
+                at, 0 if mark is None else mark.archived, self._clock.script_time()
+            )
         except LogNotReady:
             return None  # never written, or about to be made again
         if mark is None:
@@ -151,11 +153,10 @@ class Archiving:
             )
             mark = Mark(hot.start, hot.start)
         first = await self._skipped(key, shard, mark, hot)
-        backlog = Backlog(first, hot.next, hot.bytes, hot.oldest_arrival_ms)
+        backlog = Backlog(first, hot.next, hot.bytes, hot.waited_ms)
         wanted = asked is not None and first < hot.next
         budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
-        lag_ms, now_ms = stream.spec.archive_lag_ms, self._clock.now_ms()
-        if wanted or is_due(backlog, lag_ms, budget, closed=hot.closed, now_ms=now_ms):
+        if wanted or is_due(backlog, stream.spec.archive_lag_ms, budget, closed=hot.closed):
             return _range(stream, shard, first, hot.next)
         return None
 

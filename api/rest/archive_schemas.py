@@ -40,7 +40,7 @@ class ShardArchiveOut(BaseModel):
             next_offset=hot.next if hot else None,
             waiting_records=max(0, hot.next - first) if hot else 0,
             waiting_bytes=hot.bytes if hot else 0,
-            waiting_seconds=to_seconds(shard.waited_ms),
+            waiting_seconds=to_seconds(max(0, hot.waited_ms)) if hot else 0,
             files=state.files if state else 0,
             records=state.records if state else 0,
             file_bytes=state.file_bytes if state else 0,

@@ -78,15 +78,15 @@ class ArchiveState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What of a log is not archived yet: [first, next), `bytes` of it, the oldest of which arrived then."""
+    """What of a log is not archived yet: [first, next), `bytes` of it, the oldest of which has waited so long."""
 
     first: int
     next: int
     bytes: int
-    oldest_arrival_ms: int
+    waited_ms: int
 
 
-def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool, now_ms: int) -> bool:
+def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool) -> bool:
     """Whether a log is to be archived now: it has enough for a file, some of it has waited long enough, the
     shard is closed, or a good part of what may lie unarchived is used up."""
     if backlog.first >= backlog.next:
@@ -94,8 +94,7 @@ def is_due(backlog: Backlog, lag_ms: int, budget: int | None, *, closed: bool, n
     enough = limits.ARCHIVE_FILE_BYTES
     if budget is not None:
         enough = min(enough, budget // limits.ARCHIVE_BUDGET_PARTS)
-    waited_ms = now_ms - backlog.oldest_arrival_ms
-    return closed or backlog.bytes >= enough or waited_ms >= lag_ms
+    return closed or backlog.bytes >= enough or backlog.waited_ms >= lag_ms
 
 
 def ranges_of(log: LogRange) -> list[LogRange]:

@@ -114,13 +114,14 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 class HotBacklog(msgspec.Struct, frozen=True):
-    """A log's extent, and what of it waits to be archived: its bytes, and its oldest arrival, or -1 for none."""
+    """A log's extent, and what of it waits to be archived: its bytes, and how long the oldest of it has waited by the
+    store's clock, or -1 for none."""
 
     start: int
     next: int
     closed: bool
     bytes: int
-    oldest_arrival_ms: int
+    waited_ms: int
 
 
 class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -436,10 +437,10 @@ class HotLogs:
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
         return int(reply[2])
 
-    async def backlog(self, at: LogAddress, archived: int) -> HotBacklog:
+    async def backlog(self, at: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:
         """What of the log waits to be archived, given that it is archived up to there."""
         keys = _readable(at)[:2]
-        reply = checked(await self._pipeline.read("measure_backlog", keys, archived))
+        reply = checked(await self._pipeline.read("measure_backlog", keys, now, archived))
         return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
     async def sample_load(self, at: LogAddress, now: ScriptTime) -> Load | None:

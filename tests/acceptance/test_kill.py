@@ -4,14 +4,14 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.acceptance.deployment import MARKS, Deployment, deployed
+from tests.acceptance.deployment import MARKS, Deployment
 
 SENDERS = 4
 SENDS = 400  # acknowledged, before and after the kill together
@@ -19,13 +19,6 @@ SENDS_BEFORE_KILL = 100
 LOAD_S = 30.0
 RESTART_S = 15.0
 PAUSE_S = 0.05
-
-
-@pytest.fixture(scope="module")
-def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    place = tmp_path_factory.mktemp("kill")
-    with deployed(place / "log", "--data", str(place / "data")) as deployment:
-        yield deployment
 
 
 @pytest.fixture

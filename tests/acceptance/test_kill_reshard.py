@@ -4,31 +4,21 @@ import asyncio
 import os
 import signal
 import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
-from itertools import count
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from tests.acceptance.deployment import Deployment, deployed
+from tests.acceptance.writers import read_everything, write
 
 WRITERS = 4
 SHARDS = 64
 BEFORE_KILL_S = 0.3  # of a reshard that takes longer
 FINISHED_S = 60.0
-PAUSE_S = 0.05
-
-
-@pytest.fixture(scope="module")
-def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    place = tmp_path_factory.mktemp("kill")
-    with deployed(place / "log", "--data", str(place / "data")) as deployment:
-        yield deployment
 
 
 @pytest.fixture
-async def client(millstream: Deployment) -> AsyncIterator[httpx.AsyncClient]:
+async def client(millstream) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=f"{millstream.url}/v1/streams", timeout=30) as client:
         yield client
 
@@ -57,39 +47,6 @@ async def test_a_reshard_is_finished_after_a_kill_and_no_record_is_lost_or_doubl
     }
 
 
-async def write(
-    client: httpx.AsyncClient, stream: str, key: str, done: asyncio.Event
-) -> tuple[str, int]:
-    """Append numbers, each until it is acknowledged, with an idempotency key; how many."""
-    for number in count():
-        if done.is_set():
-            return key, number
-        record = {"data": str(number), "key": key}
-        headers = {"idempotency-key": f"{key}-{number}"}
-        await insist(client, f"{stream}/records", record, headers)
-    raise AssertionError
-
-
-async def insist(
-    client: httpx.AsyncClient, path: str, body: dict[str, str], headers: dict[str, str]
-) -> None:
-    for _ in count():
-        if await succeeds(client, path, body, headers):
-            return
-        await asyncio.sleep(PAUSE_S)
-
-
-async def succeeds(
-    client: httpx.AsyncClient, path: str, body: dict[str, str], headers: dict[str, str]
-) -> bool:
-    try:
-        answer = await client.post(path, json=body, headers=headers)
-    except httpx.TransportError:
-        return False
-    assert answer.status_code < 400 or answer.status_code in {503, 504}, answer.text
-    return answer.is_success
-
-
 async def try_to_reshard(client: httpx.AsyncClient, stream: str) -> None:
     """Ask once; what becomes of it is seen later."""
     try:
@@ -113,17 +70,3 @@ async def until_finished(client: httpx.AsyncClient, stream: str) -> None:
             pass
         await asyncio.sleep(1)
     raise AssertionError(f"not finished: {shown}")
-
-
-async def read_everything(client: httpx.AsyncClient, stream: str) -> dict[str, list[int]]:
-    """The numbers of each key, in the order in which a reader of the stream meets them."""
-    found: dict[str, list[int]] = defaultdict(list)
-    cursor = ""
-    while True:
-        answer = await client.get(f"{stream}/records", params={"cursor": cursor, "limit": 1000})
-        page = answer.raise_for_status().json()
-        for record in page["records"]:
-            found[record["key"]].append(int(record["data"]))
-        if page["next_cursor"] == cursor:
-            return found
-        cursor = page["next_cursor"]

@@ -1,11 +1,13 @@
 """Archiving: what is due, what a commit makes the archive's, what leaves the hot store, what is forgotten."""
 
 import asyncio
+import errno
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from storage.archive import local
 from storage.archive.reader import read_group, verify_file
 from storage.archive.roots import open_root
 from storage.archive.schema import records_of
@@ -451,3 +453,57 @@ async def test_the_check_finds_offsets_that_no_file_has(engines, settings):
     [shard] = await checked(settings)
 
     assert shard.faults == ["No file has the offsets 10 to 19."]
+
+
+async def test_a_full_disk_leaves_nothing_behind_and_archiving_goes_on_when_there_is_room(
+    engines, settings, root, monkeypatch
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    make = local._made
+
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self._file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+        def __enter__(self) -> "Full":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._file.close()
+
+        def write(self, data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(local, "_made", lambda place: Full(make(place)))
+    full = await archive(engines, settings, CLICKS)
+    left = stored(root)
+    monkeypatch.setattr(local, "_made", make)
+    again = await archive(engines, settings, CLICKS)
+
+    assert full.progress["failures"][0]["failure"] == "The archive has no room left."
+    assert (left, full.progress["files"]) == ([], 0)
+    assert again.progress["records"] == 10
+    assert bodies_in(root, await files_of(engines, CLICKS)) == [b"%d" % n for n in range(10)]
+
+
+async def test_a_clock_that_moves_back_takes_no_record_out_of_order(engines, settings, root, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(archive_lag_ms=limits.MINUTE_MS))
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    clock.advance(ms=-3 * HOUR)
+    await engines.streams.append(CLICKS, numbered(10, 10))
+    before = await engines.archiving.plan()
+    clock.advance(ms=3 * HOUR + limits.MINUTE_MS)
+    after = await engines.archiving.plan()
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE))
+
+    await engines.archiving.commit(claim, copied)
+
+    [file] = await files_of(engines, CLICKS)
+    assert (before, after) == (0, 1)
+    assert file.first_arrival_ms == file.last_arrival_ms
+    assert bodies_in(root, [file]) == [b"%d" % number for number in range(20)]

@@ -147,7 +147,7 @@ class TiersMachine(RuleBasedStateMachine):
         since = max(self.mark, self.cut)
         self.archived |= {one for one in self.hot.offsets if one >= since}
         self.mark = max(self.mark, self.hot.tip)
-        self.trimmed()  # a commit makes room
+        self.trim()  # as a commit does itself, if there was anything to archive
 
     @rule()
     def trim(self) -> None:
