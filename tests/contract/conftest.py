@@ -139,6 +139,20 @@ def make_job(service_database_url: str) -> Callable[..., None]:
 
 
 @pytest.fixture
+def fail_job(service_database_url: str) -> Callable[[str], None]:
+    """Let a job have failed."""
+
+    def fail(job_id: str) -> None:
+        with psycopg.connect(service_database_url) as connection:
+            connection.execute(
+                "update jobs set state = 'failed', failure = 'no', ended_at_ms = 2 where job_id = %s",
+                (job_id,),
+            )
+
+    return fail
+
+
+@pytest.fixture
 def queue(client: httpx.Client) -> str:
     """The path of a new standard queue."""
     path = f"/v1/queues/queue-{next(_numbers)}"
