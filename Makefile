@@ -7,6 +7,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both
+SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
 .PHONY: help install up test check lint bench openapi
@@ -48,7 +49,7 @@ check: lint
 	$(BIN)/pytest -q tests/unit
 
 test: install
-	$(BIN)/pytest --store=$(strip $(STORE)) --ignore=tests/chaos --ignore=tests/bench tests
+	$(BIN)/pytest --store=$(strip $(STORE)) -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/chaos --ignore=tests/bench tests
 
 bench: install
 	$(BIN)/python -m tests.bench $(ARGS)

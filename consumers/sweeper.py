@@ -150,6 +150,10 @@ async def _collect_orphans(storage: Storage) -> int:
     return await storage.archive_upkeep.collect_orphans()
 
 
+async def _tidy_replays(storage: Storage) -> int:
+    return await storage.replays.tidy()
+
+
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
@@ -165,6 +169,7 @@ DUTIES = (
     Duty("compaction", 10 * limits.MINUTE_MS, _plan_compaction),
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
+    Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )
 
 

@@ -34,7 +34,17 @@ def _compact(work: Work) -> Mapping[str, Any] | None:
     return compact(work)
 
 
-HANDLERS: Mapping[JobKind, Handler] = {JobKind.ARCHIVE: _archive, JobKind.COMPACT: _compact}
+def _replay(work: Work) -> Mapping[str, Any] | None:
+    from spark_worker.replay import run
+
+    return run(work)
+
+
+HANDLERS: Mapping[JobKind, Handler] = {
+    JobKind.ARCHIVE: _archive,
+    JobKind.COMPACT: _compact,
+    JobKind.REPLAY: _replay,
+}
 """A worker claims jobs of these kinds."""
 
 _NO_LIMITS = Limits()

@@ -40,6 +40,7 @@ from storage.redis.contents import HotContents
 from storage.redis.logs import HotLogs, LogAddress
 from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
+from storage.redis.pacing import HotPacing
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.ranges import HotRanges
@@ -47,6 +48,9 @@ from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
+from storage.replay_plans import Planning
+from storage.replay_windows import Windows
+from storage.replays import Replays
 from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.settings import StorageSettings
@@ -75,6 +79,7 @@ class Storage:
     access: Access
     registrations: Registrations
     jobs: Jobs
+    replays: Replays
     archives: Archives
     archiving: Archiving
     archive_upkeep: ArchiveUpkeep | None
@@ -143,6 +148,17 @@ async def open_storage(
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
+        windows = Windows(streams, groups, catalog)
+        replays = Replays(
+            windows,
+            Planning(streams, windows, rows),
+            streams,
+            queues,
+            groups,
+            jobs,
+            HotPacing(pipeline),
+            clock,
+        )
         yield Storage(
             queues,
             contents,
@@ -154,6 +170,7 @@ async def open_storage(
             Access(),
             Registrations(database, clock),
             jobs,
+            replays,
             Archives(rows, logs, catalog, jobs, clock, on=root is not None),
             Archiving(rows, logs, catalog, jobs, retention, clock),
             ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,

@@ -50,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, those of a file stay together, and so do all that need Spark: one
+    session at a time."""
+    for item in items:
+        group = "spark" if "/spark/" in item.nodeid else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give `redis_url` the stores of --store, except where a test names its own."""
     named = any(

@@ -68,6 +68,27 @@ _JOB = {
     "started_at": _AT,
     "ended_at": _LATER,
 }
+_REPLAY = {
+    "id": "again",
+    "stream": "clicks",
+    "target": {"stream": None, "queue": "web", "shard_mode": "rehash"},
+    "order": "key",
+    "state": "queued",
+    "wish": "none",
+    "attempt": 0,
+    "failure": "",
+    "created_at": _AT,
+    "started_at": None,
+    "ended_at": None,
+}
+_REPLAY_COUNTS = {
+    "read": 5000,
+    "selected": 120,
+    "sent": 120,
+    "duplicates": 0,
+    "bytes": 30720,
+    "expired": 0,
+}
 READ_MARK = "kpKlZ3JvdXCvZGVmYXVsdC9yZWFkZXJzk6VhbGljZQeBAAI"
 MOVE_ID = "6f1d2c3b4a5968778695a4b3c2d1e0ff"
 STAGED_ID = "9a8b7c6d5e4f30211203f4e5d6c7b8a9"
@@ -540,6 +561,57 @@ EXAMPLES: dict[str, Example] = {
         "/v1/streams/clicks/reshard",
         {"split": {"shard": 0}},
         answer={"items": [{**_SHARD, "open": False, "closed_at": _LATER}, _CHILD]},
+    ),
+    "start_replay": Example(
+        "/v1/replays",
+        {
+            "id": "again",
+            "stream": "clicks",
+            "target": {"queue": "web"},
+            "from": {"time": _AT},
+            "filter": {"body": [{"path": "/page", "equals": "/cart"}]},
+            "order": "key",
+            "pacing": {"records_per_second": 500},
+        },
+        status=202,
+        answer=_REPLAY,
+        before=(("PUT", "/v1/queues/web", {}),),
+    ),
+    "list_replays": Example(
+        "/v1/replays?limit=1", answer={"items": [_REPLAY], "next_cursor": None}
+    ),
+    "get_replay": Example(
+        "/v1/replays/again",
+        answer={
+            **_REPLAY,
+            "state": "running",
+            "request": {
+                "stream": "clicks",
+                "target": {"queue": "web", "shard_mode": "rehash"},
+                "from": {"time": _AT},
+                "to": None,
+                "filter": {"body": [{"path": "/page", "equals": "/cart"}]},
+                "order": "key",
+                "pacing": {"records_per_second": 500},
+            },
+            "progress": {**_REPLAY_COUNTS, "records": 10000, "parts": 1, "parts_done": 0},
+            "shards": [
+                {
+                    **_REPLAY_COUNTS,
+                    "shard": 0,
+                    "first": 0,
+                    "end": 10000,
+                    "position": 5000,
+                    "done": False,
+                }
+            ],
+        },
+    ),
+    "pause_replay": Example("/v1/replays/again/pause", answer={**_REPLAY, "state": "paused"}),
+    "resume_replay": Example("/v1/replays/again/resume", answer=_REPLAY),
+    "retry_replay": Example("/v1/replays/again/retry", answer=_REPLAY),
+    "cancel_replay": Example(
+        "/v1/replays/again/cancel", answer={**_REPLAY, "state": "cancelled", "ended_at": _LATER}
     ),
     "delete_stream": Example("/v1/streams/clicks", status=204),
     "list_jobs": Example(

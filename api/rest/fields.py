@@ -23,6 +23,7 @@ from storage.domain import limits
 from storage.domain.batches import RESERVED, Headers
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import check_header_names
+from storage.domain.replays import ORIGIN_HEADERS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -187,11 +188,12 @@ def headers_from_json(headers: dict[str, str]) -> Headers:
 
 
 def show_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
-    """The headers with text values, and those without in base64; reserved ones are left out."""
+    """The headers with text values, and those without in base64; of reserved ones only those that say where a
+    replayed record came from."""
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:
-        if name.startswith(RESERVED):
+        if name.startswith(RESERVED) and name not in ORIGIN_HEADERS:
             continue
         try:
             texts[name] = value.decode()

@@ -218,7 +218,8 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             encoded: str | UnsetType = UNSET
         else:
             body, encoded = show_body(message.body, message.content_type)
-        texts, others = show_headers(message.headers) if message.headers else ({}, {})
+        told = (*message.headers, *message.system) if message.system else message.headers
+        texts, others = show_headers(told) if told else ({}, {})
         return cls(
             id=message.message_id,
             body=body,

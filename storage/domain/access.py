@@ -23,6 +23,8 @@ class Action(StrEnum):
     GROUP_MANAGE = "group:manage"
     JOB_READ = "job:read"
     JOB_MANAGE = "job:manage"
+    REPLAY_READ = "replay:read"
+    REPLAY_MANAGE = "replay:manage"
     METRICS_READ = "metrics:read"
 
 

@@ -26,7 +26,7 @@ def check_records(
         raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
     sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
     largest = stream.spec.record_bytes_max
-    counted = sizes if own == OWN_HEADERS else _counted(records, sizes, own - OWN_HEADERS)
+    counted = sizes if max(sizes) <= largest else _counted(records, sizes, own - OWN_HEADERS)
     if max(counted) > largest:
         place = next(nth for nth, size in enumerate(counted) if size > largest)
         raise MessageTooLarge(

@@ -3,6 +3,7 @@
     ms:version                        the layout: 3 (2 knew no parked groups, and not what messages weigh)
     ms:store                          hash: epoch, beacon (storage.domain.epochs)
     ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
+    ms:<namespace>:{<name>}:pace      what processes do together at one rate; it ends by itself
 
 `storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
 """
@@ -55,6 +56,11 @@ def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 def rising_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     """The keys of what a log, of a stream or a queue, took of producers that rise; meta first."""
     return _spell(namespace, log_id, ("meta", *_RISING_PARTS))
+
+
+def pace_key(namespace: str, name: str) -> bytes:
+    """The key of a rate."""
+    return key(namespace, name, "pace").encode()
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

@@ -94,9 +94,16 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         process.wait(START_SECONDS_MAX)
 
 
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=START_SECONDS_MAX).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def _wait_until_ready(url: str) -> None:
     give_up_at = time.monotonic() + START_SECONDS_MAX
-    while httpx.get(f"{url}/readyz").status_code != 200:
+    while not _is_ready(url):
         assert time.monotonic() < give_up_at, "the service did not become ready"
         time.sleep(0.05)
 
@@ -129,6 +136,20 @@ def make_job(service_database_url: str) -> Callable[..., None]:
             )
 
     return make
+
+
+@pytest.fixture
+def fail_job(service_database_url: str) -> Callable[[str], None]:
+    """Let a job have failed."""
+
+    def fail(job_id: str) -> None:
+        with psycopg.connect(service_database_url) as connection:
+            connection.execute(
+                "update jobs set state = 'failed', failure = 'no', ended_at_ms = 2 where job_id = %s",
+                (job_id,),
+            )
+
+    return fail
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.types import Message
 
 from api.app import create_app
+from api.rest.message_schemas import ReceivedMessageOut
 from api.settings import Settings
 from storage.access import Access
 from storage.domain.messages import ReceivedMessage
@@ -76,3 +78,12 @@ async def test_an_answer_says_when_less_is_promised_than_a_write_on_disk(durabil
     start, _ = await receive_over(Queues(), leaves=False, durability=durability)
 
     assert dict(start["headers"]).get(b"millstream-durability") == said
+
+
+def test_a_replayed_message_says_where_it_came_from_and_nothing_else_that_is_reserved():
+    system = ((":replay_id", "", b"r"), (":source_offset", "", b"7"), (":trace", "", b"t"))
+    message = msgspec.structs.replace(MESSAGE, headers=(("own", "", b"1"),), system=system)
+
+    shown = ReceivedMessageOut.from_domain(message, binary=False)
+
+    assert shown.headers == {"own": "1", ":replay_id": "r", ":source_offset": "7"}

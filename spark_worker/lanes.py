@@ -1,0 +1,206 @@
+"""Reading a replay's parts in the order in which their records are sent.
+
+A lane is one writer's: the records of its parts, merged by when they arrived, then by shard and offset. Most lanes
+have one part, whose records come by offset. Since a part's records are the same whenever they are read, so is a
+lane's order.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import StreamName
+from storage.domain.replays import Replaying
+from storage.domain.selections import Selects
+from storage.domain.streams import LogRecord, ShardRead
+from storage.streams import Streams
+
+
+class Taken(msgspec.Struct, frozen=True, gc=False):
+    """A record that is to be sent, and the part that it is of."""
+
+    part: str
+    shard: int
+    at: LogRecord
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Records that are sent at once, and how far their parts are when they were."""
+
+    records: Sequence[Taken]
+    size_bytes: int
+    after: Sequence[Replaying]
+
+
+class _Line:
+    """One part, as far as it was read."""
+
+    def __init__(self, part: Replaying) -> None:
+        self.part = part
+        self.held: deque[LogRecord] = deque()
+        self.next = part.position
+        self.expired = part.expired
+        self.read = part.read
+        self.selected = part.selected
+        self.position = part.position
+
+    @property
+    def wants_more(self) -> bool:
+        """There is more to read, and nothing left of what was."""
+        return not self.held and self.next < self.part.reach.end
+
+    def add(self, read: ShardRead) -> None:
+        """Keep what is in reach of what was read."""
+        end = self.part.reach.end
+        if read.gap is not None and read.gap.reason == "expired":
+            self.expired += max(0, min(read.gap.next, end) - self.next)
+        self.held.extend(at for at in read.records if at.offset < end)
+        self.next = min(read.next_offset, end)
+
+    def end(self) -> None:
+        """The shard is gone: what was left of it has expired."""
+        self.expired += self.part.reach.end - self.next
+        self.next = self.part.reach.end
+
+    def pop(self) -> LogRecord:
+        """The next record; from here on it counts as done."""
+        at = self.held.popleft()
+        self.read += 1
+        self.position = at.offset + 1
+        return at
+
+    def state(self) -> Replaying:
+        """How far it is; what was sent of it is not counted here."""
+        position = self.position if self.held else self.next
+        return msgspec.structs.replace(
+            self.part,
+            position=position,
+            done=position >= self.part.reach.end,
+            read=self.read,
+            selected=self.selected,
+            expired=self.expired,
+        )
+
+
+class Lane:
+    """The parts of one writer. `records_max`: how many it may still select."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        source: StreamName,
+        parts: Sequence[Replaying],
+        is_meant: Selects,
+        records_max: int | None = None,
+    ) -> None:
+        self._streams = streams
+        self._source = source
+        self._is_meant = is_meant
+        self._left = records_max
+        self._lines = {part.part: _Line(part) for part in parts if not part.done}
+        self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_LANE_BYTES // len(parts))
+
+    async def fill(self) -> bool:
+        """Read on in every part of which nothing is left; whether there is anything to take."""
+        wanting = [line for line in self._lines.values() if line.wants_more]
+        for nth in range(0, len(wanting), _READS_AT_ONCE):
+            some = wanting[nth : nth + _READS_AT_ONCE]
+            read = await asyncio.gather(*map(self._read, some), return_exceptions=True)
+            for error in read:  # when all have ended, since who is told of it reads again
+                if error is not None:
+                    raise error
+        return any(line.held for line in self._lines.values()) or bool(self._unfinished())
+
+    def _unfinished(self) -> list[_Line]:
+        return [line for line in self._lines.values() if line.state() != line.part]
+
+    async def _read(self, line: _Line) -> None:
+        shard = line.part.reach.shard
+        most = min(limits.REPLAY_READ_BYTES, self._bytes)
+        while line.wants_more:
+            reads = await self._streams.read_shards(
+                self._source,
+                {shard: line.next},
+                records_max=min(limits.REPLAY_READ_RECORDS, line.part.reach.end - line.next),
+                bytes_max=most,
+            )
+            if not reads:
+                line.end()
+                return
+            if reads[0].next_offset <= line.next and not reads[0].records:
+                raise StorageUnavailable(f"Shard {shard} ends before the replay's window does.")
+            line.add(reads[0])
+
+    def take(
+        self,
+        records_max: int,
+        bytes_max: int,
+        is_due: Callable[[LogRecord], bool] = lambda _: True,
+    ) -> Batch:
+        """The next records to send, up to so many and so much, or one larger one, without those that are not due; they
+        may be none, when what was looked at was not meant."""
+        taken: list[Taken] = []
+        size = looked = 0
+        order = [self._rank(line) for line in self._lines.values() if line.held]
+        heapq.heapify(order)
+        while order and len(taken) < records_max and looked < limits.REPLAY_READ_RECORDS:
+            *_, name = order[0]
+            line = self._lines[name]
+            at = line.held[0]
+            if self._left == 0:
+                self._stop()
+                break
+            is_meant = self._is_meant(line.part.reach.shard, at)
+            fits = not taken or size + at.record.size_bytes <= bytes_max
+            if is_meant and not (fits and is_due(at)):
+                break
+            line.pop()
+            looked += 1
+            if is_meant:
+                taken.append(Taken(name, line.part.reach.shard, at))
+                size += at.record.size_bytes
+                line.selected += 1
+                self._left = None if self._left is None else self._left - 1
+            if line.held:
+                heapq.heapreplace(order, self._rank(line))
+            elif line.wants_more:
+                break  # what comes next of this part may have arrived before the others'
+            else:
+                heapq.heappop(order)
+        if self._left == 0:
+            self._stop()
+        return Batch(taken, size, [line.state() for line in self._unfinished()])
+
+    def peek(self) -> LogRecord | None:
+        """The next record to look at, of those that were read."""
+        order = [self._rank(line) for line in self._lines.values() if line.held]
+        return self._lines[min(order)[-1]].held[0] if order else None
+
+    def done(self, after: Sequence[Replaying]) -> None:
+        """These parts are so far; those that are done are left out from now on."""
+        for part in after:
+            if part.done:
+                del self._lines[part.part]
+            else:
+                self._lines[part.part].part = part
+
+    def _stop(self) -> None:
+        """As many as may be are selected: the window ends here."""
+        for line in self._lines.values():
+            position = line.position if line.held else line.next
+            reach = msgspec.structs.replace(line.part.reach, end=position)
+            line.part = msgspec.structs.replace(line.part, reach=reach)
+            line.held.clear()
+            line.next = position
+
+    def _rank(self, line: _Line) -> tuple[int, int, int, str]:
+        at = line.held[0]
+        return at.arrival_ms, line.part.reach.shard, at.offset, line.part.part
+
+
+_READS_AT_ONCE = 16

@@ -1,0 +1,129 @@
+"""The handler of replays: fixes the window, has Spark send the parts, and lets the target forget at the end.
+
+    prepare ──▶ wave after wave of parts, each a Spark job ──▶ forget ──▶ done
+                  │ halted: wait for the word to stop
+                  └ failed: the attempt fails, and another goes on where the parts are
+
+The target forgets only when every part is done and that is stored: another attempt then finds nothing to send. A
+replay that is cancelled is forgotten as well, by whoever ends it.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from spark_worker.faults import fault
+from spark_worker.sending import SendParts, TaskEnd, send_parts
+from spark_worker.settings import storage_of_task
+from spark_worker.work import GiveUp, Stopped, StopReason, Work
+from storage.domain.clock import SystemClock
+from storage.domain.errors import MillstreamError
+from storage.domain.jobs import Wish
+from storage.domain.names import StreamName
+from storage.domain.pacing import Rhythm
+from storage.domain.replays import Order, Replaying, ReplaySpec, progress_of, waves
+from storage.lifespan import open_storage
+
+_TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
+_WAIT_S = 0.2
+
+
+class ReplayFailed(Exception):
+    """A task could not go on."""
+
+
+def run(work: Work) -> Mapping[str, Any]:
+    """Do a replay; gives its progress at the end."""
+    spec = work.spec(ReplaySpec)
+    try:
+        parts = work.call(work.storage.replays.prepare(work.claim, work.job, spec))
+        fault("replay.prepared")
+        for wave in _waves(work, spec, parts):
+            _send_all(work, spec, wave)
+    except Stopped:
+        if work.stop_reason is StopReason.CANCEL:
+            work.call(work.storage.replays.forget(work.job, spec))
+        raise
+    fault("replay.before_forget")
+    work.call(work.storage.replays.forget(work.job, spec))
+    fault("replay.after_forget")
+    return progress_of(_parts(work))
+
+
+def _waves(work: Work, spec: ReplaySpec, parts: Sequence[Replaying]) -> list[list[str]]:
+    name = StreamName(spec.request.stream, work.job.namespace)
+    source = work.call(work.storage.catalog.stream(name))
+    return waves(parts, source.shards, spec.request.order)
+
+
+def _parts(work: Work) -> list[Replaying]:
+    return work.call(work.storage.replays.parts(work.job.job_id))
+
+
+def _send_all(work: Work, spec: ReplaySpec, wave: Sequence[str]) -> None:
+    """Send the parts of a wave until all are done. Raises Stopped."""
+    while left := [part for part in _parts(work) if part.part in wave and not part.done]:
+        ends = _on_spark(work, _tasks(work, spec, left))
+        work.check()
+        for one in ends:
+            if one.failure:
+                raise ReplayFailed(one.failure) if one.retry else GiveUp(one.failure)
+        if any(one.halted for one in ends):
+            _wait_for_word(work)
+
+
+def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[SendParts]:
+    """One task where there is one writer, and else as many as Spark has hands."""
+    names = [part.part for part in left]
+    most, rhythm = spec.request.max_records, _rhythm(work, spec, left)
+    if most is not None:
+        most -= sum(part.selected for part in _parts(work))
+    if most is not None or spec.request.order is Order.TIME:
+        return [SendParts(work.claim, tuple(names), rhythm, most)]
+    hands = min(len(names), work.spark.sparkContext.defaultParallelism)
+    return [SendParts(work.claim, tuple(names[nth::hands]), rhythm) for nth in range(hands)]
+
+
+def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> Rhythm | None:
+    """From now on, beginning with the oldest record that is left."""
+    speed = spec.request.pacing.speed
+    if speed is None:
+        return None
+    arrived = work.call(work.storage.replays.oldest_arrival(work.job.namespace, spec, left))
+    return None if arrived is None else Rhythm(arrived, SystemClock().now_ms(), speed)
+
+
+def _on_spark(work: Work, tasks: Sequence[SendParts]) -> list[TaskEnd]:
+    told = [msgspec.json.encode(task) for task in tasks]
+    try:
+        ended = work.spark.sparkContext.parallelize(told, len(told)).map(_task).collect()
+    except Exception:
+        work.check()  # the tasks were stopped, and that is why
+        raise
+    return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
+
+
+def _task(told: bytes) -> bytes:
+    """In a process of Spark's: with an event loop and clients of its own."""
+    return msgspec.json.encode(asyncio.run(_sent(msgspec.json.decode(told, type=SendParts))))
+
+
+async def _sent(task: SendParts) -> TaskEnd:
+    settings = storage_of_task().model_copy(update={"postgres_connections_max": _TASK_CONNECTIONS})
+    try:
+        async with open_storage(settings) as storage:
+            return await send_parts(storage, task)
+    except MillstreamError as error:
+        return TaskEnd(failure=error.detail, retry=error.code.retryable)
+
+
+def _wait_for_word(work: Work) -> None:
+    """A task saw the owner's wish, or another attempt, before this process did. Raises Stopped, unless the wish was
+    taken back."""
+    while True:
+        work.sleep(_WAIT_S)
+        job = work.call(work.storage.jobs.get(work.job.job_id))
+        if job.claim == work.claim and job.wish is Wish.NONE:
+            return

@@ -1,0 +1,69 @@
+"""Replays without Spark: what its handler does, with each task in this process."""
+
+from typing import Any
+
+from spark_worker.sending import SendParts, TaskEnd, send_parts
+from storage.domain.jobs import Job, JobKind
+from storage.domain.names import QueueName, StreamName
+from storage.domain.replays import Replaying, ReplayRequest, ReplaySpec, Target, waves
+from storage.domain.streams import LogRecord
+from storage.lifespan import Storage
+from storage.replays import spec_of
+
+SOURCE, TARGET, WORK = StreamName("source"), StreamName("target"), QueueName("work")
+
+Begun = tuple[Job, ReplaySpec, list[Replaying]]
+
+
+def wanted(**said: Any) -> ReplayRequest:
+    """A replay of `source`, to the stream `target` unless something else is said."""
+    words: dict[str, Any] = {"stream": "source", "target": Target(stream="target")}
+    return ReplayRequest(**(words | said))
+
+
+async def begin(storage: Storage, worker: str = "w") -> Begun:
+    """Claim the replay that is due, and fix its window."""
+    job = await storage.jobs.claim(worker, [JobKind.REPLAY])
+    assert job is not None
+    spec = spec_of(job)
+    return job, spec, await storage.replays.prepare(job.claim, job, spec)
+
+
+async def send(storage: Storage, job: Job, spec: ReplaySpec, **more) -> TaskEnd:
+    """Send all that is left, a wave at a time, until one halts or fails."""
+    source = await storage.catalog.stream(SOURCE)
+    parts = await storage.replays.parts(job.job_id)
+    for wave in waves(parts, source.shards, spec.request.order):
+        left = spec.request.max_records
+        if left is not None:
+            left -= sum(part.selected for part in await storage.replays.parts(job.job_id))
+        task = SendParts(job.claim, tuple(wave), records_max=left, **more)
+        ended = await send_parts(storage, task)
+        if ended != TaskEnd():
+            return ended
+    return TaskEnd()
+
+
+async def replay(
+    storage: Storage, request: ReplayRequest, replay_id: str | None = None
+) -> list[Replaying]:
+    """All of a replay, from the asking to the end; its parts then."""
+    asked = await storage.replays.submit("default", request, replay_id)
+    job, spec, _ = await begin(storage)
+    assert job.job_id == asked.job.job_id
+    assert await send(storage, job, spec) == TaskEnd()
+    await storage.replays.forget(job, spec)
+    await storage.jobs.finish(job.claim)
+    return await storage.replays.parts(job.job_id)
+
+
+async def everything(storage: Storage, name: StreamName = TARGET) -> list[LogRecord]:
+    """All records of a stream, children after their parents."""
+    found: list[LogRecord] = []
+    positions: dict[int, int] = {}
+    while True:
+        read = await storage.streams.read(name, positions)
+        found += [one for shard in read.shards for one in shard.records]
+        if read.positions == positions:
+            return found
+        positions = read.positions

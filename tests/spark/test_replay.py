@@ -1,0 +1,221 @@
+"""Replays on a real Spark: to the end, stopped, and with every process killed in the middle (R1)."""
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+
+import pytest
+
+from spark_worker.main import HANDLERS
+from storage.domain.batches import Record
+from storage.domain.jobs import JobState
+from storage.domain.names import QueueName
+from storage.domain.pacing import Pacing
+from storage.domain.queues import QueueSpec
+from storage.domain.replays import Order, Target
+from storage.domain.selections import Filter
+from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.redis.logs import LogAddress
+from tests.replaying import SOURCE, TARGET, everything, wanted
+from tests.spark.workers import worker_process
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+KEYS = [f"key {number}" for number in range(20)]
+RECORDS = 6_000
+KEEP = StreamSpec(shards=3)
+
+
+@pytest.fixture
+async def records(storage) -> list[Record]:
+    """What the source has."""
+    for name in (SOURCE, TARGET):
+        await storage.catalog.put_stream(name, KEEP)
+    records = [Record(b"%d" % n, KEYS[n % len(KEYS)]) for n in range(RECORDS)]
+    for nth in range(0, RECORDS, 1_000):
+        await storage.streams.append(SOURCE, records[nth : nth + 1_000])
+    return records
+
+
+def check(found, records) -> None:
+    """R1, and the order of each key."""
+    assert Counter(one.record.data for one in found) == Counter(one.data for one in records)
+    for key in KEYS:
+        sent = [one.data for one in records if one.key == key]
+        assert [one.record.data for one in found if one.record.key == key] == sent
+
+
+@pytest.mark.parametrize("order", [Order.SHARD, Order.TIME, Order.NONE])
+async def test_spark_sends_every_record_once(storage, working, ended, records, order):
+    replay = await storage.replays.submit("default", wanted(order=order))
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    assert (over.progress["sent"], over.progress["duplicates"]) == (RECORDS, 0)
+    found = await everything(storage)
+    assert len(found) == RECORDS
+    if order is not Order.NONE:
+        check(found, records)
+
+
+async def test_a_queue_is_a_target_too(storage, working, ended, records):
+    await storage.catalog.put_queue(QueueName("work"), QueueSpec())
+    request = wanted(
+        target=Target(queue="work"),
+        filter=Filter(keys=("key 3",)),
+        pacing=Pacing(speed=100_000),
+        max_records=100,
+    )
+    replay = await storage.replays.submit("default", request)
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    assert (await storage.queues.stats(QueueName("work"))).sent == 100
+
+
+async def test_a_replay_is_paused_resumed_and_cancelled(storage, working, ended, records):
+    await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=500)), "slow")
+    job_id = "replay:default:slow"
+
+    async with working(HANDLERS):
+        await some_are_sent(storage, job_id)
+        await storage.replays.pause("default", "slow")
+        await ended(job_id, JobState.PAUSED)
+        paused = await storage.replays.get("default", "slow")
+        there = len(await everything(storage))
+        await storage.replays.resume("default", "slow")
+        await more_are_sent(storage, there)
+        await storage.replays.cancel("default", "slow")
+        over = await ended(job_id)
+
+    assert over.state is JobState.CANCELLED
+    assert sum(part.sent for part in paused.parts) <= there < RECORDS
+    found = await everything(storage)
+    assert len({one.record.data for one in found}) == len(found) < RECORDS
+
+
+async def test_a_replay_that_cannot_be_done_fails_with_a_reason(storage, working, ended, records):
+    replay = await storage.replays.submit("default", wanted())
+    await storage.catalog.delete_stream(TARGET)
+
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.FAILED
+    assert "target" in over.failure
+
+
+async def test_the_jvm_is_killed_again_and_again(
+    storage, working, ended, records, spark_of_the_run
+):
+    chance = random.Random(7)
+    request = wanted(order=Order.KEY, pacing=Pacing(records_per_second=1_500))
+    replay = await storage.replays.submit("default", request)
+    job_id = replay.job.job_id
+
+    async with working(HANDLERS):
+        for kill in range(3):
+            await more_are_sent(storage, kill * 500)
+            await asyncio.sleep(chance.random())
+            await kill_jvm(spark_of_the_run)
+            if kill == 1:
+                await storage.streams.split(TARGET, 0, RING_SIZE // 6)
+        over = await ended(job_id, within_s=120)
+
+    assert over.state is JobState.DONE, over.failure
+    assert over.attempt > 1
+    check(await everything(storage), records)
+
+
+async def test_the_worker_is_killed_at_any_moment_again_and_again(
+    storage, stores, working, ended, records, tmp_path
+):
+    chance = random.Random(11)
+    replay = await storage.replays.submit("default", wanted(pacing=Pacing(records_per_second=800)))
+
+    for kill in range(3):
+        with worker_process(stores, tmp_path / "log", "real") as worker:
+            await more_are_sent(storage, kill * 400)
+            await asyncio.sleep(chance.random() * 1.5)
+            worker.kill()
+        if kill == 0:
+            await storage.streams.split(TARGET, 1, RING_SIZE // 2)
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id, within_s=120)
+
+    assert over.state is JobState.DONE, over.failure
+    assert over.attempt >= 3
+    check(await everything(storage), records)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "replay.prepared",
+        "replay.after_send",
+        "replay.before_save",
+        "replay.after_forget",
+    ],
+)
+async def test_wherever_it_ends_the_next_attempt_finishes_it(
+    storage, stores, working, ended, records, tmp_path, fault
+):
+    replay = await storage.replays.submit("default", wanted())
+
+    with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
+        await has_failed(storage, worker, replay.job.job_id)
+    async with working(HANDLERS):
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    check(await everything(storage), records)
+    assert await remembered(storage) == set()
+
+
+async def has_failed(storage, worker, job_id) -> None:
+    """Until an attempt has failed, or its worker is gone."""
+    for _ in range(600):
+        job = await storage.jobs.get(job_id)
+        if job.failures or worker.poll() is not None:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("nothing has failed")
+
+
+async def remembered(storage) -> set[bool]:
+    """Whether the target's logs know a producer still."""
+    stream = await storage.catalog.stream(TARGET)
+    logs = [LogAddress("default", shard.log_id) for shard in stream.shards]
+    known = [await storage.streams._rising.known(at) for at in logs]
+    return {True for has, _ in known if has}
+
+
+async def kill_jvm(spark_of_the_run) -> None:
+    """End the JVM, once there is one again."""
+    for _ in range(300):
+        session = spark_of_the_run._session
+        if session is not None and session.alive:
+            os.kill(session.jvm_pid, signal.SIGKILL)
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("there is no JVM any more")
+
+
+async def some_are_sent(storage, job_id) -> None:
+    await more_are_sent(storage, 0)
+
+
+async def more_are_sent(storage, count: int, within_s: float = 60) -> None:
+    """Until the target has more than so many."""
+    for _ in range(int(within_s / 0.1)):
+        states = await storage.streams.shards(TARGET)
+        if sum(state.next for state in states) > count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("nothing is sent any more")

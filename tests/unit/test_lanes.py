@@ -1,0 +1,143 @@
+"""Reading parts in the order in which their records are sent, without a store."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_worker.lanes import Lane
+from storage.domain.batches import Record
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import StreamName
+from storage.domain.replays import Reach, Replaying
+from storage.domain.selections import Filter, selects
+from storage.domain.streams import Gap, LogRecord, ShardRead
+
+SOURCE = StreamName("source")
+
+
+class Logs:
+    """Shards with these records; a read gives some of what there is."""
+
+    def __init__(
+        self, shards: Mapping[int, list[LogRecord]], chance: random.Random, fails: float = 0.2
+    ) -> None:
+        self.shards = shards
+        self.chance = chance
+        self.fails = fails
+
+    async def read_shards(self, name, positions, records_max, bytes_max) -> list[ShardRead]:
+        [(shard, offset)] = positions.items()
+        for _ in range(self.chance.choice((0, 0, 20))):
+            await asyncio.sleep(0)
+        if self.chance.random() < self.fails:
+            raise StorageUnavailable
+        records = [one for one in self.shards[shard] if one.offset >= offset]
+        some = records[: self.chance.randint(1, min(5, records_max))]
+        gap = None
+        if some and some[0].offset > offset:
+            gap = Gap(offset, some[0].offset, "expired")
+        following = some[-1].offset + 1 if some else 1_000
+        return [ShardRead(shard, some, following, 0, 1_000, 0, gap)]
+
+
+def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
+    """Records at some offsets of each shard, whose arrivals do not fall."""
+    chance = random.Random(seed)
+    found = {}
+    for shard in range(shards):
+        offsets = sorted(chance.sample(range(60), chance.randint(0, 30)))
+        arrivals = sorted(chance.randint(0, 40) for _ in offsets)
+        found[shard] = [
+            LogRecord(offset, arrival, Record(b"%d %d" % (shard, offset), str(offset % 3)))
+            for offset, arrival in zip(offsets, arrivals, strict=True)
+        ]
+    return found
+
+
+async def filled(lane: Lane) -> bool:
+    """Reads fail at times, and are repeated."""
+    while True:
+        with suppress(StorageUnavailable):
+            return await lane.fill()
+
+
+async def taken(lane: Lane, chance: random.Random, batches: int = 1_000):
+    """What a lane gives, and its parts, after so many batches."""
+    found: list[tuple[int, int, int]] = []
+    after: dict[str, Replaying] = {}
+    while batches and await filled(lane):
+        batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
+        found += [(one.at.arrival_ms, one.shard, one.at.offset) for one in batch.records]
+        lane.done(batch.after)
+        after |= {part.part: part for part in batch.after}
+        batches -= 1
+    return found, after
+
+
+def parts(shards: int) -> list[Replaying]:
+    return [
+        Replaying(part=str(shard), reach=Reach(shard, 0, 50), position=0) for shard in range(shards)
+    ]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shards=st.integers(1, 4),
+    stop=st.integers(0, 12),
+    most=st.none() | st.integers(1, 40),
+    keys=st.sampled_from([(), ("1",)]),
+)
+def test_a_lane_gives_what_is_meant_by_arrival_and_goes_on_where_its_parts_say(
+    seed, shards, stop, most, keys
+):
+    logs, is_meant = drawn(seed, shards), selects(Filter(keys=keys))
+    chance = random.Random(seed)
+    meant = sorted(
+        (one.arrival_ms, shard, one.offset)
+        for shard, records in logs.items()
+        for one in records
+        if one.offset < 50 and is_meant(shard, one)
+    )[:most]
+
+    async def run():
+        reader = Logs(logs, chance)
+        first, before = await taken(
+            Lane(reader, SOURCE, parts(shards), is_meant, most),  # type: ignore[arg-type]  # it reads
+            chance,
+            stop,
+        )
+        stored = {part.part: part for part in parts(shards)} | before
+        left = None if most is None else most - sum(part.selected for part in stored.values())
+        second, after = await taken(
+            Lane(reader, SOURCE, [*stored.values()], is_meant, left),  # type: ignore[arg-type]  # as well
+            chance,
+        )
+        return first + second, stored | after
+
+    found, stored = asyncio.run(run())
+
+    assert found == meant
+    assert all(part.done for part in stored.values())
+    assert sum(part.selected for part in stored.values()) == len(meant)
+
+
+def test_what_is_not_due_waits():
+    logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
+
+    async def run():
+        lane = Lane(Logs(logs, random.Random(1), 0), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
+        await lane.fill()
+        batch = lane.take(10, 1_000, lambda at: at.arrival_ms < 10)
+        lane.done(batch.after)
+        await lane.fill()
+        return len(batch.records), lane.take(10, 1_000, lambda _: False), lane.peek()
+
+    count, nothing, following = asyncio.run(run())
+
+    assert (count, nothing.records, nothing.after) == (1, [], [])
+    assert following is not None
+    assert following.offset == 1

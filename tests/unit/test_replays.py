@@ -1,0 +1,119 @@
+"""What a replay is cut into, and what may go at once."""
+
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.batches import Record
+from storage.domain.limits import (
+    GROUP_CHARACTERS_MAX,
+    PRODUCER_ID_CHARACTERS_MAX,
+    REPLAY_RANGE_RECORDS,
+    REPLAY_RANGES_MAX,
+)
+from storage.domain.replays import (
+    Bound,
+    Order,
+    Reach,
+    Replaying,
+    ReplayRequest,
+    Target,
+    group_for,
+    origin,
+    own_headers,
+    parts_of,
+    producer_of,
+    progress_of,
+    waves,
+)
+from storage.domain.selections import Condition, Filter
+from storage.domain.streams import LogRecord, Shard
+
+REACHES = st.lists(
+    st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)), min_size=1, max_size=50
+).map(
+    lambda spans: [Reach(shard, first, first + size) for shard, (first, size) in enumerate(spans)]
+)
+
+
+@given(REACHES, st.sampled_from(list(Order)))
+def test_the_parts_are_the_window_with_no_gap_and_no_overlap(reaches, order):
+    parts = parts_of(reaches, order)
+
+    for reach in reaches:
+        mine = [part.reach for part in parts if part.reach.shard == reach.shard]
+        assert (mine[0].first, mine[-1].end) == (reach.first, reach.end)
+        assert all(one.end == other.first for one, other in pairwise(mine))
+    assert len({part.part for part in parts}) == len(parts) <= REPLAY_RANGES_MAX
+    assert all(
+        len(producer_of("j" * 200, part.part)) <= PRODUCER_ID_CHARACTERS_MAX for part in parts
+    )
+
+
+def test_only_without_an_order_is_a_shard_cut():
+    reach = Reach(0, 5, 3 * REPLAY_RANGE_RECORDS)
+
+    assert len(parts_of([reach], Order.SHARD)) == 1
+    assert len(parts_of([reach], Order.NONE)) == 3
+
+
+def test_by_key_no_shard_goes_before_its_parents():
+    shards = [
+        Shard(0, "a", 0, 1, 0),
+        Shard(1, "b", 2, 3, 0),
+        Shard(2, "c", 0, 0, 1, parents=(0,)),
+        Shard(3, "d", 1, 1, 1, parents=(0,)),
+        Shard(4, "e", 1, 3, 2, parents=(3, 1)),
+    ]
+    parts = parts_of([Reach(shard.index, 0, 1) for shard in shards], Order.KEY)
+    names = {part.reach.shard: part.part for part in parts}
+
+    assert waves(parts, shards, Order.KEY) == [
+        [names[0], names[1]],
+        [names[2], names[3]],
+        [names[4]],
+    ]
+    assert waves(parts, shards, Order.SHARD) == [[names[n] for n in range(5)]]
+    assert waves([], shards, Order.KEY) == []
+
+
+def test_a_part_survives_its_storage():
+    part = Replaying(
+        part="shard 000003", reach=Reach(3, 5, 9), position=7, read=2, selected=2, sent=1
+    )
+
+    assert Replaying.from_job(part.to_job()) == part
+    assert progress_of([part, part])["records"] == 8
+
+
+def test_a_request_survives_its_storage():
+    request = ReplayRequest(
+        stream="a",
+        target=Target(queue="b"),
+        start=Bound(offsets=((0, 5), (12, 7))),
+        end=Bound(bookmark=("g", "noon")),
+        filter=Filter(body=(Condition(path="/a", equals=None), Condition(path="/b", exists=True))),
+    )
+
+    stored = msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(request)))
+
+    assert msgspec.convert(stored, ReplayRequest) == request
+
+
+def test_a_replay_of_a_replay_tells_the_last_one():
+    once = Record(
+        b"x", "k", (("own", "", b"1"), *origin("first", "a", 0, LogRecord(7, 70, Record(b""))))
+    )
+
+    own, content_type = own_headers(once.headers)
+
+    assert (own, content_type) == ([("own", "", b"1")], "")
+
+
+def test_a_group_is_the_key_as_far_as_it_fits():
+    assert group_for("k", 3, fifo=True) == "k"
+    assert len(group_for("k" * 200, 3, fifo=True)) <= GROUP_CHARACTERS_MAX
+    assert group_for("", 3, fifo=True) == "shard 3"
+    assert group_for("", 3, fifo=False) == ""

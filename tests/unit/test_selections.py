@@ -1,0 +1,128 @@
+"""Which records a filter means."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.batches import Record
+from storage.domain.selections import Condition, Filter, Sample, SampleBy, at_pointer, selects
+from storage.domain.streams import LogRecord
+
+
+def at(data: bytes = b"", key: str = "", offset: int = 0, headers=()) -> LogRecord:
+    return LogRecord(offset, 0, Record(data, key, headers))
+
+
+def says(body: object, condition: Condition) -> bool:
+    is_meant = selects(Filter(body=(condition,)))
+    return is_meant(0, at(json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("", {"a": [1, {"b": 2}], "": 3, "x/y": 4, "m~n": 5}),
+        ("/a/0", 1),
+        ("/a/1/b", 2),
+        ("/", 3),
+        ("/x~1y", 4),
+        ("/m~0n", 5),
+    ],
+)
+def test_a_pointer_leads_to_a_value(path, there):
+    body = {"a": [1, {"b": 2}], "": 3, "x/y": 4, "m~n": 5}
+
+    assert at_pointer(body, path) == there
+    assert says(body, Condition(path=path, exists=True))
+
+
+@pytest.mark.parametrize("path", ["/b", "/a/2", "/a/01", "/a/-1", "/a/b", "/a/0/x", "/a/٣"])
+def test_a_pointer_may_lead_nowhere(path):
+    body = {"a": [1, {"b": 2}]}
+
+    assert says(body, Condition(path=path, exists=False))
+    assert not says(body, Condition(path=path, equals=None))
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "same"),
+    [
+        (1, 1, True),
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (1, "1", False),
+        (None, None, True),
+        ([1, 2], [1, 2], True),
+        ([1, True], [1, 1], False),
+        ({"a": {"b": 1}}, {"a": {"b": 1}}, True),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+    ],
+)
+def test_values_are_equal_as_json_has_it(value, wanted, same):
+    assert says({"x": value}, Condition(path="/x", equals=wanted)) is same
+
+
+@pytest.mark.parametrize("body", [b"", b"not json", b"\xff\xfe", b'{"a": '])
+def test_a_body_that_is_not_json_has_nothing_anywhere(body):
+    for path in ("", "/a"):
+        assert selects(Filter(body=(Condition(path=path, exists=False),)))(0, at(body))
+        assert not selects(Filter(body=(Condition(path=path, exists=True),)))(0, at(body))
+
+
+def test_all_that_a_filter_says_must_hold():
+    is_meant = selects(
+        Filter(
+            keys=("a", "b"),
+            headers={"kind": "x"},
+            body=(Condition(path="/n", equals=1), Condition(path="/m", exists=False)),
+        )
+    )
+    headers = (("kind", "", b"x"),)
+
+    assert is_meant(0, at(b'{"n": 1}', "a", headers=headers))
+    assert not is_meant(0, at(b'{"n": 1}', "c", headers=headers))
+    assert not is_meant(0, at(b'{"n": 1}', "a"))
+    assert not is_meant(0, at(b'{"n": 1, "m": 1}', "a", headers=headers))
+
+
+def test_no_filter_means_all():
+    assert Filter().takes_all
+    assert selects(Filter())(0, at())
+
+
+@given(fraction=st.floats(0.01, 0.99))
+def test_a_lot_is_drawn_alike_each_time_and_takes_about_its_share(fraction):
+    once, again = (selects(Filter(sample=Sample(fraction))) for _ in range(2))
+    records = [at(offset=offset) for offset in range(400)]
+
+    drawn = [once(3, one) for one in records]
+
+    assert drawn == [again(3, one) for one in records]
+    assert abs(sum(drawn) / 400 - fraction) < 0.15
+
+
+def test_a_key_is_drawn_with_all_of_its_records():
+    is_meant = selects(Filter(sample=Sample(0.5, SampleBy.KEY)))
+
+    for key in map(str, range(20)):
+        assert (
+            len({is_meant(shard, at(key=key, offset=n)) for shard in (0, 1) for n in (1, 9)}) == 1
+        )
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        Filter(body=(Condition(path="/a"),)),
+        Filter(body=(Condition(path="/a", equals=1, exists=True),)),
+        Filter(body=(Condition(path="a", exists=True),)),
+        Filter(sample=Sample(0.0)),
+        Filter(sample=Sample(1.0)),
+        Filter(keys=("k",) * 1_001),
+    ],
+)
+def test_a_filter_that_says_nothing_clear_is_refused(filter_):
+    assert filter_.faults()
