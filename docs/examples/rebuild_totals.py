@@ -1,79 +1,119 @@
 """After a bug fix: a table made anew from all history, put in the old one's place at once, and kept up to date.
 
-python rebuild_totals.py http://127.0.0.1:8080 postgresql:///shop
+python rebuild_totals.py http://127.0.0.1:8080 postgresql:///shop /var/lib/totals refunds-count-as-less
 """
 
 import json
 import sys
-from collections.abc import Iterable
+import time
+from typing import Any
 
+import httpx
 import psycopg
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 NEW = """
-drop table if exists totals_new;
-create table totals_new (customer text primary key, cents bigint not null);
+create table if not exists batches_done (query text primary key, batch_id bigint);
+create table if not exists totals_new (customer text primary key, cents bigint not null);
 """
-SWAP = """
-create table if not exists totals (customer text primary key, cents bigint not null);
-drop table totals;
-alter table totals_new rename to totals;
-create table if not exists totals_offsets (shard int primary key, next_offset bigint not null);
-truncate totals_offsets;
+SWAP = "drop table if exists totals; alter table totals_new rename to totals"
+TAKE_BATCH = """
+insert into batches_done values (%s, %s) on conflict (query) do update
+set batch_id = excluded.batch_id where batches_done.batch_id < excluded.batch_id
+"""
+ADD_TO = """
+insert into {table} as known values (%s, %s)
+on conflict (customer) do update set cents = known.cents + excluded.cents
 """
 
 
-def payments(spark: SparkSession, url: str, **options: str) -> DataFrame:
-    """The stream's records, from its oldest on, wherever they lie."""
-    reader = spark.read.format("millstream").option("url", url).option("stream", "payments")
-    return reader.options(**options).load()
-
-
-def totals(records: DataFrame) -> DataFrame:
-    """What each customer has paid. A refund counts as less: the old table had it as more."""
+def totals(payments: DataFrame) -> DataFrame:
+    """What each customer has paid. A refund counts as less: the old program had it as more."""
     told = F.from_json(F.col("data").cast("string"), "kind string, cents bigint")
     cents = F.when(told.kind == "refund", -told.cents).otherwise(told.cents)
-    return records.groupBy(F.col("key").alias("customer")).agg(F.sum(cents).alias("cents"))
+    return payments.groupBy(F.col("key").alias("customer")).agg(F.sum(cents).alias("cents"))
 
 
-def rebuild(spark: SparkSession, url: str, dsn: str) -> dict[int, int]:
-    """Make the table anew; gives the offset of each shard up to which it tells."""
-    ends = {
-        row.shard: row.next_offset
-        for row in payments(spark, url)
-        .groupBy("shard")
-        .agg((F.max("offset") + 1).alias("next_offset"))
-        .collect()
-    }
-    history = payments(spark, url, endingOffsets=json.dumps(ends)) if ends else payments(spark, url)
+def keep(
+    spark: SparkSession,
+    url: str,
+    stream: str,
+    table: str,
+    dsn: str,
+    checkpoint: str,
+    starting: str = "earliest",
+    **trigger: bool,
+) -> StreamingQuery:
+    """Add what comes in a stream to a table: each record once, since a batch that runs again is not taken again."""
 
-    def copy(rows: Iterable[Row]) -> None:
-        with (
-            psycopg.connect(dsn) as connection,
-            connection.cursor() as cursor,
-            cursor.copy("copy totals_new from stdin") as writing,
-        ):
-            for row in rows:
-                writing.write_row(row)
+    def add(payments: DataFrame, batch_id: int) -> None:
+        rows = [tuple(row) for row in totals(payments).collect()]
+        with psycopg.connect(dsn) as connection, connection.cursor() as cursor:
+            if cursor.execute(TAKE_BATCH, (checkpoint, batch_id)).rowcount:
+                cursor.executemany(ADD_TO.format(table=table).encode(), rows)
 
+    records = spark.readStream.format("millstream").option("url", url).option("stream", stream)
+    return (
+        records.option("startingOffsets", starting)
+        .load()
+        .writeStream.foreachBatch(add)
+        .option("checkpointLocation", checkpoint)
+        .trigger(**trigger)
+        .start()
+    )
+
+
+def replay(url: str, name: str) -> dict[str, int]:
+    """Send all history again, to a stream of its own; gives the offset of each shard up to which that is.
+
+    To be called again with the same name after a crash: what was begun is gone on with.
+    """
+    with httpx.Client(base_url=f"{url}/v1", timeout=60) as http:
+        found = http.get(f"/replays/{name}")
+        if found.status_code == 404:
+            shards = _told(http.get("/streams/payments/shards"))["items"]
+            ends = {str(one["index"]): one["next"] for one in shards}
+            _told(http.put(f"/streams/payments-{name}", json={}))
+            wanted: dict[str, Any] = {"id": name, "stream": "payments", "to": {"offsets": ends}}
+            wanted["target"] = {"stream": f"payments-{name}"}
+            found = http.post("/replays", json=wanted)
+        while _told(found)["state"] not in ("done", "failed", "cancelled"):
+            time.sleep(0.5)
+            found = http.get(f"/replays/{name}")
+        if found.json()["state"] != "done":
+            raise SystemExit(f"the replay has {found.json()['state']}")
+        offsets: dict[str, int] = _told(http.get(f"/replays/{name}"))["request"]["to"]["offsets"]
+        return offsets
+
+
+def _told(answer: httpx.Response) -> Any:
+    return answer.raise_for_status().json()
+
+
+def rebuild(
+    spark: SparkSession, url: str, dsn: str, checkpoint: str, name: str, **trigger: bool
+) -> StreamingQuery:
+    """Make the table anew by replay, swap it in, and go on behind what was replayed. After a crash call it again."""
+    ends = replay(url, name)
     with psycopg.connect(dsn) as connection:
         connection.execute(NEW)
-    totals(history).coalesce(1).foreachPartition(copy)
-    with psycopg.connect(
-        dsn
-    ) as connection:  # one transaction: readers see the old table or the new one
-        connection.execute(SWAP)
-        connection.cursor().executemany(
-            "insert into totals_offsets values (%s, %s)", [*ends.items()]
-        )
-    return ends
+    again = f"payments-{name}"
+    keep(
+        spark, url, again, "totals_new", dsn, f"{checkpoint}/{name}-again", availableNow=True
+    ).awaitTermination()
+    with psycopg.connect(dsn) as connection:  # at once, and only the first time
+        if connection.execute(TAKE_BATCH, (f"{name}-swap", 0)).rowcount:
+            connection.execute(SWAP)
+    live = f"{checkpoint}/{name}-live"
+    return keep(spark, url, "payments", "totals", dsn, live, json.dumps(ends), **trigger)
 
 
 def main() -> None:
-    url, dsn = sys.argv[1:]
-    spark = SparkSession.builder.appName("rebuild-totals").getOrCreate()
-    rebuild(spark, url, dsn)
+    url, dsn, checkpoint, name = sys.argv[1:]
+    spark = SparkSession.builder.appName("totals").getOrCreate()
+    rebuild(spark, url, dsn, checkpoint, name).awaitTermination()
 
 
 if __name__ == "__main__":

@@ -35,12 +35,18 @@ def http(url) -> Iterator[httpx.Client]:
         yield client
 
 
+def set_active(session: SparkSession) -> None:
+    """Spark looks for a sink in the session of the thread that asks; this one was made by another thread."""
+    java = session._jvm
+    assert java is not None
+    java.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+
+
 @pytest.fixture
 def spark(spark_of_the_run, settings) -> Iterator[SparkSession]:
     """The run's Spark, with no query left behind."""
     session = asyncio.run(spark_of_the_run.lender(settings)()).spark
-    # It was made by another thread, and Spark looks for sources in the session of the thread that asks.
-    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    set_active(session)
     yield session
     for query in session.streams.active:
         query.stop()

@@ -82,12 +82,13 @@ class Stream:
 
     def archive(self, settings: StorageSettings) -> None:
         """Move all there is to the archive."""
-        asyncio.run(_to_archive(settings, StreamName(self.name)))
+        asyncio.run(self.to_archive(settings))
 
-
-async def _to_archive(settings: StorageSettings, name: StreamName) -> None:
-    async with open_storage(settings) as storage:
-        await archive(storage, settings, name)
-        await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
-        while await storage.streams.trim(name, 1_000):
-            pass
+    async def to_archive(self, settings: StorageSettings) -> None:
+        """The same."""
+        name = StreamName(self.name)
+        async with open_storage(settings) as storage:
+            await archive(storage, settings, name)
+            await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
+            while await storage.streams.trim(name, 1_000):
+                pass

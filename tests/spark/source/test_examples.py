@@ -1,10 +1,13 @@
 """The programs of docs/examples, as docs/spark.md shows them, on a real service."""
 
+import asyncio
 import importlib.util
 import json
 import random
 import re
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +15,17 @@ from types import ModuleType
 import psycopg
 import pytest
 
+from spark_worker.main import HANDLERS
+from spark_worker.runner import Runner
+from spark_worker.sparks import SharedSpark
+from storage.lifespan import open_storage
 from storage.postgres.database import libpq_url
+from storage.settings import StorageSettings
+from tests.spark.lending import SparkOfTheRun, worker_settings
+from tests.spark.source.conftest import set_active
 from tests.spark.source.streams import Stream
 from tests.spark.source.test_sink import forget_last_commit
+from tests.spark.workers import QUICK
 
 DOCS = Path(__file__).parents[3] / "docs"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -112,8 +123,8 @@ def _parsed(data):
     return data if isinstance(data, dict) else json.loads(data)
 
 
-def test_a_table_is_made_anew_from_history_after_a_bug_fix(
-    spark, http, url, dsn, settings, few_tasks
+async def test_a_table_is_made_anew_by_replay_after_a_bug_fix(
+    spark, spark_of_the_run, http, url, dsn, settings, tmp_path, few_tasks
 ):
     example = program("rebuild_totals")
     stream = Stream.made(http, url, "payments", shards=2)
@@ -125,16 +136,42 @@ def test_a_table_is_made_anew_from_history_after_a_bug_fix(
         record = {"data": {"kind": kind, "cents": cents}, "key": customer}
         http.post("/v1/streams/payments/records", json={"records": [record]}).raise_for_status()
 
+    def rebuild() -> None:
+        set_active(spark)
+        query = example.rebuild(spark, url, dsn, str(tmp_path), "fixed", availableNow=True)
+        query.awaitTermination()
+
     pay("ann", "payment", 500)
     pay("bea", "payment", 300)
-    stream.archive(settings)
+    await stream.to_archive(settings)
     pay("ann", "refund", 200)
+    async with a_worker(spark_of_the_run, settings):
+        await asyncio.to_thread(rebuild)
+    made = told(dsn)
+    pay("bea", "payment", 50)
+    await asyncio.to_thread(rebuild)  # again, as after a crash
 
-    ends = example.rebuild(spark, url, dsn)
+    assert made == {"ann": 300, "bea": 300}
+    assert told(dsn) == {"ann": 300, "bea": 350}
 
+
+def told(dsn: str) -> dict[str, int]:
     with psycopg.connect(dsn) as connection:
-        rows = connection.execute("select customer, cents from totals order by 1").fetchall()
-        told = {*connection.execute("select shard, next_offset from totals_offsets").fetchall()}
-    assert rows == [("ann", 300), ("bea", 300)]
-    assert ends == {shard: end for shard, (_, end) in stream.extents.items() if end}
-    assert told == {*ends.items()}
+        rows: list[tuple[str, int]] = connection.execute("select * from totals").fetchall()
+    return dict(rows)
+
+
+@asynccontextmanager
+async def a_worker(lending: SparkOfTheRun, settings: StorageSettings) -> AsyncIterator[None]:
+    """A worker of the service, on the run's Spark."""
+    sparks = SharedSpark(lending.lender(settings), jobs_max=1_000_000)
+    async with open_storage(settings, limits=QUICK) as storage:
+        runner = Runner(
+            "w", storage, worker_settings(settings), HANDLERS, sparks, QUICK, lambda *_: None
+        )
+        task = asyncio.create_task(runner.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])

@@ -1,0 +1,81 @@
+"""A user's program that copies a stream with Structured Streaming, and kills itself where it is told to.
+
+python -m tests.chaos.copying_program URL FROM TO CHECKPOINT TASKS WHERE
+
+WHERE is 'staged', before the third commit, 'committed', behind it, or 'nowhere'.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+
+from pyspark.sql import functions as F
+
+from pyspark_millstream import DefaultSource
+from pyspark_millstream.options import Options
+from pyspark_millstream.writing import StreamWriter
+from spark_worker.session import open_session
+from storage.settings import StorageSettings
+from tests.spark.lending import worker_settings
+
+FATAL_BATCH = 2
+WHERE, DRIVER = "CHAOS_WHERE", "CHAOS_DRIVER"
+
+
+class Mortal(StreamWriter):
+    """Kills the driver around one commit."""
+
+    def commit(self, messages, batchId):
+        if batchId == FATAL_BATCH and os.environ[WHERE] == "staged":
+            die()
+        super().commit(messages, batchId)
+        if batchId == FATAL_BATCH and os.environ[WHERE] == "committed":
+            die()
+
+
+def die() -> None:
+    """The program and its JVM, at once: the JVM hears of it by the kernel."""
+    os.kill(int(os.environ[DRIVER]), signal.SIGKILL)
+    signal.pause()
+
+
+class MortalSource(DefaultSource):
+    @classmethod
+    def name(cls) -> str:
+        return "mortal"
+
+    def streamWriter(self, schema, overwrite):
+        options: Options = self._write_options(schema, overwrite)
+        return Mortal(options)
+
+
+def main() -> None:
+    url, source, target, checkpoint, tasks, where = sys.argv[1:]
+    os.environ |= {WHERE: where, DRIVER: str(os.getpid())}
+    unused = StorageSettings(redis_url="redis://127.0.0.1:1", database_url="postgresql:///none")
+    session = asyncio.run(open_session(worker_settings(unused)))
+    spark = session.spark
+    assert spark._jvm is not None
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    spark.dataSource.register(MortalSource)
+    records = spark.readStream.format("millstream").options(
+        url=url, stream=source, startingOffsets="earliest", maxRecordsPerTrigger="40"
+    )
+    query = (
+        records.load()
+        .select("data", "key")
+        .repartition(int(tasks), F.rand())
+        .writeStream.format("mortal")
+        .options(url=url, stream=target, writerId="copier", checkpointLocation=checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    session.close()
+
+
+if __name__ == "__main__":
+    from tests.chaos import copying_program
+
+    copying_program.main()

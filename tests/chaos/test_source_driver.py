@@ -1,0 +1,39 @@
+"""A program that copies a stream is killed around a commit, and the next run shuffles otherwise: each record once."""
+
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from tests.spark.source.streams import Stream
+
+RECORDS = 200
+
+
+def run(url: str, checkpoint: str, tasks: int, where: str) -> int:
+    words = [url, "source", "target", checkpoint, str(tasks), where]
+    command = [sys.executable, "-m", "tests.chaos.copying_program", *words]
+    return subprocess.run(command, timeout=300, check=False).returncode
+
+
+@pytest.mark.parametrize("where", ["staged", "committed"])
+def test_a_driver_that_dies_around_a_commit_loses_and_doubles_nothing(
+    chaos_service, tmp_path, where
+):
+    url, _ = chaos_service
+    with httpx.Client(base_url=url, timeout=30) as http:
+        for name in ("source", "target"):
+            http.delete(f"/v1/streams/{name}")
+        source = Stream.made(http, url, "source", shards=2)
+        target = Stream.made(http, url, "target", shards=2)
+        source.put(range(RECORDS))
+
+        killed = run(url, str(tmp_path / "checkpoint"), 3, where)
+        before = target.numbers()
+        ended = run(url, str(tmp_path / "checkpoint"), 5, "nowhere")
+
+        assert (killed, ended) == (-signal.SIGKILL, 0)
+        assert len(before) == (80 if where == "staged" else 120)
+        assert sorted(target.numbers()) == [*range(RECORDS)]
