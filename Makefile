@@ -10,13 +10,13 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test chaos check lint bench openapi
+.PHONY: help install up test check chaos lint bench openapi
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    kill more, for longer"
+	@echo "make chaos    kill everything at every step: longer runs"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json anew"
 
@@ -50,11 +50,10 @@ check: lint
 	$(BIN)/pytest -q tests/unit
 
 test: install
-	$(BIN)/pytest --store=$(strip $(STORE)) -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/chaos --ignore=tests/bench tests
+	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
-# Longer matrices of kills.
 chaos: install
-	$(BIN)/pytest tests/chaos
+	$(BIN)/pytest -m chaos tests
 
 bench: install
 	$(BIN)/python -m tests.bench $(ARGS)

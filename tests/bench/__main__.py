@@ -46,6 +46,7 @@ from tests.bench.plan import (
     READ_HOT,
     READ_TIERED,
     RECEIVE_SETTLE,
+    REPLAY,
     ROWS,
     SEND_JSON,
     SEND_RAW,
@@ -82,7 +83,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((PRODUCE_1, PRODUCE_16, READ_HOT, READ_GROUPS, COMMIT_GROUPS), rows_records.measure),
     ((KINESIS_PUT_1, KINESIS_PUT_16, KINESIS_GET), rows_kinesis.measure),
     ((FIFO, FAIR), rows_state.measure_groups),
-    ((ARCHIVE, READ_TIERED), rows_archive.measure),
+    ((ARCHIVE, READ_TIERED, REPLAY), rows_archive.measure),
     ((SOURCE_HOT, SOURCE_ARCHIVE), rows_source.measure),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )

@@ -18,6 +18,7 @@ class Plan:
     idle_queues: int = 1_000
     idle_shards: int = 1_000
     archived: int = 10_000_000
+    replayed: int = 200_000
     scanned: int = 1_000_000
 
 
@@ -31,6 +32,7 @@ QUICK = Plan(
     idle_queues=50,
     idle_shards=50,
     archived=200_000,
+    replayed=20_000,
     scanned=100_000,
 )
 DEEP_BACKLOG = 10_000_000
@@ -179,6 +181,12 @@ ARCHIVE = Row(
     reference="pyarrow writing",
     bar=Bar(0.5),
 )
+REPLAY = Row(
+    name="replay",
+    what="replay archived records of 256 B of one shard to a stream of 4 shards",
+    unit="records/s",
+    reference="R",
+)
 READ_TIERED = Row(
     name="read-tiered",
     what="read 500 records of 256 B of one shard from the archive, one call behind the other, in MessagePack",
@@ -222,6 +230,7 @@ ROWS = (
     IDLE_SHARDS,
     ARCHIVE,
     READ_TIERED,
+    REPLAY,
     SOURCE_HOT,
     SOURCE_ARCHIVE,
 )

@@ -11,8 +11,10 @@ import signal
 import subprocess
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from time import monotonic, process_time, sleep
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
@@ -22,8 +24,8 @@ from storage.domain.names import StreamName
 from storage.embedded.processes import child_setup, open_log
 from storage.lifespan import open_storage
 from tests.bench import payloads
-from tests.bench.load import wrk
-from tests.bench.plan import ARCHIVE, READ_TIERED, Plan
+from tests.bench.load import R_KEY, redis_benchmark, wrk
+from tests.bench.plan import ARCHIVE, READ_TIERED, REPLAY, Plan
 from tests.bench.ratios import Measured, Round, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House
@@ -43,10 +45,12 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     archive.fill(COLD, plan.archived)
     with _worker(house) as worker:
         archived = archive.copy(worker)
-    measured = [archived] if ARCHIVE in wanted else []
+        archive.let_go()
+        measured = [archived] if ARCHIVE in wanted else []
+        if REPLAY in wanted:
+            measured.append(archive.replay())
     if READ_TIERED in wanted:
         archive.fill(HOT, HOT_RECORDS)
-        archive.let_go()
         archive.begin_reading()
         contestant = Contestant(READ_TIERED, lambda: archive.read(COLD, plan.archived))
         measured += interleave(plan.rounds, lambda: archive.read(HOT, HOT_RECORDS), [contestant])
@@ -72,23 +76,29 @@ class Archive:
         """Archive all of it. Records for each second of one processor."""
         self._flush("bench-first", 500)  # Spark is there, and its Python has its modules
         before = cpu_seconds(worker.pid)
-        self._await(call(self._house.api.port, "POST", f"/v1/archives/{COLD}/flushes")["job"])
+        self._archive(COLD)
         value = self._plan.archived / (cpu_seconds(worker.pid) - before)
         return Measured(row=ARCHIVE, rounds=[Round(value, self._written_by_pyarrow())])
 
     def _flush(self, name: str, records: int) -> None:
         self.fill(name, records)
         call(self._house.api.port, "PATCH", f"/v1/streams/{name}", {"archive": True})
-        self._await(call(self._house.api.port, "POST", f"/v1/archives/{name}/flushes")["job"])
+        self._archive(name)
 
-    def _await(self, job: str) -> None:
+    def _archive(self, name: str) -> None:
+        job = call(self._house.api.port, "POST", f"/v1/archives/{name}/flushes")["job"]
+        if failures := self._await(f"/v1/jobs/{job}")["progress"]["failures"]:
+            raise Unmeasurable(f"not all is archived: {failures}")
+
+    def _await(self, path: str) -> Any:
+        """The job or replay, once it is done."""
         give_up_at = monotonic() + JOB_S_MAX
         while True:
-            told = call(self._house.api.port, "GET", f"/v1/jobs/{job}")
-            if told["state"] == "done" and not told["progress"]["failures"]:
-                return
-            if told["state"] in ("failed", "done") or monotonic() > give_up_at:
-                raise Unmeasurable(f"archiving did not end: {told}")
+            told = call(self._house.api.port, "GET", path)
+            if told["state"] == "done":
+                return told
+            if told["state"] == "failed" or monotonic() > give_up_at:
+                raise Unmeasurable(f"it did not end: {told}")
             sleep(0.1)
 
     def _written_by_pyarrow(self) -> float:
@@ -117,6 +127,25 @@ class Archive:
         if shard.hot is None or shard.hot.start < self._plan.archived:
             raise Unmeasurable("records stayed in the hot store")
 
+    def replay(self) -> Measured:
+        """Send archived records again; by what it says of itself, from its start to its end."""
+        port = self._house.api.port
+        call(port, "PUT", "/v1/streams/bench-again", {"shards": 4})
+        asked = {
+            "stream": COLD,
+            "target": {"stream": "bench-again"},
+            "max_records": self._plan.replayed,
+        }
+        replay = call(port, "POST", "/v1/replays", asked)["id"]
+        self._await(f"/v1/replays/{replay}")
+        told = call(port, "GET", f"/v1/replays/{replay}")
+        seconds = (_moment(told["ended_at"]) - _moment(told["started_at"])).total_seconds()
+        self._house.settle_store()
+        entries = self._plan.replayed * self._plan.seconds
+        reference = redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
+        self._house.store.delete(R_KEY)
+        return Measured(row=REPLAY, rounds=[Round(told["progress"]["sent"] / seconds, reference)])
+
     def begin_reading(self) -> None:
         """The first read of a process loads what it reads with."""
         call(self._house.api.port, "GET", f"/v1/streams/{COLD}/shards/0/records?limit=1")
@@ -128,6 +157,10 @@ class Archive:
         words = ("GET", JSON, MSGPACK, "-", path, str(calls), str(payloads.RECORDS))
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._plan.seconds)
         return load.rate * payloads.RECORDS
+
+
+def _moment(told: str) -> datetime:
+    return datetime.fromisoformat(told)
 
 
 def _size(path: Path) -> int:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.spark.source.streams import Stream
 
+pytestmark = pytest.mark.chaos
+
 RECORDS = 200
 
 

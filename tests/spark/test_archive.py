@@ -108,11 +108,11 @@ async def test_small_files_are_joined(storage, stores, working, ended, rewrite):
 @pytest.mark.parametrize(
     "fault",
     [
-        "archive.file_written",  # in a task: Spark loses a Python process, and the attempt fails
-        "archive.in_task",
-        "archive.copied",
+        "archive.in_task",  # Spark loses a Python process, and the attempt fails
         "archive.before_commit",
-        "archive.committed",
+        pytest.param("archive.file_written", marks=pytest.mark.chaos),
+        pytest.param("archive.copied", marks=pytest.mark.chaos),
+        pytest.param("archive.committed", marks=pytest.mark.chaos),
     ],
 )
 async def test_a_kill_anywhere_loses_nothing_and_doubles_nothing(

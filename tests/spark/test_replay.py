@@ -47,7 +47,14 @@ def check(found, records) -> None:
         assert [one.record.data for one in found if one.record.key == key] == sent
 
 
-@pytest.mark.parametrize("order", [Order.SHARD, Order.TIME, Order.NONE])
+@pytest.mark.parametrize(
+    "order",
+    [
+        Order.TIME,
+        pytest.param(Order.SHARD, marks=pytest.mark.chaos),
+        pytest.param(Order.NONE, marks=pytest.mark.chaos),
+    ],
+)
 async def test_spark_sends_every_record_once(storage, working, ended, records, order):
     replay = await storage.replays.submit("default", wanted(order=order))
 
@@ -111,6 +118,7 @@ async def test_a_replay_that_cannot_be_done_fails_with_a_reason(storage, working
     assert "target" in over.failure
 
 
+@pytest.mark.chaos
 async def test_the_jvm_is_killed_again_and_again(
     storage, working, ended, records, spark_of_the_run
 ):
@@ -133,6 +141,7 @@ async def test_the_jvm_is_killed_again_and_again(
     check(await everything(storage), records)
 
 
+@pytest.mark.chaos
 async def test_the_worker_is_killed_at_any_moment_again_and_again(
     storage, stores, working, ended, records, tmp_path
 ):
@@ -157,10 +166,10 @@ async def test_the_worker_is_killed_at_any_moment_again_and_again(
 @pytest.mark.parametrize(
     "fault",
     [
-        "replay.prepared",
         "replay.after_send",
-        "replay.before_save",
-        "replay.after_forget",
+        pytest.param("replay.prepared", marks=pytest.mark.chaos),
+        pytest.param("replay.before_save", marks=pytest.mark.chaos),
+        pytest.param("replay.after_forget", marks=pytest.mark.chaos),
     ],
 )
 async def test_wherever_it_ends_the_next_attempt_finishes_it(

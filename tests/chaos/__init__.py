@@ -1,1 +1,0 @@
-"""Long runs under failure, with a checker of their own."""
