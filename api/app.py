@@ -132,6 +132,7 @@ def _control_plane(
     )
     app.state.durability = settings.durability
     app.state.hot_methods = dispatcher.methods
+    app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage)
     operator = _operator_routes(app, dispatcher, counts)

@@ -248,6 +248,10 @@ class Dispatcher:
         self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
         assert len(self._table) == len(self.routes), "two hot routes share a path"
 
+    def metrics_of(self, noun: str) -> DoorMetrics:
+        """Where what is done with 'queues', 'streams' or 'groups' is counted, for other routes of theirs as well."""
+        return self._metrics[noun]
+
     def find(self, method: str, words: Sequence[str]) -> Route | None:
         """The route of a path split at '/', or None when it is no hot route."""
         if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":

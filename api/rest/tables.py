@@ -1,9 +1,10 @@
 """Reading many records at once as an Arrow stream: the route of Spark and of other programs that work on columns."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.metrics import DoorMetrics
 from api.payloads import ARROW
 from api.rest.dependencies import StorageDep, StreamPath, may
 from api.rest.shards import ShardPath
@@ -64,6 +65,7 @@ async def read_table(
     stream: StreamPath,
     shard: ShardPath,
     storage: StorageDep,
+    request: Request,
     offset: Offset,
     end: End = None,
     bytes_max: BytesMax = limits.TABLE_BYTES_MAX,
@@ -74,6 +76,7 @@ async def read_table(
     archive are read as one.
     """
     found = await storage.tables.read(stream, shard, offset, end, bytes_max)
+    cast(DoorMetrics, request.app.state.stream_metrics).read(found.records)
     return Response(found.encoded, media_type=ARROW, headers=_headers(found))
 
 

@@ -217,6 +217,21 @@ def test_a_tables_headers_tell_where_it_is(http, name):
     assert "millstream-gap" not in archived.headers
 
 
+def test_the_records_of_a_table_are_counted_as_delivered(http, name):
+    before = delivered(http)
+
+    as_table(http, name, "offset=15")
+    as_table(http, name, "offset=20")
+
+    assert delivered(http) == before + 10
+
+
+def delivered(http: httpx.Client) -> float:
+    counted = 'millstream_messages_delivered_total{ack="manual",kind="stream",mode="poll"} '
+    lines = http.get("/metrics").text.splitlines()
+    return sum(float(line.removeprefix(counted)) for line in lines if line.startswith(counted))
+
+
 def test_a_tables_gap_is_told_in_a_header(http, settings, name):
     append(http, name, 25, 1)
     asyncio.run(lose(settings, StreamName(name), offset=20))

@@ -71,6 +71,16 @@ def test_memory_and_archive_are_read_as_one_in_parts_of_a_size(spark, stream, se
     assert frame.rdd.getNumPartitions() == sum(-(-size // 20) for size in sizes)
 
 
+def test_the_view_of_a_queue_is_read_like_a_stream(spark, http, url):
+    http.put("/v1/queues/viewed", json={"stream_view": True}).raise_for_status()
+    for number in range(3):
+        http.post("/v1/queues/viewed/messages", json={"body": str(number)}).raise_for_status()
+
+    frame = spark.read.format("millstream").options(url=url, stream="viewed").load()
+
+    assert numbers(frame) == [0, 1, 2]
+
+
 def test_a_batch_reads_between_offsets_and_of_some_shards(spark, stream):
     stream.put(range(60))
     (_, end0), (_, end1) = (stream.extents[one] for one in (0, 1))
