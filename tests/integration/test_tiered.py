@@ -34,8 +34,7 @@ from storage.domain.streams import (
 from storage.joining import join
 from storage.lifespan import Storage, open_storage
 from storage.postgres.manifest import ManifestRows
-from storage.redis.keys import STORE_KEY, every_key
-from storage.redis.logs import LogAddress
+from storage.redis.keys import STORE_KEY, LogAddress, every_key
 from storage.settings import StorageSettings
 from tests.archiving import archive
 
