@@ -38,15 +38,9 @@ from storage.domain.streams import (
 )
 from storage.logs import LogKeeper
 from storage.on_stream import OnStream
-from storage.redis.logs import (
-    AppendPart,
-    Appends,
-    HotLogs,
-    LogAddress,
-    LogOpen,
-    ParentsUnasked,
-    PartAppended,
-)
+from storage.redis.appends import AppendPart, Appends, ParentsUnasked, PartAppended
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs, LogOpen
 from storage.resharding import Resharder
 
 Outcome = list[Appended] | MillstreamError

@@ -14,7 +14,8 @@ from storage.domain.streams import Shard, Stream, view_of
 from storage.postgres.archives import ArchiveRows, Mark
 from storage.postgres.writes import WriteRows
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from storage.domain.streams import Shard, Stream
 from storage.jobs import Jobs
 from storage.postgres.archives import ArchiveRows
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import HotBacklog, HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotBacklog, HotLogs
 
 
 class ShardArchive(msgspec.Struct, frozen=True):

@@ -36,7 +36,8 @@ from storage.domain.streams import Shard, Stream, view_of
 from storage.jobs import Jobs
 from storage.postgres.archives import Advance, ArchiveRows, Mark
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import HotBacklog, HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotBacklog, HotLogs
 from storage.retention import Retention
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from storage.domain.names import StreamName
 from storage.domain.streams import Appended, AppendedRange, EventTimes, Shard, Stream
 from storage.on_stream import OnStream
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import AppendPart, LogAddress, PartAppended
+from storage.redis.appends import AppendPart, PartAppended
+from storage.redis.keys import LogAddress
 
 Ranges = list[AppendedRange]
 Answer = asyncio.Future[PartAppended]

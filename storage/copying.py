@@ -22,7 +22,8 @@ from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.faults import fault
 from storage.domain.limits import Limits
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.pipeline import Pipeline
 from storage.redis.ranges import EntryRange, HotRanges
 from storage.settings import StorageSettings

@@ -37,7 +37,8 @@ from storage.postgres.writes import WriteRows
 from storage.queues import Queues
 from storage.redis.client import open_client
 from storage.redis.contents import HotContents
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pacing import HotPacing

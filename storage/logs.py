@@ -32,7 +32,8 @@ from storage.postgres.reservations import (
     StoreIdentities,
 )
 from storage.redis.answers import LogNotReady, Refusal
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.store import HotStore
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues import Queue
 from storage.logs import LogGone, LogKeeper
 from storage.redis.answers import LogNotReady, Refusal
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 
 T = TypeVar("T")
 

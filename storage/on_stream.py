@@ -10,7 +10,7 @@ from storage.domain.names import StreamName
 from storage.domain.streams import Stream
 from storage.logs import LogGone, LogKeeper
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 
 T = TypeVar("T")
 

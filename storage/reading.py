@@ -23,7 +23,8 @@ from storage.domain.streams import (
     hash_key,
 )
 from storage.on_stream import OnStream
-from storage.redis.logs import HotLogs, HotRead, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs, HotRead
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
 from storage.tiered import Asked, Tiered, TierRead, as_hot

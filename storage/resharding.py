@@ -38,7 +38,8 @@ from storage.logs import LogGone, LogKeeper
 from storage.postgres.database import Database
 from storage.postgres.duties import alone
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 
 T = TypeVar("T")
 

@@ -8,7 +8,8 @@ from storage.domain.clock import Clock
 from storage.domain.streams import Shard, Stream
 from storage.on_stream import OnStream
 from storage.postgres.archives import ArchiveRows
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 
 
 class Retention:

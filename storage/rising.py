@@ -66,7 +66,8 @@ from storage.domain.streams import Shard, Stream, by_shard, hash_key
 from storage.logs import LogGone
 from storage.on_stream import OnStream
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import AppendPart, LogAddress
+from storage.redis.appends import AppendPart
+from storage.redis.keys import LogAddress
 from storage.redis.rising import HotRising, Recalled
 from storage.resharding import Resharder
 

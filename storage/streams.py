@@ -35,7 +35,8 @@ from storage.domain.streams import (
 from storage.logs import LogKeeper
 from storage.on_stream import OnStream
 from storage.reading import Reading
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.rising import HotRising
 from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder

@@ -24,7 +24,7 @@ from storage.domain.errors import (
 from storage.domain.names import StreamName
 from storage.domain.streams import Gap, Shard, Stream, Tier
 from storage.on_stream import OnStream
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 from storage.redis.ranges import EntryRange, HotRanges
 from storage.tiered import Archived, Asked, Hot, Tiered
 

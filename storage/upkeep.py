@@ -9,7 +9,8 @@ from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.duties import alone
 from storage.postgres.reservations import StoreIdentities
-from storage.redis.logs import HotLogs, LogAddress
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
 from storage.redis.store import HotStore
 
 

@@ -10,6 +10,8 @@
 
 from functools import lru_cache
 
+import msgspec
+
 from storage.domain.names import LogId
 
 LAYOUT = "3"
@@ -28,6 +30,19 @@ _QUEUE_PARTS = (
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are kept spelled out, per process
+
+
+class LogAddress(msgspec.Struct, frozen=True, gc=False):
+    """Where a log is kept; a queue's stream view lies beside its log."""
+
+    namespace: str
+    log_id: LogId
+    is_view: bool = False
+
+    @property
+    def channel(self) -> str:
+        """What a wake-up of its readers is called."""
+        return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 def key(namespace: str, log_id: LogId, part: str) -> str:

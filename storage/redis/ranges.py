@@ -12,8 +12,7 @@ from storage.domain.names import LogId
 from storage.domain.streams import LogRecord
 from storage.redis.answers import checked
 from storage.redis.client import Reply
-from storage.redis.keys import log_keys, view_keys
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress, log_keys, view_keys
 from storage.redis.pipeline import Pipeline
 from storage.redis.queue_words import as_stream_record
 

@@ -7,8 +7,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.redis.answers import checked
-from storage.redis.keys import rising_keys
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress, rising_keys
 from storage.redis.pipeline import Pipeline
 
 

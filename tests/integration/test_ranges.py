@@ -8,7 +8,7 @@ from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import LogRecord, ReadFrom, StreamSpec
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 from storage.redis.ranges import EntryRange, HotRanges
 
 CLICKS = StreamName("clicks")

@@ -29,7 +29,7 @@ from storage.domain.rising import Risen
 from storage.domain.selections import Condition, Filter, Sample
 from storage.domain.streams import RING_SIZE, StreamSpec, Tier
 from storage.lifespan import open_storage
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.replaying import SOURCE, TARGET, WORK, begin, everything, replay, send, wanted

@@ -25,8 +25,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
 from storage.lifespan import Storage, open_storage
-from storage.redis.keys import every_key, log_keys
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress, every_key, log_keys
 from storage.settings import StorageSettings
 from storage.tables import TableRead
 from tests.archiving import archive

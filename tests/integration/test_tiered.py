@@ -34,8 +34,7 @@ from storage.domain.streams import (
 from storage.joining import join
 from storage.lifespan import Storage, open_storage
 from storage.postgres.manifest import ManifestRows
-from storage.redis.keys import every_key
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress, every_key
 from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive

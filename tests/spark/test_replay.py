@@ -17,7 +17,7 @@ from storage.domain.queues import QueueSpec
 from storage.domain.replays import Order, Target
 from storage.domain.selections import Filter
 from storage.domain.streams import RING_SIZE, StreamSpec
-from storage.redis.logs import LogAddress
+from storage.redis.keys import LogAddress
 from tests.replaying import SOURCE, TARGET, everything, wanted
 from tests.spark.workers import worker_process
 

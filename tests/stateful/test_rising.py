@@ -28,7 +28,7 @@ from storage.domain.rising import Rise, Straddles
 from storage.domain.streams import Shard, Stream, StreamSpec
 from storage.logs import LogGone
 from storage.redis.answers import LogNotReady
-from storage.redis.logs import AppendPart, PartAppended
+from storage.redis.appends import AppendPart, PartAppended
 from storage.resharding import _Giving
 from storage.rising import Rising, _Batch, _places
 from tests.stateful.conftest import Bench
