@@ -144,6 +144,10 @@ async def _tidy_archive(storage: Storage) -> int:
     return await storage.archive_upkeep.retire() + await storage.archive_upkeep.collect()
 
 
+async def _finish_writes(storage: Storage) -> int:
+    return await storage.writing.finish() + await storage.writing.forget_old()
+
+
 async def _collect_orphans(storage: Storage) -> int:
     if storage.archive_upkeep is None:
         return 0
@@ -167,6 +171,7 @@ DUTIES = (
     Duty("archive", 5 * limits.SECOND_MS, _plan_archive),
     Duty("archived", limits.MINUTE_MS, _tidy_archive),
     Duty("compaction", 10 * limits.MINUTE_MS, _plan_compaction),
+    Duty("writes", limits.MINUTE_MS, _finish_writes),
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),

@@ -12,6 +12,7 @@ same whoever appends it.
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import (
     ArchiveOff,
     ProducerFenced,
+    StreamNotFound,
     StreamReadOnly,
     ValidationFailed,
 )
@@ -157,6 +159,17 @@ class Writing:
         """What was put aside for this batch is not needed any more; what this misses is collected later."""
         for one in staged - await self._rows.staged_in_use():
             await asyncio.to_thread(self._root.delete, _path(stream, one))
+
+    async def finish(self) -> int:
+        """Go on with batches that were decided a while ago and whose writers do not; gives how many."""
+        if self._root_or_none is None:
+            return 0
+        before_ms = self._clock.now_ms() - limits.COMMIT_ALONE_MS
+        found = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
+        for name, write in found:
+            with suppress(StreamNotFound):  # deleted meanwhile
+                await self._append_some(await self._catalog.stream(name), write)
+        return len(found)
 
     async def forget_old(self) -> int:
         """Forget batches that were done long ago; gives how many."""

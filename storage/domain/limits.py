@@ -133,6 +133,7 @@ READER_GRACE_MS = DAY_MS  # a file that was replaced stays so long, for readers 
 ORPHAN_AGE_MS = DAY_MS  # a file that nobody committed is deleted after this
 STAGED_PARTS_MAX = 10_000  # of one commit: 80 GB in parts as the Spark sink makes them
 COMMIT_TURN_MS = 5 * SECOND_MS  # what one call appends of a commit; then it is called again
+COMMIT_ALONE_MS = MINUTE_MS  # a commit that its writer has left is finished by a sweep after this
 WRITES_KEPT_MS = 30 * DAY_MS  # a batch that runs again after this would be appended again
 ARCHIVE_READERS = 4  # threads of a process that fetch and decode
 ARCHIVE_LOADS_MAX = (

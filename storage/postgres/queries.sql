@@ -446,3 +446,12 @@ delete from jobs
                     from jobs
                    where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint) - :kept_ms
                    limit :limit);
+
+
+-- name: open_writes
+-- Nothing locks: whoever goes on with a batch appends each of its records once, whoever else does.
+select s.namespace, s.name, w.*
+  from writes w join streams s using (stream_id)
+ where not w.done and w.decided_at_ms < :decided_before_ms and s.deleted_at_ms is null
+ order by w.decided_at_ms
+ limit :limit;

@@ -9,8 +9,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.names import LogId
+from storage.domain.names import LogId, StreamName
 from storage.postgres.database import Database
+from storage.postgres.queries import query
 from storage.postgres.tables import WriteRow
 
 
@@ -74,6 +75,13 @@ class WriteRows:
                     done=col(WriteRow.done) | write.done,
                 )
             )
+
+    async def open(self, decided_before_ms: int, limit: int) -> list[tuple[StreamName, Write]]:
+        """Batches that were decided by then and are not done, the oldest first, with their streams."""
+        found = {"decided_before_ms": decided_before_ms, "limit": limit}
+        async with self._database.reading() as session:
+            rows = await session.execute(query("open_writes"), found)
+            return [(StreamName(row.name, row.namespace), _write(row)) for row in rows]
 
     async def staged_in_use(self) -> set[str]:
         """What is decided and not yet appended."""

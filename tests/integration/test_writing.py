@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from storage.archive.roots import open_root
+from storage.domain import limits
 from storage.domain.errors import (
     ArchiveOff,
     MessageTooLarge,
@@ -118,6 +119,27 @@ async def test_a_commit_that_broke_off_is_finished_by_the_next_each_record_once(
     assert half == 1_400
     assert (write.done, write.records) == (True, 2_100)
     assert Counter(await bodies(engines)) == once_each(2_100)
+
+
+async def test_a_commit_that_its_writer_has_left_is_finished_by_the_sweep(
+    engines, settings, clock, monkeypatch
+):
+    staged = await stage(engines, numbered(0, 700), numbered(700, 300))
+
+    async def broken(*told: Any) -> Any:
+        raise StorageUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engines.streams, "append_rising", broken)
+        with pytest.raises(StorageUnavailable):
+            await engines.writing.commit(CLICKS, "load", 0, staged)
+
+    at_once = await engines.writing.finish()
+    clock.advance(ms=limits.COMMIT_ALONE_MS + 1)
+    later = [await engines.writing.finish() for _ in range(2)]
+
+    assert (at_once, later) == (0, [1, 0])
+    assert Counter(await bodies(engines)) == once_each(1_000)
 
 
 async def test_two_commits_of_a_batch_at_once_append_it_once_also_while_shards_split(
