@@ -12,21 +12,16 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Iterator,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager
-from typing import Generic, NamedTuple, TypeVar, cast
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
-    InvalidCursor,
-    MillstreamError,
     OutcomeUnknown,
-    PreconditionFailed,
     QueueNotFound,
     StorageBusy,
     StorageFull,
@@ -40,25 +35,20 @@ from storage.domain.queues import Queue, QueueSpec
 from storage.domain.reshards import Change, children_of
 from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges, view_of
 from storage.postgres import lineage
-from storage.postgres.cache import DefinitionCache
 from storage.postgres.database import Database
 from storage.postgres.definitions import (
     CHANNEL,
     Definitions,
     DeletedDefinitions,
-    Held,
     Namespaces,
     QueueRows,
     StreamRows,
 )
 from storage.postgres.listener import Listener, running
 from storage.settings import StorageSettings
+from storage.shelf import Kind, Shelf
 
 logger = logging.getLogger(__name__)
-
-N = TypeVar("N", bound=QueueName | StreamName)
-S = TypeVar("S", bound=QueueSpec | StreamSpec)
-D = TypeVar("D", bound=Queue | Stream)
 
 Bury = Callable[[str, Sequence[LogId]], Awaitable[None]]
 """Put tombstones on a namespace's logs in the hot store."""
@@ -75,8 +65,8 @@ class Catalog:
     def __init__(self, database: Database, listener: Listener, clock: Clock, bury: Bury) -> None:
         self._clock = clock
         self._bury = bury
-        self._queues = _Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
-        self._streams = _Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
+        self._queues = Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
+        self._streams = Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
         self._deleted = DeletedDefinitions(database)
         self._namespaces = Namespaces(database)
         listener.subscribe(CHANNEL, self._on_change, self._on_lost)
@@ -379,142 +369,8 @@ async def open_catalog(
             await catalog.close()
 
 
-class _Kind(NamedTuple, Generic[N, S, D]):
-    """What differs between queues and streams, as far as the catalog's rules go."""
-
-    create: Callable[[N, S, int], D]
-    refuse_change: Callable[[S, S], None]
-    not_found: Callable[[N], MillstreamError]
-
-
-class _Shelf(Generic[N, S, D]):
-    """Everything the catalog does alike for queues and streams."""
-
-    def __init__(
-        self,
-        definitions: Definitions[N, D],
-        rules: _Kind[N, S, D],
-        listener: Listener,
-        clock: Clock,
-    ) -> None:
-        self._definitions = definitions
-        self._rules = rules
-        self._clock = clock
-        self.kind = definitions.kind
-        self.cache = DefinitionCache(self._read, lambda: listener.listening, clock)
-
-    async def put(
-        self, name: N, spec: S, if_match: int | None, create_only: bool
-    ) -> tuple[D, bool]:
-        spec.check()
-        with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                _check_version(held.definition, if_match)
-                if held.definition is None:
-                    return await self._insert(held, name, spec), True
-                if create_only:
-                    raise PreconditionFailed(f"The {self.kind} '{name.name}' exists already.")
-                kept = held.definition.spec.annotations
-                wanted = spec if spec.annotations else replace(spec, annotations=kept)
-                return await self._update(held, held.definition, wanted), False
-
-    async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
-        with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                found = self._existing(held, name)
-                _check_version(found, if_match)
-                return await self._update(held, found, change(cast("S", found.spec)))
-
-    async def delete(self, name: N, if_match: int | None) -> D:
-        with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                found = self._existing(held, name)
-                _check_version(found, if_match)
-                await held.delete(found, self._clock.now_ms())
-                return found
-
-    @asynccontextmanager
-    async def changing(self, name: N) -> AsyncGenerator[tuple[Held[D], D]]:
-        """What the name stands for, with nobody else changing it, for changes beside the specification."""
-        with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                yield held, self._existing(held, name)
-
-    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
-        if not _could_name(after):
-            raise InvalidCursor
-        if not _could_name(prefix):
-            return []
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        return await self._definitions.page(namespace, prefix, after, limit)
-
-    async def dead_letter_sources(self, target: QueueName, after: str, limit: int) -> list[D]:
-        if not _could_name(after):
-            raise InvalidCursor
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        return await self._definitions.page_of_dead_letter_sources(target, after, limit)
-
-    async def every(self) -> AsyncIterator[D]:
-        page = await self._definitions.page_of_all(None)
-        while page:
-            for definition in page:
-                yield definition
-            page = await self._definitions.page_of_all(cast("N", page[-1].name))
-
-    async def _read(self, name: N) -> D:
-        found = await self._definitions.find(name)
-        if found is None:
-            raise self._rules.not_found(name)
-        return found
-
-    def _existing(self, held: Held[D], name: N) -> D:
-        if held.definition is None:
-            raise self._rules.not_found(name)
-        return held.definition
-
-    async def _insert(self, held: Held[D], name: N, spec: S) -> D:
-        created = self._rules.create(name, spec, self._clock.now_ms())
-        await held.insert(created)
-        return created
-
-    async def _update(self, held: Held[D], found: D, spec: S) -> D:
-        """Store the next version, unless it says what the present one says."""
-        spec.check()
-        self._rules.refuse_change(cast("S", found.spec), spec)
-        if spec == found.spec:
-            return found
-        now_ms = max(self._clock.now_ms(), found.changed_at_ms)
-        changed = replace(found, spec=spec, version=found.version + 1, changed_at_ms=now_ms)
-        await held.update(changed)
-        return changed
-
-    @contextmanager
-    def _dropping(self, name: N) -> Iterator[None]:
-        """Forget the definition at the end, whatever became of the change."""
-        try:
-            yield
-        finally:
-            self.cache.drop(name)
-
-
-def _check_version(found: Queue | Stream | None, if_match: int | None) -> None:
-    if if_match is None:
-        return
-    if found is None:
-        raise PreconditionFailed("There is nothing that could have this version.")
-    if found.version != if_match:
-        raise PreconditionFailed(
-            f"The version is {found.version}, not {if_match}.", version=found.version
-        )
-
-
 def _parents(children: Sequence[Shard]) -> set[int]:
     return {index for child in children for index in child.parents}
-
-
-def _could_name(part: str) -> bool:
-    """Names are printable ASCII; what is not would be no text to Postgres, or sort elsewhere."""
-    return part.isascii() and (part == "" or part.isprintable())
 
 
 def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
@@ -578,5 +434,5 @@ def _new_account_id() -> str:
     return str(10**11 + secrets.randbelow(9 * 10**11))
 
 
-_QUEUES = _Kind(_new_queue, _refuse_queue_change, _queue_not_found)
-_STREAMS = _Kind(_new_stream, _refuse_stream_change, _stream_not_found)
+_QUEUES = Kind(_new_queue, _refuse_queue_change, _queue_not_found)
+_STREAMS = Kind(_new_stream, _refuse_stream_change, _stream_not_found)
