@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from itertools import count
+from typing import Any
 
 import httpx
 
@@ -22,9 +23,7 @@ async def write(
     raise AssertionError
 
 
-async def insist(
-    client: httpx.AsyncClient, path: str, body: dict[str, str], headers: dict[str, str]
-) -> None:
+async def insist(client: httpx.AsyncClient, path: str, body: Any, headers: dict[str, str]) -> None:
     for _ in count():
         if await succeeds(client, path, body, headers):
             return
@@ -32,7 +31,7 @@ async def insist(
 
 
 async def succeeds(
-    client: httpx.AsyncClient, path: str, body: dict[str, str], headers: dict[str, str]
+    client: httpx.AsyncClient, path: str, body: Any, headers: dict[str, str]
 ) -> bool:
     try:
         answer = await client.post(path, json=body, headers=headers)
