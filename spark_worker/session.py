@@ -131,7 +131,7 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
     here = settings.spark_master.startswith("local")
     java_options = (
         f"-Djava.io.tmpdir={folder} -Dlog4j2.configurationFile=file:{_LOG4J}"
-        " -Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError"
+        " -Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC"  # it hands Arrow on, and little else
     )
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return {
