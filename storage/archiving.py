@@ -215,8 +215,12 @@ class Archiving:
         holes = await self._rows.holes([one.range.log_id for one in lacking])
         marks = await self._rows.marks([one.range.stream_id for one in lacking])
         for one in lacking:
-            start = marks[one.range.stream_id, one.range.shard].start
-            missing = [(max(first, start), last) for first, last in one.missing if last > start]
+            mark = marks.get((one.range.stream_id, one.range.shard))
+            if mark is None:
+                continue  # deleted meanwhile: nothing of it will be committed
+            missing = [
+                (max(first, mark.start), last) for first, last in one.missing if last > mark.start
+            ]
             lost = unexplained(missing, holes.get(one.range.log_id, []))
             if lost:
                 failures[one.range] = f"The hot store has no records at {lost}."

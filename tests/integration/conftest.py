@@ -25,6 +25,14 @@ async def engines(redis_url, database_url, clock):
 
 
 @pytest.fixture
+def settings(redis_url, database_url, tmp_path) -> StorageSettings:
+    """The stores, and an archive in a directory of the test's own: for engines that have one."""
+    return StorageSettings(
+        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
+    )
+
+
+@pytest.fixture
 def short_folder() -> Iterator[Path]:
     """A temporary folder whose path is short enough for a socket."""
     with TemporaryDirectory(prefix="ms-") as folder:

@@ -25,18 +25,10 @@ from storage.joining import join
 from storage.lifespan import open_storage
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import open_database
-from storage.settings import StorageSettings
 from tests.archiving import archive, copy
 
 CLICKS = StreamName("clicks")
 HOUR = limits.HOUR_MS
-
-
-@pytest.fixture
-def settings(redis_url, database_url, tmp_path) -> StorageSettings:
-    return StorageSettings(
-        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
-    )
 
 
 @pytest.fixture

@@ -47,13 +47,6 @@ NEVER_AWAY = Limits(outage_ms=10**15)  # time passes in leaps here, which is no 
 
 
 @pytest.fixture
-def settings(redis_url, database_url, tmp_path) -> StorageSettings:
-    return StorageSettings(
-        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
-    )
-
-
-@pytest.fixture
 async def engines(settings, clock):
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as storage:
         await storage.catalog.put_stream(CLICKS, NOTHING_HOT)

@@ -27,13 +27,6 @@ CLICKS = StreamName("clicks")
 
 
 @pytest.fixture
-def settings(redis_url, database_url, tmp_path) -> StorageSettings:
-    return StorageSettings(
-        redis_url=redis_url, database_url=database_url, archive_url=f"file://{tmp_path}/archive"
-    )
-
-
-@pytest.fixture
 async def engines(settings, clock):
     async with open_storage(settings, clock=clock) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
