@@ -39,6 +39,7 @@ from api.metrics import (
     render_metrics,
     set_build_info,
 )
+from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
 from api.refusals import ClientGone
@@ -62,7 +63,6 @@ from api.rest import (
     writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
-from api.rest.errors import PROBLEM_JSON, problem
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from storage.domain.access import Action

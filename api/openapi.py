@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.dataplane import Route
+from api.native.errors import PROBLEM_JSON, TABLE, is_retryable, nothing_happened
 from api.payloads import JSON
-from api.rest.errors import PROBLEM_JSON, TABLE, is_retryable, nothing_happened
 from api.rest.examples import EXAMPLES
 from storage.domain import limits
 

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.fields import rfc3339, to_seconds
+from api.native.fields import rfc3339, to_seconds
 from api.rest.schemas import Time
 from storage.archives import ShardArchive, StreamArchive
 from storage.domain.archive import ArchivedFile

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.archive_schemas import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
 from api.rest.dependencies import Cursor, Limit, StorageDep, StreamPath, may
-from api.rest.pages import decode_cursor, encode_cursor
 from storage.domain import limits
 from storage.domain.access import Action
 

@@ -5,9 +5,9 @@ from msgspec import UNSET, UnsetType
 
 from api.dataplane import Call, Dataplane
 from api.metrics import count_rejected
+from api.native.errors import ItemError, item_error
+from api.native.fields import idempotency_key, total_bytes
 from api.payloads import StructBody
-from api.rest.errors import ItemError, item_error
-from api.rest.fields import idempotency_key, total_bytes
 from storage.domain.access import Action
 from storage.domain.columns import Columns
 from storage.domain.streams import AppendedRange

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 from pydantic import BaseModel, Field, model_validator
 
-from api.rest.fields import body_from_json, rfc3339
+from api.native.fields import body_from_json, rfc3339
 from api.rest.schemas import Config, Seconds, Time
 from storage.domain import limits
 from storage.domain.messages import DeathReason

@@ -5,6 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
+from api.native.fields import to_ms
+from api.native.message_schemas import BrowsedMessageOut, DeadLetterOut
+from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import JSON
 from api.rest.content_schemas import (
     DeathReasonOut,
@@ -18,10 +21,7 @@ from api.rest.content_schemas import (
     Resumed,
 )
 from api.rest.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
-from api.rest.fields import to_ms
-from api.rest.message_schemas import BrowsedMessageOut, DeadLetterOut
 from api.rest.move_schemas import MoveOut
-from api.rest.pages import decode_cursor, encode_cursor
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import MessageNotFound

@@ -11,12 +11,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.dataplane import Call, Dataplane
-from api.payloads import MSGPACK, Lined, StructBody, answer_type
-from api.rest.errors import ItemError, item_error
-from api.rest.fields import to_ms, to_seconds
-from api.rest.message_schemas import WaitSeconds
-from api.rest.pages import decode_cursor, encode_cursor
-from api.rest.record_schemas import (
+from api.native.errors import ItemError, item_error
+from api.native.fields import to_ms, to_seconds
+from api.native.message_schemas import WaitSeconds
+from api.native.pages import decode_cursor, encode_cursor
+from api.native.record_schemas import (
     RECORDS_DEFAULT,
     BytesMax,
     Count,
@@ -24,6 +23,7 @@ from api.rest.record_schemas import (
     RecordOut,
     RecordsMax,
 )
+from api.payloads import MSGPACK, Lined, StructBody, answer_type
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import MillstreamError, ValidationFailed

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from api.rest.fields import moment_ms, rfc3339, to_ms, to_seconds
+from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.rest.schemas import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.assignment import Lease, Member

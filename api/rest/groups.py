@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -38,7 +39,6 @@ from api.rest.group_schemas import (
     ShardResetOut,
     positions_from,
 )
-from api.rest.pages import decode_cursor, encode_cursor
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import GroupNotFound, PreconditionFailed

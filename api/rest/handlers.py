@@ -7,9 +7,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
 from api.rest.dependencies import REQUEST_ID_KEY
-from api.rest.errors import PROBLEM_JSON, problem
 from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
 
 _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.fields import rfc3339
+from api.native.fields import rfc3339
 from api.rest.schemas import Time
 from storage.domain.jobs import Job, JobKind, JobPart, JobState, Wish
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.rest.job_schemas import JobDetail, JobOut, JobPage
-from api.rest.pages import decode_cursor, encode_cursor
 from storage.domain import limits
 from storage.domain.access import Action, Principal
 from storage.domain.errors import JobNotFound

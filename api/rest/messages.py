@@ -7,10 +7,8 @@ import msgspec
 
 from api.dataplane import Call, Dataplane
 from api.metrics import DoorMetrics, count_rejected
-from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type
-from api.refusals import ClientGone
-from api.rest.errors import item_error
-from api.rest.fields import (
+from api.native.errors import item_error
+from api.native.fields import (
     idempotency_key,
     optional_ms,
     rfc3339,
@@ -18,7 +16,7 @@ from api.rest.fields import (
     trace_headers,
     with_trace,
 )
-from api.rest.message_schemas import (
+from api.native.message_schemas import (
     BrowsedMessageOut,
     BrowsedMessages,
     BrowseQuery,
@@ -39,7 +37,9 @@ from api.rest.message_schemas import (
     SettleResults,
     message_from_raw,
 )
-from api.rest.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, encode_cursor
+from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type
+from api.refusals import ClientGone
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers

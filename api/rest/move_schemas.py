@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.fields import rfc3339
+from api.native.fields import rfc3339
 from api.rest.schemas import Config, Time
 from storage.domain import limits
 from storage.domain.moves import Move, MoveState

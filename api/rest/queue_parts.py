@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from api.rest.fields import to_ms
+from api.native.fields import to_ms
 from api.rest.schemas import Config, Seconds, in_seconds
 from storage.domain import limits
 from storage.domain.backoff import Backoff, BackoffKind, Jitter

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field
 
-from api.rest.fields import rfc3339, to_ms
+from api.native.fields import rfc3339, to_ms
 from api.rest.queue_parts import (
     BackoffConfig,
     BackoffOut,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -22,7 +23,6 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
-from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import (
     Purged,
     QueueConfig,

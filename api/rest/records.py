@@ -6,9 +6,8 @@ import msgspec
 
 from api.dataplane import Call, Dataplane
 from api.metrics import DoorMetrics, count_rejected
-from api.payloads import MSGPACK, Items, ItemsBody, answer_type
-from api.rest.errors import item_error
-from api.rest.fields import (
+from api.native.errors import item_error
+from api.native.fields import (
     idempotency_key,
     moment_ms,
     to_ms,
@@ -17,8 +16,8 @@ from api.rest.fields import (
     trace_headers,
     with_trace,
 )
-from api.rest.pages import decode_cursor, encode_cursor
-from api.rest.record_schemas import (
+from api.native.pages import decode_cursor, encode_cursor
+from api.native.record_schemas import (
     AppendedOut,
     AppendedRecordOut,
     AppendedRecords,
@@ -39,6 +38,7 @@ from api.rest.record_schemas import (
     condition_of,
     record_from_raw,
 )
+from api.payloads import MSGPACK, Items, ItemsBody, answer_type
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record

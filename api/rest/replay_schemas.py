@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from api.rest.fields import moment_ms, rfc3339
-from api.rest.record_schemas import RecordOut
+from api.native.fields import moment_ms, rfc3339
+from api.native.record_schemas import RecordOut
 from api.rest.schemas import Config, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, Wish

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.dependencies import (
     Cursor,
     Limit,
@@ -12,7 +13,6 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
-from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.replay_schemas import (
     PlanOut,
     ReplayConfig,

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from api.rest.fields import to_ms, to_seconds
+from api.native.fields import to_ms, to_seconds
 from storage.domain import limits
 
 Seconds = Annotated[

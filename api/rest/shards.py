@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Depends, Path, Response
 
+from api.native.record_schemas import RecordOut
 from api.payloads import JSON
 from api.rest.dependencies import StorageDep, StreamPath, may, require_json
-from api.rest.record_schemas import RecordOut
 from api.rest.shard_schemas import (
     FenceConfig,
     FenceOut,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field
 
-from api.rest.fields import optional_ms, rfc3339, to_ms
+from api.native.fields import optional_ms, rfc3339, to_ms
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
 from storage.domain import limits
 from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -22,7 +23,6 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
-from api.rest.pages import decode_cursor, encode_cursor
 from api.rest.stream_schemas import (
     StreamConfig,
     StreamOut,

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from api.app import create_app
-from api.rest.errors import TABLE
+from api.native.errors import TABLE
 from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID
 from tests.arrow import ARROW, arrow_stream
 

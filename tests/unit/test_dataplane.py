@@ -8,6 +8,7 @@ from starlette.types import Message
 
 from api.dataplane import Dispatcher, is_open, read_body, read_query
 from api.metrics import Counts
+from api.native.message_schemas import MessageOrBatch, PackedMessageOrBatch, SendMessages
 from api.payloads import (
     JSON,
     MSGPACK,
@@ -21,7 +22,6 @@ from api.payloads import (
 from api.refusals import ClientGone, Refusal
 from api.request_ids import request_id_of
 from api.rest import messages, records
-from api.rest.message_schemas import MessageOrBatch, PackedMessageOrBatch, SendMessages
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import NewMessage
 

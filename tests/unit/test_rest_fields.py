@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rest.fields import (
+from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     idempotency_key,
@@ -16,7 +16,7 @@ from api.rest.fields import (
     to_seconds,
     with_trace,
 )
-from api.rest.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import QueuePatch
 from storage.domain.errors import InvalidCursor, ValidationFailed
 from storage.domain.limits import HEADERS_MAX

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message
 
 from api.app import create_app
-from api.rest.message_schemas import ReceivedMessageOut
+from api.native.message_schemas import ReceivedMessageOut
 from api.settings import Settings
 from storage.access import Access
 from storage.domain.messages import ReceivedMessage

@@ -5,9 +5,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.payloads import Lined, RequestHeaders
-from api.rest.errors import ItemError
-from api.rest.fields import (
+from api.native.errors import ItemError
+from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     content_type_from_http,
@@ -22,6 +21,7 @@ from api.rest.fields import (
     show_headers,
     to_ms,
 )
+from api.payloads import Lined, RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import (

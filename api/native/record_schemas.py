@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.payloads import Lined, RequestHeaders
-from api.rest.errors import ItemError
-from api.rest.fields import (
+from api.native.errors import ItemError
+from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     content_type_from_http,
@@ -21,7 +20,7 @@ from api.rest.fields import (
     show_body,
     show_headers,
 )
-from api.rest.message_schemas import (
+from api.native.message_schemas import (
     AnyBody,
     Base64,
     ContentType,
@@ -30,6 +29,7 @@ from api.rest.message_schemas import (
     Time,
     WaitSeconds,
 )
+from api.payloads import Lined, RequestHeaders
 from storage.domain import limits
 from storage.domain.batches import CONTENT_TYPE, Headers, Record
 from storage.domain.errors import ValidationFailed

@@ -1,0 +1,1 @@
+"""Push: WebSocket and server-sent events."""
