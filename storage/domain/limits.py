@@ -215,6 +215,23 @@ GROUP_TIPS_KNOWN_MAX = (
     100_000  # ends of logs that a process remembers, so as not to ask at each commit
 )
 
+# Push
+PUSH_ID_CHARACTERS_MAX = 128
+HELLO_MS_MAX = 10 * SECOND_MS  # a socket that says nothing is not kept
+PUSH_HEARTBEAT_MS = 25 * SECOND_MS  # below the idle time-out of common proxies
+PUSH_PONG_MS_MAX = 8 * SECOND_MS
+RESUME_MS = (
+    30 * SECOND_MS
+)  # how long a broken session may be taken up again, and keeps its deliveries
+CREDIT_MESSAGES_DEFAULT = 100
+CREDIT_MESSAGES_MAX = 10_000
+CREDIT_BYTES_DEFAULT = 1 * MIB
+CREDIT_BYTES_MAX = 64 * MIB
+SUBSCRIPTIONS_MAX = 128  # of one session
+SOCKETS_MAX = 10_000  # of one process
+FRAME_BYTES_MAX = 2 * MIB  # from a client; a message of 1 MiB in base64 fits
+SLOW_CONSUMER_MS = 10 * SECOND_MS  # nothing of what waits could be sent for so long
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
