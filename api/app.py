@@ -60,11 +60,14 @@ from api.rest import (
     shards,
     streams,
     tables,
+    webhook_deliveries,
+    webhooks,
     writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from consumers.webhooks.requested import Requested
 from storage.domain.access import Action
 from storage.lifespan import Storage, open_storage
 from storage.settings import Durability
@@ -134,7 +137,7 @@ def _control_plane(
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
-        _serve_from(app, storage)
+        _serve_from(app, storage, settings)
     operator = _operator_routes(app, dispatcher, counts)
     routers = (
         queues.router,
@@ -145,6 +148,8 @@ def _control_plane(
         tables.router,
         shards.router,
         groups.router,
+        webhooks.router,
+        webhook_deliveries.router,
         jobs.router,
         replays.router,
         archives.router,
@@ -158,8 +163,9 @@ def _control_plane(
     return app
 
 
-def _serve_from(app: FastAPI, storage: Storage) -> None:
+def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
+    app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
 
 
@@ -171,7 +177,7 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
         async with AsyncExitStack() as stack:
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
-                _serve_from(app, opened)
+                _serve_from(app, opened, settings)
             await stack.enter_async_context(_watching_the_loop(counts))
             _settle_memory()
             yield

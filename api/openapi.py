@@ -24,6 +24,7 @@ TAGS = (
     {"name": "queues", "description": "Work to be done once, delivered at least once."},
     {"name": "streams", "description": "An ordered, replayable record of what happened."},
     {"name": "groups", "description": "Readers that share a stream, and how far they are."},
+    {"name": "webhooks", "description": "Messages and records are posted to a URL."},
     {"name": "jobs", "description": "The long work that a Spark worker does."},
     {"name": "health", "description": "For supervisors and load balancers."},
 )

@@ -35,6 +35,7 @@ from storage.domain.groups import (
     Group,
     GroupSpec,
     Membership,
+    Place,
     ResetSpec,
     ShardLag,
     ShardReset,
@@ -228,6 +229,11 @@ class Groups:
         stands. Refused are: OffsetOutOfRange, ShardNotFound, StaleGeneration, MemberUnknown.
         """
         return await self._offsets.commit(name, commits)
+
+    async def start_of(self, name: GroupName, place: Place) -> int | None:
+        """Where a member begins to read a shard that it was given; None for its oldest record."""
+        group = await self._offsets.find(name)
+        return await self._positions.position(group, place.shard, place.committed)
 
     # Where it is
 

@@ -21,7 +21,7 @@ from tests.arrow import ARROW, arrow_stream
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
 EXAMPLE_ID = re.compile(
-    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again"
+    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|queue:orders"
 )
 
 
@@ -82,7 +82,7 @@ def test_every_reference_leads_somewhere(document):
     assert named == document["components"]["schemas"].keys()
 
 
-def test_each_example_runs(client, document, name, make_job, fail_job):
+def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
     move_id, token, staged = MOVE_ID, READ_MARK, STAGED_ID
@@ -111,6 +111,8 @@ def test_each_example_runs(client, document, name, make_job, fail_job):
             assert call(*needed).is_success
         if operation == "retry_replay":
             fail_job(f"replay:default:again-{name}")
+        if operation == "resend_delivery":
+            log_delivery(f"shop-{name}", example.path.split("/")[-2])
         body = _STAGED if operation == "stage_records" else example.request
         answer = call(methods[operation], example.path, body)
 

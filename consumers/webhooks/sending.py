@@ -1,0 +1,162 @@
+"""One attempt: an event is rendered, signed and posted, and what comes back is judged.
+
+Success is an answer of the 200s, and nothing else; no redirect is followed. Of an answer's body at most 4 KiB are read.
+"""
+
+import asyncio
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from consumers.webhooks.guard import AddressRefused, GuardedTransport, Resolve, resolve
+from consumers.webhooks.rendering import render
+from consumers.webhooks.signing import Signer
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.egress import Egress
+from storage.domain.webhooks import Attempt, Event, Outcome, Served
+
+_THROTTLES = frozenset({429, 502, 503, 504})
+_GONE = 410
+_USER_AGENT = "Millstream-Webhooks/1"
+
+
+class _Answer:
+    """What has been answered so far."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.retry_after = ""
+        self.body = b""
+
+    def text(self) -> str:
+        """The beginning of its body."""
+        read = self.body[: limits.WEBHOOK_RESPONSE_BYTES_MAX]
+        return read.decode(errors="replace").replace("\0", "\ufffd")
+
+
+class Sender:
+    """Sends the events of one webhook. Its connections are its own."""
+
+    def __init__(
+        self,
+        served: Served,
+        egress: Egress,
+        clock: Clock,
+        tls: ssl.SSLContext,
+        resolver: Resolve = resolve,
+    ) -> None:
+        self._webhook = served.webhook
+        self._signer = Signer(served.secrets)
+        self._clock = clock
+        self._url = httpx.URL(served.webhook.spec.url)
+        connections_max = served.webhook.spec.in_flight_max
+        self._transport = GuardedTransport(egress, connections_max, tls, resolver)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+    async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
+        """Send the event, for the `number`th time, and say what came of it. Raises nothing but CancelledError."""
+        at_ms, started = self._clock.now_ms(), time.perf_counter()
+        answer, outcome, error = _Answer(), Outcome.CONNECTION, ""
+        try:
+            async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
+                await self._exchange(self._request(event, number, at_ms), answer)
+        except TimeoutError:
+            outcome, error = Outcome.TIMEOUT, "no answer in time"
+        except AddressRefused as refused:
+            outcome, error = Outcome.BLOCKED, str(refused)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as failed:
+            outcome, error = _of_failure(failed)
+        if answer.status is not None:
+            outcome, error = _of_status(answer.status)
+        return Attempt(
+            outcome=outcome,
+            at_ms=at_ms,
+            duration_ms=round((time.perf_counter() - started) * limits.SECOND_MS),
+            status=answer.status,
+            error=error[: limits.WEBHOOK_ERROR_CHARACTERS_MAX],
+            response=answer.text(),
+            resent=resent,
+            wait_ms=self._wait_ms(answer.retry_after),
+        )
+
+    async def _exchange(self, request: httpx.Request, answer: _Answer) -> None:
+        """Fill in what is answered. Once its status is known, what goes wrong in its body changes nothing."""
+        response = await self._transport.handle_async_request(request)
+        answer.status = response.status_code
+        answer.retry_after = response.headers.get("retry-after", "")
+        stream = response.stream
+        assert isinstance(stream, httpx.AsyncByteStream)
+        try:
+            async for piece in stream:
+                answer.body += piece
+                if len(answer.body) >= limits.WEBHOOK_RESPONSE_BYTES_MAX:
+                    break
+        finally:
+            await stream.aclose()
+
+    def _request(self, event: Event, number: int, at_ms: int) -> httpx.Request:
+        spec = self._webhook.spec
+        headers, body = render(event, spec.format, self._webhook.name.name, number)
+        timestamp = at_ms // limits.SECOND_MS
+        signature = self._signer.signature(event.event_id, timestamp, body, at_ms)
+        return httpx.Request(
+            "POST",
+            self._url,
+            headers=[
+                *headers,
+                ("user-agent", _USER_AGENT),
+                ("accept-encoding", "identity"),
+                *(spec.headers or ()),
+                ("webhook-id", event.event_id),
+                ("webhook-timestamp", str(timestamp)),
+                ("webhook-signature", signature),
+            ],
+            content=body,
+        )
+
+    def _wait_ms(self, retry_after: str) -> int | None:
+        """What a Retry-After asks, in seconds or as a date, within the limit; None where it asks nothing."""
+        word = retry_after.strip()
+        if not word:
+            return None
+        if word.isascii() and word.isdigit():
+            return min(int(word[:9]) * limits.SECOND_MS, limits.WEBHOOK_RETRY_AFTER_MS_MAX)
+        try:
+            until_ms = round(parsedate_to_datetime(word).timestamp() * limits.SECOND_MS)
+        except (ValueError, OverflowError):
+            return None
+        return max(0, min(until_ms - self._clock.now_ms(), limits.WEBHOOK_RETRY_AFTER_MS_MAX))
+
+
+def _of_status(status: int) -> tuple[Outcome, str]:
+    if 200 <= status < 300:
+        return Outcome.DELIVERED, ""
+    if 300 <= status < 400:
+        return Outcome.REDIRECT, f"{status}: redirects are not followed"
+    if status == _GONE:
+        return Outcome.GONE, "410: the receiver wants no more"
+    if status in _THROTTLES:
+        return Outcome.THROTTLED, f"{status}: the receiver asks for less"
+    return (Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR), str(status)
+
+
+def _of_failure(failed: Exception) -> tuple[Outcome, str]:
+    cause: BaseException | None = failed
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return Outcome.TLS, str(cause)
+        cause = cause.__cause__ or cause.__context__
+    kinds: dict[type[Exception], str] = {
+        httpx.ConnectError: "no connection",
+        httpx.RemoteProtocolError: "no HTTP answer",
+        httpx.ReadError: "the connection broke",
+        httpx.WriteError: "the connection broke",
+    }
+    kind = kinds.get(type(failed), type(failed).__name__)
+    return Outcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind
