@@ -90,7 +90,7 @@ class Endpoint:
     async def opens(self) -> None:
         """Wait until a delivery may begin, but not for long: what is known may change."""
         wait_ms = self.wait_ms
-        most = limits.WEBHOOK_SOURCE_RETRY_MS if wait_ms is None else wait_ms
+        most = limits.WEBHOOK_BEAT_MS if wait_ms is None else wait_ms
         await self._something_or(min(most, limits.WEBHOOK_SOURCE_RETRY_MS))
 
     async def attempt(self, event: Event, number: int) -> Attempt:

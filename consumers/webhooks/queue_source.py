@@ -7,6 +7,7 @@ A killed deliverer's messages come back when their leases run out, and are deliv
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -29,6 +30,8 @@ from storage.domain.webhooks import (
     WebhookSpec,
 )
 from storage.lifespan import Storage
+
+logger = logging.getLogger(__name__)
 
 KIND = "queue.message"
 
@@ -107,7 +110,19 @@ class QueueSource:
         return len(messages)
 
     async def _deliver(self, lane: Sequence[ReceivedMessage]) -> None:
-        """One after another; behind one that failed, the rest goes back, so that none overtakes it."""
+        """One after another; behind one that failed, the rest goes back, so that none overtakes it.
+
+        A fault of ours lets go of them all: their leases end, which counts as a failure, and so has an end.
+        """
+        try:
+            await self._deliver_in_turn(lane)
+        except Exception:
+            logger.exception("delivery failed", extra={"queue": str(self._queue)})
+            for message in lane:
+                self._held.pop(message.receipt_handle, None)
+            self._room.set()
+
+    async def _deliver_in_turn(self, lane: Sequence[ReceivedMessage]) -> None:
         for place, message in enumerate(lane):
             if not await self._deliver_one(message):
                 for later in lane[place + 1 :]:
@@ -140,9 +155,8 @@ class QueueSource:
             await self._settler.settle(settlement)
         except MillstreamError as error:
             self._endpoint.trouble(error.detail)
-        finally:
-            self._held.pop(message.receipt_handle, None)
-            self._room.set()
+        self._held.pop(message.receipt_handle, None)
+        self._room.set()
 
     def _event(self, message: ReceivedMessage) -> Event:
         return Event(

@@ -1,6 +1,5 @@
 """Deliveries that somebody asks for: one again, or a test. Sent by the process that was asked, at once and once."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -107,5 +106,4 @@ class Requested:
             yield sender
         finally:
             self._under_way -= 1
-            with suppress(asyncio.TimeoutError, httpx.HTTPError):
-                await sender.close()
+            await sender.close()

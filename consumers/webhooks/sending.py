@@ -8,9 +8,10 @@ import ssl
 import time
 from email.utils import parsedate_to_datetime
 
+import httpcore
 import httpx
 
-from consumers.webhooks.guard import AddressRefused, GuardedTransport, Resolve, resolve
+from consumers.webhooks.guard import AddressRefused, Connections, Resolve, resolve
 from consumers.webhooks.rendering import render
 from consumers.webhooks.signing import Signer
 from storage.domain import limits
@@ -20,7 +21,8 @@ from storage.domain.webhooks import Attempt, Event, Outcome, Served
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
-_USER_AGENT = "Millstream-Webhooks/1"
+_FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
+_USER_AGENT = b"Millstream-Webhooks/1"
 
 
 class _Answer:
@@ -52,12 +54,24 @@ class Sender:
         self._signer = Signer(served.secrets)
         self._clock = clock
         self._url = httpx.URL(served.webhook.spec.url)
-        connections_max = served.webhook.spec.in_flight_max
-        self._transport = GuardedTransport(egress, connections_max, tls, resolver)
+        self._target = httpcore.URL(
+            scheme=self._url.raw_scheme,
+            host=self._url.raw_host,
+            port=self._url.port,
+            target=self._url.raw_path,
+        )
+        self._connections = Connections(self._url, egress, tls, resolver)
+        self._fixed = [
+            (b"host", self._url.netloc),
+            (b"user-agent", _USER_AGENT),
+            (b"accept", b"*/*"),
+            (b"accept-encoding", b"identity"),
+            *((name.encode(), value.encode()) for name, value in served.webhook.spec.headers or ()),
+        ]
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connections.close()
 
     async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
         """Send the event, for the `number`th time, and say what came of it. Raises nothing but CancelledError."""
@@ -70,7 +84,7 @@ class Sender:
             outcome, error = Outcome.TIMEOUT, "no answer in time"
         except AddressRefused as refused:
             outcome, error = Outcome.BLOCKED, str(refused)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as failed:
+        except (*_FAILURES, OSError) as failed:
             outcome, error = _of_failure(failed)
         if answer.status is not None:
             outcome, error = _of_status(answer.status)
@@ -85,37 +99,35 @@ class Sender:
             wait_ms=self._wait_ms(answer.retry_after),
         )
 
-    async def _exchange(self, request: httpx.Request, answer: _Answer) -> None:
+    async def _exchange(self, request: httpcore.Request, answer: _Answer) -> None:
         """Fill in what is answered. Once its status is known, what goes wrong in its body changes nothing."""
-        response = await self._transport.handle_async_request(request)
-        answer.status = response.status_code
-        answer.retry_after = response.headers.get("retry-after", "")
-        stream = response.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
-        try:
-            async for piece in stream:
-                answer.body += piece
-                if len(answer.body) >= limits.WEBHOOK_RESPONSE_BYTES_MAX:
-                    break
-        finally:
-            await stream.aclose()
+        async with self._connections.one() as connection:
+            response = await connection.handle_async_request(request)
+            try:
+                answer.status = response.status
+                answer.retry_after = _header(response, b"retry-after")
+                async for piece in response.aiter_stream():
+                    answer.body += piece
+                    if len(answer.body) >= limits.WEBHOOK_RESPONSE_BYTES_MAX:
+                        break
+            finally:
+                await response.aclose()
 
-    def _request(self, event: Event, number: int, at_ms: int) -> httpx.Request:
+    def _request(self, event: Event, number: int, at_ms: int) -> httpcore.Request:
         spec = self._webhook.spec
         headers, body = render(event, spec.format, self._webhook.name.name, number)
         timestamp = at_ms // limits.SECOND_MS
         signature = self._signer.signature(event.event_id, timestamp, body, at_ms)
-        return httpx.Request(
+        return httpcore.Request(
             "POST",
-            self._url,
+            self._target,
             headers=[
-                *headers,
-                ("user-agent", _USER_AGENT),
-                ("accept-encoding", "identity"),
-                *(spec.headers or ()),
-                ("webhook-id", event.event_id),
-                ("webhook-timestamp", str(timestamp)),
-                ("webhook-signature", signature),
+                *self._fixed,
+                *((name.encode(), value.encode()) for name, value in headers),
+                (b"content-length", b"%d" % len(body)),
+                (b"webhook-id", event.event_id.encode()),
+                (b"webhook-timestamp", b"%d" % timestamp),
+                (b"webhook-signature", signature.encode()),
             ],
             content=body,
         )
@@ -132,6 +144,11 @@ class Sender:
         except (ValueError, OverflowError):
             return None
         return max(0, min(until_ms - self._clock.now_ms(), limits.WEBHOOK_RETRY_AFTER_MS_MAX))
+
+
+def _header(response: httpcore.Response, name: bytes) -> str:
+    told = [value for found, value in response.headers if found.lower() == name]
+    return told[0].decode("latin-1") if told else ""
 
 
 def _of_status(status: int) -> tuple[Outcome, str]:
@@ -153,10 +170,10 @@ def _of_failure(failed: Exception) -> tuple[Outcome, str]:
             return Outcome.TLS, str(cause)
         cause = cause.__cause__ or cause.__context__
     kinds: dict[type[Exception], str] = {
-        httpx.ConnectError: "no connection",
-        httpx.RemoteProtocolError: "no HTTP answer",
-        httpx.ReadError: "the connection broke",
-        httpx.WriteError: "the connection broke",
+        httpcore.ConnectError: "no connection",
+        httpcore.RemoteProtocolError: "no HTTP answer",
+        httpcore.ReadError: "the connection broke",
+        httpcore.WriteError: "the connection broke",
     }
     kind = kinds.get(type(failed), type(failed).__name__)
     return Outcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind

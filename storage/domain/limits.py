@@ -293,7 +293,7 @@ WEBHOOK_LOG_BACKLOG_MAX = 5_000  # rows that wait; beyond it deliveries wait as 
 WEBHOOK_LOG_DELETES = 5_000  # in one statement
 WEBHOOK_PAYLOAD_KEPT_BYTES = 16 * KIB  # beside the log, of a message that left its queue
 WEBHOOK_SENDS_AT_ONCE = 16  # on request, by one API process
-WEBHOOK_KEEPALIVE_MS = 30 * SECOND_MS  # of an idle connection to a receiver
+WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # what a deliverer gives deliveries under way at its end
 
 # What a log remembers of its writers
