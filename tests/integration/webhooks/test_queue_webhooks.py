@@ -344,7 +344,7 @@ async def test_messages_that_are_held_are_extended(bench, storage, receiver, clo
     working = asyncio.create_task(source.round())
     await receiver.until(1)
     for _ in range(3):
-        clock.advance(20 * SECOND_MS)
+        clock.advance(10 * SECOND_MS)
         await source.extend()
     stats = await storage.queues.stats(ORDERS)
     await working
