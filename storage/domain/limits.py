@@ -232,6 +232,11 @@ SOCKETS_MAX = 10_000  # of one process
 FRAME_BYTES_MAX = 2 * MIB  # from a client; a message of 1 MiB in base64 fits
 SLOW_CONSUMER_MS = 10 * SECOND_MS  # nothing of what waits could be sent for so long
 
+# Feeds, which many readers share
+FEED_READ_RECORDS = 1_000  # of one read: what is encoded in one go
+FEED_READ_BYTES = 1 * MIB  # or one larger record
+FEEDS_BYTES_MAX = 64 * MIB  # that all feeds of a process remember, with what was encoded of it
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
