@@ -42,6 +42,7 @@ from api.metrics import (
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
+from api.push.formats import FORMATS
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -65,6 +66,7 @@ from api.rest import (
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from consumers.feeds import Feeds
 from storage.domain.access import Action
 from storage.lifespan import Storage, open_storage
 from storage.settings import Durability
@@ -172,11 +174,22 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened)
+            await stack.enter_async_context(_feeding(app))
             await stack.enter_async_context(_watching_the_loop(counts))
             _settle_memory()
             yield
 
     return lifespan
+
+
+@asynccontextmanager
+async def _feeding(app: FastAPI) -> AsyncGenerator[None]:
+    storage: Storage = app.state.storage
+    app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    try:
+        yield
+    finally:
+        await app.state.feeds.close()
 
 
 def _settle_memory() -> None:
