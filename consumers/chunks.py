@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from storage.domain import limits
 from storage.domain.streams import Gap, LogRecord, Shard, ShardRead
 
 _RECORD_BYTES = 300  # that Python takes for a record, beside what is in it
@@ -45,6 +46,7 @@ class Block:
         "_joined",
         "behind_ms",
         "children",
+        "data_bytes",
         "ended",
         "first",
         "gap",
@@ -65,6 +67,7 @@ class Block:
         self.ended = read.ended
         self.children = read.children
         self.behind_ms = read.behind_ms
+        self.data_bytes = sum([len(at.record.data) for at in read.records])
         self.size_bytes = _BLOCK_BYTES + sum(
             [at.record.size_bytes + _RECORD_BYTES for at in read.records]
         )
@@ -184,7 +187,14 @@ class Chunk:
         later_ms = block.records[-1].arrival_ms - block.records[self._stop - 1].arrival_ms
         return block.behind_ms + later_ms
 
-    def within(self, records_max: int, bytes_max: int) -> "Chunk":
+    @property
+    def data_bytes(self) -> int:
+        """The bytes of its records' data."""
+        if self._is_whole:
+            return self._block.data_bytes
+        return sum([len(at.record.data) for at in self.records])
+
+    def within(self, records_max: int, bytes_max: int = limits.OFFSET_MAX) -> "Chunk":
         """As much of its beginning as a reader has credit for: so many records, and bytes of their data."""
         if records_max >= len(self) and bytes_max >= self._block.size_bytes:
             return self

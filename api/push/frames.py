@@ -298,9 +298,9 @@ class Records(Server, tag="records"):
     sub: str
     seq: int
     shard: int
-    records: list[RecordOut]
     next_offset: int
     tip: int
+    records: list[RecordOut]
 
 
 class Gap(Server, tag="gap"):
