@@ -19,7 +19,7 @@ class Outages:
     def __init__(self, session: Session, sub: str) -> None:
         self._session = session
         self._sub = sub
-        self._told = False
+        self._told = ""
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
 
     async def outlived(self, error: MillstreamError) -> bool:
@@ -35,12 +35,12 @@ class Outages:
     async def begun(self, reason: str) -> None:
         """Say that nothing comes for now. Raises SocketGone."""
         if not self._told:
-            self._told = True
+            self._told = reason
             await self._session.send(Paused(self._sub, reason))
 
-    async def over(self) -> None:
-        """It goes on. Raises SocketGone."""
+    async def over(self, reason: str = STORAGE) -> None:
+        """It goes on, if that was why it did not. Raises SocketGone."""
         self._pause_ms = limits.PUSH_BACKOFF_MS_MIN
-        if self._told:
-            self._told = False
+        if self._told == reason:
+            self._told = ""
             await self._session.send(Resumed(self._sub))

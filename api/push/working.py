@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import assert_never
 
 from api.metrics import DoorMetrics
@@ -21,7 +22,7 @@ from api.push.frames import (
     Settling,
     Subscribe,
 )
-from api.push.outages import QUEUE, Outages
+from api.push.outages import QUEUE, STORAGE, Outages
 from api.push.session import Session
 from api.push.turns import Turns
 from consumers.credit import Credit
@@ -29,7 +30,7 @@ from consumers.deliveries import Deliveries
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import ErrorCode, MillstreamError, ValidationFailed
+from storage.domain.errors import ErrorCode, MillstreamError, QueueNotFound, ValidationFailed
 from storage.domain.messages import (
     ReceivedMessage,
     SettleAction,
@@ -71,6 +72,7 @@ class Work:
         self._again: list[Sequence[str]] = []
         self._verdicts = Turns[Settling](self._settle)
         self._outages = Outages(session, self.name)
+        self._paused = False
         self._pump: asyncio.Task[None] | None = None
 
     # Delivery
@@ -81,8 +83,8 @@ class Work:
 
     async def stop(self) -> None:
         """As Subscription. What a receive under way would still bring is released by it."""
-        if self._pump is not None:
-            pump, self._pump = self._pump, None
+        pump, self._pump = self._pump, None
+        if pump is not None and pump is not asyncio.current_task():
             await end(pump)
 
     async def _deliver_all(self) -> None:
@@ -97,7 +99,7 @@ class Work:
                         await self._fail(error)
                         return
                     continue
-                await self._tell_of_pause(found)
+                await self._outages.over(STORAGE)
                 if found:
                     await self._deliver(found)
         except SocketGone:
@@ -111,13 +113,6 @@ class Work:
             visibility_timeout_ms=self._visibility_timeout_ms,
             wait_ms=limits.WAIT_MS_MAX,
         )
-
-    async def _tell_of_pause(self, found: Sequence[ReceivedMessage]) -> None:
-        queue = self._catalog.cached_queue(self._queue)
-        if not found and queue is not None and queue.spec.paused:
-            await self._outages.begun(QUEUE)
-        else:
-            await self._outages.over()
 
     async def _deliver(self, found: list[ReceivedMessage]) -> None:
         size_bytes = sum([len(message.body) for message in found])
@@ -150,8 +145,8 @@ class Work:
 
     async def _fail(self, error: MillstreamError) -> None:
         """The queue is gone, or may not be read: the client hears so, and the subscription is over."""
-        self._pump = None
-        await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
+        with suppress(SocketGone):
+            await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
         await self._session.unsubscribe(self)
 
     def arrived(self, what: Sequence[str]) -> None:
@@ -245,16 +240,38 @@ class Work:
 
     @property
     def is_due(self) -> bool:
-        """As Subscription."""
-        return len(self._held) > 0
+        """As Subscription: also when the queue's definition has changed since it was looked at."""
+        queue = self._catalog.cached_queue(self._queue)
+        return len(self._held) > 0 or queue is None or queue.spec.paused is not self._paused
 
     async def tick(self) -> None:
-        """As Subscription: extend what is about to end, forget what has."""
+        """As Subscription: extend what is about to end, forget what has; see what became of the queue."""
         now_ms = self._clock.now_ms()
+        await self._look_at_queue()
         if self._auto_extend and self._pump is not None:
             await self._extend(now_ms)
         for handle in self._held.lapsed(now_ms):
             self._held.forget(handle)
+
+    async def _look_at_queue(self) -> None:
+        try:
+            queue = self._catalog.cached_queue(self._queue) or await self._catalog.queue(
+                self._queue
+            )
+        except QueueNotFound as error:
+            await self._fail(error)
+            return
+        except MillstreamError:
+            return  # the next tick tries again
+        if queue.spec.paused is not self._paused and self._pump is not None:
+            self._paused = queue.spec.paused
+            with suppress(SocketGone):
+                if self._paused:
+                    await self._outages.begun(QUEUE)
+                else:
+                    await self._outages.over(QUEUE)
+                    await self.stop()  # it waits for something to be sent
+                    self.start()
 
     async def _extend(self, now_ms: int) -> None:
         timeout_ms = self._timeout_ms()
