@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from itertools import count
 from typing import Any
 
@@ -131,7 +131,11 @@ class Server:
         name = MSGPACK_PROTOCOL if packed else JSON_PROTOCOL
         address = self.url.replace("http", "ws") + "/v1/ws"
         async with connect(
-            address, subprotocols=[Subprotocol(name)], compression=None, max_size=None
+            address,
+            subprotocols=[Subprotocol(name)],
+            compression=None,
+            max_size=None,
+            max_queue=None,
         ) as connection:
             socket = Socket(connection, packed=packed)
             if greet:
@@ -159,7 +163,7 @@ async def serving(storage: Storage, known: Limits) -> AsyncGenerator[Server]:
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
-    server.capture_signals = _no_signals  # type: ignore[method-assign]
+    server.capture_signals = nullcontext  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(server.serve())
     try:
         while not server.started:
@@ -170,11 +174,3 @@ async def serving(storage: Storage, known: Limits) -> AsyncGenerator[Server]:
     finally:
         server.should_exit = True
         await task
-
-
-class _no_signals:
-    """Signals are the test run's."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...

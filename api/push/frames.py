@@ -380,7 +380,7 @@ class Bye(Server, tag="bye"):
     code: int
     reason: str
     reconnect: bool
-    after_seconds: float = 0
+    after_seconds: float = 0.0
 
 
 ServerFrame = (

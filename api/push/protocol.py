@@ -27,6 +27,12 @@ class PushProtocol(WebSocketsSansIOProtocol):
         extensions[ABORT] = self.abort
         await super().run_asgi()
 
+    async def send(self, message: Any) -> None:
+        """A refusal that was sent whole is an answer, which uvicorn would take for none and log."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
+
     def abort(self) -> None:
         """Cut the connection; what waits to be sent is dropped."""
         self.transport.abort()

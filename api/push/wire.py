@@ -116,6 +116,8 @@ class Wire:
             found: _Marks = self._marks.decode(payload)
         except msgspec.ValidationError:  # a list of frames: which one it was is not told
             return _Marks()
+        except msgspec.DecodeError:  # it was wrong before it ended too early
+            raise Malformed from None
         return found
 
     def message(self, raw: msgspec.Raw) -> NewMessage:

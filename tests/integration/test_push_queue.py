@@ -35,7 +35,7 @@ async def counts(storage) -> tuple[int, int]:
 async def until(storage, ready: int, in_flight: int) -> None:
     """Wait until the queue looks so."""
     async with asyncio.timeout(PATIENCE_S):
-        while await counts(storage) != (ready, in_flight):
+        while await counts(storage) != (ready, in_flight):  # noqa: ASYNC110 no event tells
             await asyncio.sleep(0.02)
 
 
