@@ -12,7 +12,7 @@ from api.rest.schemas import Config
 from storage.domain import limits
 from storage.domain.access import Action
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"])
 
 PUT = Depends(may(Action.STREAM_PUT))
 

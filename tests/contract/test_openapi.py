@@ -16,6 +16,7 @@ import pytest
 from api.app import create_app
 from api.native.errors import TABLE
 from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID
+from api.rest.repeats import GUARDS, KEYED, UNSAFE
 from tests.arrow import ARROW, arrow_stream
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,59 @@ def test_every_code_is_told(document):
 
     assert codes == [str(code) for code in TABLE]
     assert all(f"| `{code}` |" in document["info"]["description"] for code in codes)
+
+
+def test_a_generator_finds_what_each_code_means(document):
+    told = document["components"]["schemas"]["Problem"]["x-millstream-problems"]
+
+    assert told.keys() == {str(code) for code in TABLE}
+    assert told["storage_timeout"] == {
+        "status": 504,
+        "title": "Outcome unknown",
+        "retryable": True,
+        "nothing_happened": False,
+    }
+
+
+def test_every_operation_says_what_a_repeat_does(document):
+    """A safe method is safe, an Idempotency-Key makes a call keyed, and a guard is a field of the body."""
+    schemas = document["components"]["schemas"]
+    for method, _, operation in operations(document):
+        repeat = operation["x-millstream-repeat"]
+        guards = operation.get("x-millstream-guards", [])
+        takes_key = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+        if guards:
+            body = operation["requestBody"]["content"]["application/json"]["schema"]
+            assert set(guards) <= schemas[referred(body)]["properties"].keys()
+        assert (repeat == "guarded") == bool(guards)
+        assert (repeat == "keyed") == takes_key
+        assert method == "post" or repeat == "safe"
+
+
+def referred(schema: dict[str, Any]) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def test_the_table_of_repeats_names_operations_only(document):
+    named = {operation["operationId"] for _, _, operation in operations(document)}
+
+    assert KEYED | UNSAFE | GUARDS.keys() <= named
+
+
+def test_every_tag_is_described_and_every_operation_has_one(document):
+    described = [tag["name"] for tag in document["tags"]]
+    used = {tuple(operation["tags"]) for _, _, operation in operations(document)}
+
+    assert sorted(used) == sorted((name,) for name in described)
+    assert all(tag["description"] for tag in document["tags"])
+
+
+def test_credentials_are_described_and_open_mode_needs_none(document):
+    schemes = document["components"]["securitySchemes"]
+
+    assert schemes.keys() == {"bearer", "api_key", "sigv4"}
+    assert document["security"] == [{}, {"bearer": []}, {"api_key": []}]
+    assert document["paths"]["/livez"]["get"]["security"] == []
 
 
 def test_every_reference_leads_somewhere(document):
