@@ -98,6 +98,8 @@ def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
         operations[route.method.lower()] = _operation(route, schemas)
     queries = {route.query.__name__ for route in routes if route.query is not None}
     kept = {name: schema for name, schema in schemas.items() if name not in queries}
+    shared = kept.keys() & document["components"]["schemas"].keys()
+    assert not shared, f"two shapes have the name {shared}"
     document["components"]["schemas"].update(kept)
 
 
