@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
 from millstream_client import AsyncMillstream, Millstream, Queue, Stream
 
 

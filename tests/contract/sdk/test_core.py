@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+
 from millstream_client import Millstream
 from millstream_client.core.types import File
-
 from tests.contract.walking import STAGED, Walk
 
 ROOT = Path(__file__).parents[3]

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import pytest
+
 from millstream_client import (
     BadRequest,
     Conflict,

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import pytest
+
 from millstream_client import (
     Gone,
     ItemRefused,
