@@ -12,6 +12,7 @@ from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay
 from millstream_client.aio.streams import AsyncStream
+from millstream_client.aio.work import AsyncWorker
 from millstream_client.errors import (
     BadRequest,
     Conflict,
@@ -41,6 +42,8 @@ from millstream_client.sync.messages import Message
 from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay
 from millstream_client.sync.streams import Stream
+from millstream_client.sync.work import Worker
+from millstream_client.working import Reject, Retry
 
 __all__ = [
     "Appended",
@@ -51,6 +54,7 @@ __all__ = [
     "AsyncQueue",
     "AsyncReplay",
     "AsyncStream",
+    "AsyncWorker",
     "BadRequest",
     "Conflict",
     "ConnectionFailed",
@@ -74,12 +78,15 @@ __all__ = [
     "Queue",
     "Record",
     "Refused",
+    "Reject",
     "Replay",
     "Retries",
+    "Retry",
     "Sent",
     "ServerFailed",
     "Stream",
     "TimedOut",
     "Unauthenticated",
     "Unavailable",
+    "Worker",
 ]

@@ -28,9 +28,9 @@ class AsyncMessage(Received):
         """It is done, and gone."""
         await self._end(Verdict.ACK)
 
-    async def nack(self, delay_seconds: float | None = None) -> None:
+    async def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
         """It failed: again after a delay, or as the queue's back-off says; to the dead letters after the last attempt."""
-        await self._end(Verdict.NACK, delay_seconds=delay_seconds)
+        await self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
 
     async def release(self) -> None:
         """It was not tried: back at once."""

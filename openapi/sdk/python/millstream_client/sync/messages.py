@@ -29,9 +29,9 @@ class Message(Received):
         """It is done, and gone."""
         self._end(Verdict.ACK)
 
-    def nack(self, delay_seconds: float | None = None) -> None:
+    def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
         """It failed: again after a delay, or as the queue's back-off says; to the dead letters after the last attempt."""
-        self._end(Verdict.NACK, delay_seconds=delay_seconds)
+        self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
 
     def release(self) -> None:
         """It was not tried: back at once."""
