@@ -2,6 +2,7 @@
 
 uvicorn --factory api.app:create_app
 
+socket  ─▶ Doors ─▶ push
 request ─▶ Doors: request id, gate, count
              ├─ a hot route ─▶ dataplane
              ├─ /, or a queue's address at Amazon's ─▶ aws
@@ -35,6 +36,7 @@ from api.metrics import (
     CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
     Counts,
+    DoorMetrics,
     RequestMetrics,
     render_metrics,
     set_build_info,
@@ -42,6 +44,12 @@ from api.metrics import (
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
+from api.push import door as push_door
+from api.push.door import PushDoor
+from api.push.formats import FORMATS
+from api.push.publishing import PublishMetrics
+from api.push.sessions import Sessions
+from api.push.subscribing import Sources
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -65,15 +73,21 @@ from api.rest import (
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from consumers.feeds import Feeds
 from storage.domain.access import Action
+from storage.domain.clock import SystemClock
+from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
 from storage.settings import Durability
 
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
+_LIMITS = Limits()
 
 
-def create_app(settings: Settings | None = None, storage: Storage | None = None) -> "Doors":
+def create_app(
+    settings: Settings | None = None, storage: Storage | None = None, known: Limits = _LIMITS
+) -> "Doors":
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
@@ -85,7 +99,7 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
-    control = _control_plane(settings, storage, dispatcher, counts)
+    control = _control_plane(settings, storage, dispatcher, counts, known)
     gate = TrustingMode() if settings.insecure else OpenMode()
 
     def opened() -> Storage:
@@ -113,16 +127,21 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    return Doors(control, dispatcher, aws, gate, counts, settings.durability)
+    push = PushDoor(gate, lambda: control.state.sessions, lambda: control.state.sources)
+    return Doors(control, dispatcher, aws, push, gate, counts, settings.durability)
 
 
 def _control_plane(
-    settings: Settings, storage: Storage | None, dispatcher: Dispatcher, counts: Counts
+    settings: Settings,
+    storage: Storage | None,
+    dispatcher: Dispatcher,
+    counts: Counts,
+    known: Limits,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts),
+        lifespan=_lifespan(settings, storage, counts, known),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -163,7 +182,12 @@ def _serve_from(app: FastAPI, storage: Storage) -> None:
     app.state.readiness = health.Readiness(storage.health)
 
 
-def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
+def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: Limits) -> Any:
+    metrics = PublishMetrics(
+        DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
+        DoorMetrics(counts, "stream", "ws", settings.durability, "push"),
+    )
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         configure_logs(settings.log_level)
@@ -172,11 +196,26 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened)
+            await stack.enter_async_context(_pushing(app, metrics, known))
             await stack.enter_async_context(_watching_the_loop(counts))
             _settle_memory()
             yield
 
     return lifespan
+
+
+@asynccontextmanager
+async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
+    storage: Storage = app.state.storage
+    feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    sessions = Sessions(known, asyncio.get_running_loop().time)
+    app.state.feeds, app.state.sessions = feeds, sessions
+    app.state.sources = Sources(storage, feeds, SystemClock(), metrics)
+    try:
+        yield
+    finally:
+        await sessions.close()
+        await feeds.close()
 
 
 def _settle_memory() -> None:
@@ -218,6 +257,11 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
         counts.flush()
         return Response(render_metrics(), headers={"content-type": CONTENT_TYPE})
 
+    @router.get(push_door.PATH)
+    async def open_socket() -> None:
+        """For those who ask for the WebSocket endpoint as for a page."""
+        raise push_door.upgrade_required()
+
     @router.get("/openapi.json")
     async def show_openapi() -> dict[str, Any]:
         """The OpenAPI document."""
@@ -234,6 +278,7 @@ class Doors:
         control: FastAPI,
         dispatcher: Dispatcher,
         aws: Fork,
+        push: PushDoor,
         gate: Gate,
         counts: Counts,
         durability: Durability,
@@ -241,6 +286,7 @@ class Doors:
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
+        self._push = push
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
@@ -252,6 +298,9 @@ class Doors:
         return build_document(self.control, self.dispatcher.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and scope["path"] == push_door.PATH:
+            await self._push(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.control(scope, receive, send)
             return

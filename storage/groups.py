@@ -35,6 +35,7 @@ from storage.domain.groups import (
     Group,
     GroupSpec,
     Membership,
+    Place,
     ResetSpec,
     ShardLag,
     ShardReset,
@@ -220,6 +221,14 @@ class Groups:
             wait_ms=wait_ms,
             is_there=is_there,
         )
+
+    async def position(self, group: Group, place: Place) -> int:
+        """Where the reading of a shard that the group assigned begins. Raises ShardNotFound, StreamNotFound."""
+        return await self._positions.start(group, place.shard, place.committed)
+
+    async def saw(self, group: Group, shard: int, tip: int) -> None:
+        """A shard was read up to `tip`: a commit up to there need not ask whether the log goes so far."""
+        self._offsets.saw(await self._offsets.stream(group), shard, tip)
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit the next offset of each shard, or say why not, in their order.

@@ -298,9 +298,9 @@ class Records(Server, tag="records"):
     sub: str
     seq: int
     shard: int
-    records: list[RecordOut]
     next_offset: int
     tip: int
+    records: list[RecordOut]
 
 
 class Gap(Server, tag="gap"):
@@ -380,7 +380,7 @@ class Bye(Server, tag="bye"):
     code: int
     reason: str
     reconnect: bool
-    after_seconds: float = 0
+    after_seconds: float = 0.0
 
 
 ServerFrame = (

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from api.dataplane import Call, Dataplane
-from api.metrics import DoorMetrics, count_rejected
-from api.native.errors import item_error
+from api.native.appending import appended_out, count_appended
 from api.native.fields import (
     idempotency_key,
     moment_ms,
@@ -18,7 +17,6 @@ from api.native.fields import (
 )
 from api.native.pages import decode_cursor, encode_cursor
 from api.native.record_schemas import (
-    AppendedOut,
     AppendedRecordOut,
     AppendedRecords,
     AppendRecords,
@@ -128,29 +126,13 @@ def _appended_out(
     call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
 ) -> AppendedRecords | AppendedRecordOut:
     """The answer. Raises the refusal of a record that came alone."""
-    failed = _count_results(call.metrics, results)
+    failed = count_appended(call.metrics, results)
     if not call.body.single:
-        return AppendedRecords([_result_out(result) for result in results], failed)
+        return AppendedRecords([appended_out(result) for result in results], failed)
     [only] = results
     if isinstance(only, MillstreamError):
         raise only
     return AppendedRecordOut(only.shard, only.offset, only.duplicate)
-
-
-def _result_out(result: Appended | MillstreamError) -> AppendedOut:
-    if isinstance(result, MillstreamError):
-        return AppendedOut(error=item_error(result))
-    return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
-
-
-def _count_results(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
-    """How many were refused, which is counted, as is what was taken."""
-    refused = [result for result in results if isinstance(result, MillstreamError)]
-    for error in refused:
-        count_rejected(error.code)
-    duplicates = sum([isinstance(result, Appended) and result.duplicate for result in results])
-    metrics.confirmed(len(results) - len(refused), duplicates)
-    return len(refused)
 
 
 # ── Read one shard ──
