@@ -47,9 +47,10 @@ from api.payloads import RequestHeaders
 from api.push import door as push_door
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
-from api.push.publishing import PublishMetrics
+from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
+from api.push.working import WorkEngine
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -210,7 +211,13 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
     feeds = Feeds(storage.streams, storage.catalog, FORMATS)
     sessions = Sessions(known, asyncio.get_running_loop().time)
     app.state.feeds, app.state.sessions = feeds, sessions
-    app.state.sources = Sources(storage, feeds, SystemClock(), metrics)
+    app.state.sources = Sources(
+        storage,
+        feeds,
+        metrics,
+        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+    )
     try:
         yield
     finally:
@@ -286,7 +293,8 @@ class Doors:
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
-        self._push = push
+        self.socket_app = push
+        """What sockets lead to."""
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
@@ -298,8 +306,8 @@ class Doors:
         return build_document(self.control, self.dispatcher.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and scope["path"] == push_door.PATH:
-            await self._push(scope, receive, send)
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
             return
         if scope["type"] != "http":
             await self.control(scope, receive, send)
