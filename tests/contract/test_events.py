@@ -3,9 +3,11 @@
 import asyncio
 import json
 import socket
+import subprocess
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,6 +21,7 @@ from tests.archiving import archive
 from tests.contract.conftest import _running_service
 
 LINES = {"accept": "application/jsonl"}
+PAGE = Path(__file__).parents[2] / "docs" / "push.md"
 KEYS = [f"key-{number}" for number in range(8)]
 
 
@@ -553,3 +556,20 @@ def test_a_slow_reader_delays_nobody_and_misses_nothing(client, service_url, nam
         told += piece
     slow.close()
     assert [told.count(b'"data":"%d x' % number) for number in range(80)] == [1] * 80
+
+
+def test_the_page_says_what_can_be_typed(service_url, name):
+    """Each curl of docs/push.md's page on events answers; those that follow are cut soon."""
+    text = PAGE.read_text()
+    page = text[text.index("## Server-sent events and JSON Lines") :]
+    typed = [line for line in page.splitlines() if line.startswith("curl ")]
+    assert len(typed) == 7
+
+    for line in typed:
+        own = line.replace("http://127.0.0.1:8080", service_url).replace(
+            "streams/clicks", f"streams/{name}"
+        )
+        command = own.partition(" > ")[0].replace("curl ", "curl -sS -m 0.5 --fail ", 1)
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 28), (line, done.stderr)
+        assert done.stdout, line
