@@ -10,7 +10,7 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos lint bench openapi
+.PHONY: help install up test check chaos lint bench openapi sdk
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -19,6 +19,7 @@ help:
 	@echo "make chaos    kill everything at every step: longer runs"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json anew"
+	@echo "make sdk      write the SDKs anew, from openapi/openapi.json"
 
 install: $(INSTALLED)
 
@@ -61,3 +62,6 @@ bench: install
 openapi: install
 	$(BIN)/millstream openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
+
+sdk: openapi
+	$(BIN)/python openapi/generate.py python

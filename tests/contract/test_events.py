@@ -14,10 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from storage.domain.names import StreamName
 from storage.domain.streams import RING_SIZE
-from storage.lifespan import open_storage
-from tests.archiving import archive
 from tests.contract.conftest import _running_service
 
 LINES = {"accept": "application/jsonl"}
@@ -465,31 +462,6 @@ def test_what_was_truncated_is_told_as_a_gap(client, stream):
     assert again[0] == first
     [line, *_] = lines(client, path, offset=1)
     assert line == {"type": "gap", "shard": 0, "first": 1, "next": 3, "reason": "expired"}
-
-
-def test_history_comes_from_the_archive_as_one_with_what_is_hot(client, service, name):
-    _, settings = service
-    path = f"/v1/streams/{name}"
-    client.put(path, json={"hot_retention_seconds": 0}).raise_for_status()
-    append(client, path, 0, 30)
-
-    async def to_archive() -> None:
-        async with open_storage(settings) as storage:
-            await archive(storage, settings, StreamName(name))
-            await asyncio.sleep(0.002)  # what arrived this very millisecond is not older than that
-            while await storage.streams.trim(StreamName(name), 1_000):
-                pass
-
-    asyncio.run(to_archive())
-    append(client, path, 30, 5)
-
-    assert client.get(f"{path}/shards/0/records?limit=1").json()["tier"] == "archive"
-    *records, end = lines(client, f"{path}/events")
-    assert [int(one["data"]) for one in records] == list(range(35))
-    assert end["reason"] == "tip"
-    assert data(all_events(client, f"{path}/shards/0/events", offset=28)) == [
-        str(number) for number in range(28, 35)
-    ]
 
 
 # Many, and slow ones
