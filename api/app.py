@@ -30,7 +30,7 @@ from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
-from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
+from api.dataplane import Dispatcher, HotRequest, Opened, Route, Served, is_open, read_body
 from api.logs import configure_logs
 from api.metrics import (
     CONTENT_TYPE,
@@ -45,6 +45,7 @@ from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
 from api.push import door as push_door
+from api.push import events
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
 from api.push.publishing import Publisher, PublishMetrics
@@ -97,6 +98,7 @@ def create_app(
         records.dataplane,
         columns.dataplane,
         group_records.dataplane,
+        events.dataplane,
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
@@ -180,6 +182,8 @@ def _control_plane(
 
 def _serve_from(app: FastAPI, storage: Storage) -> None:
     app.state.storage = storage
+    app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    app.state.opened = Opened(storage, app.state.feeds)
     app.state.readiness = health.Readiness(storage.health)
 
 
@@ -208,9 +212,9 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: 
 @asynccontextmanager
 async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
-    feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    feeds: Feeds = app.state.feeds
     sessions = Sessions(known, asyncio.get_running_loop().time)
-    app.state.feeds, app.state.sessions = feeds, sessions
+    app.state.sessions = sessions
     app.state.sources = Sources(
         storage,
         feeds,
@@ -305,6 +309,10 @@ class Doors:
         """The OpenAPI document of all REST routes."""
         return build_document(self.control, self.dispatcher.routes)
 
+    def drain(self) -> None:
+        """The process is to end: answers that go on come to their end."""
+        self.control.state.feeds.drain()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await self.socket_app(scope, receive, send)
@@ -313,7 +321,8 @@ class Doors:
             await self.control(scope, receive, send)
             return
         method = scope["method"]
-        if method == "HEAD":  # answered as GET; the server leaves the body out
+        only_head = method == "HEAD"
+        if only_head:  # answered as GET; the server leaves the body out
             method = "GET"
             scope = {**scope, "method": method}
         headers = dict(scope["headers"])
@@ -330,6 +339,9 @@ class Doors:
             return
         if answer.pieces is None:
             await _send(send, answer)
+        elif only_head:
+            await answer.pieces.aclose()
+            await _send_head(send, answer)
         else:
             await _send_pieces(send, receive, answer, answer.pieces)
 
@@ -349,14 +361,14 @@ class Doors:
         self, route: Route, request: HotRequest, receive: Receive | None
     ) -> Answer | None:
         started = time.perf_counter()
-        request_id = request_id_of(request.headers)
+        request_id = request.request_id = request_id_of(request.headers)
         more = self._weaker_promise
         try:
             principal = self._gate.admit(request.headers)
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
-            status, kind, body = await self.dispatcher.serve(
-                route, self.control.state.storage, principal, request
+            served = await self.dispatcher.serve(
+                route, self.control.state.opened, principal, request
             )
         except ClientGone:
             self._metrics.observe(
@@ -366,10 +378,20 @@ class Doors:
         except Exception as error:
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
-            status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
-            log_failure(error, route.operation, status, request_id)
-        self._metrics.observe(route.operation, status, time.perf_counter() - started)
-        return Answer(status, kind, body, request_id, more)
+            served = Served(told.status, PROBLEM_JSON, told.body)
+            more = told.headers
+            log_failure(error, route.operation, served.status, request_id)
+        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
+        more = (*served.headers, *more) if served.headers else more
+        return Answer(
+            served.status,
+            served.kind,
+            served.body,
+            request_id,
+            more,
+            served.pieces,
+            drains=served.pieces is not None,
+        )
 
     async def _serve_control(
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
@@ -415,9 +437,7 @@ async def _send_pieces(
     """Send an answer that goes on, until it ends or the client leaves."""
 
     async def sending() -> None:
-        headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
-        headers += answer.more
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await _start(send, answer)
         async for piece in pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
@@ -436,6 +456,18 @@ async def _send_pieces(
         await pieces.aclose()
     for task in done:
         task.result()
+
+
+async def _send_head(send: Send, answer: Answer) -> None:
+    """What comes before an answer that goes on."""
+    await _start(send, answer)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _start(send: Send, answer: Answer) -> None:
+    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
+    headers += answer.more
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 
 async def _send(send: Send, answer: Answer) -> None:

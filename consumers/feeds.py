@@ -10,8 +10,8 @@ that their stream is gone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -20,7 +20,13 @@ from consumers.chunks import Block, Chunk, Format
 from consumers.recent import Recent, Shelf
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import MillstreamError, OffsetExpired, StorageUnavailable, StreamNotFound
+from storage.domain.errors import (
+    MillstreamError,
+    OffsetExpired,
+    StorageBusy,
+    StorageUnavailable,
+    StreamNotFound,
+)
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams import Gap, ReadFrom, ShardRead
 from storage.domain.tasks import end, give
@@ -48,6 +54,9 @@ class Feeds:
         self._recent = Recent(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._readers = 0
+        self.draining = False
+        """The process is to end, and its readers with it."""
 
     @asynccontextmanager
     async def of(self, name: StreamName, shard: int) -> AsyncGenerator["Feed"]:
@@ -64,6 +73,27 @@ class Feeds:
             if feed.readers == 0:
                 del self._feeds[key]
                 self._recent.drop_all(feed.shelf)
+
+    def check_room(self) -> None:
+        """Raise StorageBusy when as many answers go on as may."""
+        if self._readers >= limits.EVENT_READERS_MAX:
+            raise StorageBusy("Too many readers of events.")
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """An answer that goes on. Raises StorageBusy."""
+        self.check_room()
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
+    def drain(self) -> None:
+        """The process is to end: whoever waits until then hears that there is nothing more."""
+        self.draining = True
+        for feed in self._feeds.values():
+            feed.release()
 
     async def close(self) -> None:
         """End all reads; who still waits hears StorageUnavailable."""
@@ -157,8 +187,9 @@ class Feed:
         """The stream that it is of, whatever takes its name."""
         return self._key.stream_id
 
-    async def at(self, offset: int, wait_ms: int = 0) -> Chunk:
-        """What there is from an offset on; at the tip an empty chunk, after so long.
+    async def at(self, offset: int, wait_ms: int = 0, *, until_drain: bool = False) -> Chunk:
+        """What there is from an offset on; at the tip an empty chunk, after so long; with `until_drain`, as soon as
+        the process is to end.
 
         What expired is told as a gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was
         deleted; StorageUnavailable and its like, after which it may be asked again.
@@ -171,12 +202,14 @@ class Feed:
             return Chunk(
                 self._end, offset, len(self._end.records), len(self._end.records), None, offset
             )
-        found = await self._join(offset, wait_ms)
+        if until_drain and self._feeds.draining:
+            wait_ms = 0
+        found = await self._join(offset, wait_ms, until_drain)
         if found is None:
             return self._nothing(offset)
         return found.chunk(offset, max(self._tip, found.next))
 
-    async def _join(self, offset: int, wait_ms: int) -> Block | None:
+    async def _join(self, offset: int, wait_ms: int, until_drain: bool) -> Block | None:
         """What a read finds there, which all who ask share; None when the time is up."""
         key = offset, wait_ms > 0
         read = self._reads.get(key)
@@ -184,11 +217,17 @@ class Feed:
             read = self._reads[key] = _SharedRead(*key)
             self._feeds.run(read, self)
         try:
-            return await read.wait(wait_ms)
+            return await read.wait(wait_ms, until_drain)
         finally:
             if not read.waiters:
                 self.forget(read)
                 read.task.cancel()
+
+    def release(self) -> None:
+        """The process is to end."""
+        for (_, waits), read in self._reads.items():
+            if waits:
+                read.release()
 
     def forget(self, read: "_SharedRead") -> None:
         """Nobody joins this read any more."""
@@ -223,13 +262,13 @@ class _SharedRead:
 
     def __init__(self, offset: int, waits: bool) -> None:
         self.key = offset, waits
-        self.waiters: dict[asyncio.Future[Block | None], None] = {}
+        self.waiters: dict[asyncio.Future[Block | None], bool] = {}
 
-    async def wait(self, wait_ms: int) -> Block | None:
+    async def wait(self, wait_ms: int, until_drain: bool) -> Block | None:
         """What it finds, or None after so long. Raises what it raises."""
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Block | None] = loop.create_future()
-        self.waiters[found] = None
+        self.waiters[found] = until_drain
         timer = wait_ms and loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
         try:
             return await found
@@ -239,6 +278,12 @@ class _SharedRead:
             del self.waiters[found]
             if timer:
                 timer.cancel()
+
+    def release(self) -> None:
+        """The time is up for those who wait until the process is to end."""
+        for waiter, until_drain in self.waiters.items():
+            if until_drain:
+                give(waiter, None)
 
     async def run(self, feed: Feed) -> None:
         """Read, and tell all who wait."""
