@@ -7,6 +7,7 @@ what it may still send, and which records it leaves out.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 
 import msgspec
 
@@ -126,7 +127,7 @@ class ShardReaders:
                         while True:
                             if not self.credit.is_there:
                                 await self.credit.wait()
-                            chunk = await feed.at(self._positions[shard], limits.WAIT_MS_MAX)
+                            chunk = await feed.at(self._positions[shard], inf)
                             if await self._take(shard, chunk):
                                 break
                             del chunk
