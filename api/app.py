@@ -49,9 +49,10 @@ from api.push import door as push_door
 from api.push import events
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
-from api.push.publishing import PublishMetrics
+from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
+from api.push.working import WorkEngine
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -215,7 +216,13 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
     feeds: Feeds = app.state.feeds
     sessions = Sessions(known, asyncio.get_running_loop().time)
     app.state.sessions = sessions
-    app.state.sources = Sources(storage, feeds, SystemClock(), metrics)
+    app.state.sources = Sources(
+        storage,
+        feeds,
+        metrics,
+        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+    )
     try:
         yield
     finally:
@@ -296,7 +303,8 @@ class Doors:
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
-        self._push = push
+        self.socket_app = push
+        """What sockets lead to."""
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
@@ -312,8 +320,8 @@ class Doors:
         self.control.state.feeds.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and scope["path"] == push_door.PATH:
-            await self._push(scope, receive, send)
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
             return
         if scope["type"] != "http":
             await self.control(scope, receive, send)

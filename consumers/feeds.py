@@ -10,8 +10,9 @@ that their stream is gone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from math import inf
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -58,21 +59,25 @@ class Feeds:
         self.draining = False
         """The process is to end, and its readers with it."""
 
-    @asynccontextmanager
-    async def of(self, name: StreamName, shard: int) -> AsyncGenerator["Feed"]:
-        """The feed of a shard, shared with its other readers. Raises StreamNotFound."""
+    def of(self, name: StreamName, shard: int) -> "Reader":
+        """The feed of a shard, shared with its other readers: `async with`. Raises StreamNotFound."""
+        return Reader(self, name, shard)
+
+    async def enter(self, name: StreamName, shard: int) -> "Feed":
+        """For a reader that begins."""
         key = _Key((await self._catalog.stream(name)).stream_id, shard)
         feed = self._feeds.get(key)
         if feed is None:
             feed = self._feeds[key] = Feed(self, name, key)
         feed.readers += 1
-        try:
-            yield feed
-        finally:
-            feed.readers -= 1
-            if feed.readers == 0:
-                del self._feeds[key]
-                self._recent.drop_all(feed.shelf)
+        return feed
+
+    def leave(self, feed: "Feed") -> None:
+        """For a reader that ends."""
+        feed.readers -= 1
+        if feed.readers == 0:
+            del self._feeds[feed.key]
+            self._recent.drop_all(feed.shelf)
 
     def check_room(self) -> None:
         """Raise StorageBusy when as many answers go on as may."""
@@ -168,13 +173,31 @@ class Feeds:
             raise StreamNotFound(f"Stream '{name.name}' was deleted.")
 
 
+class Reader:
+    """One of those who read a shard. Small: there are thousands."""
+
+    __slots__ = ("_feed", "_feeds", "_name", "_shard")
+
+    def __init__(self, feeds: Feeds, name: StreamName, shard: int) -> None:
+        self._feeds = feeds
+        self._name = name
+        self._shard = shard
+
+    async def __aenter__(self) -> "Feed":
+        self._feed = await self._feeds.enter(self._name, self._shard)
+        return self._feed
+
+    async def __aexit__(self, *_: object) -> None:
+        self._feeds.leave(self._feed)
+
+
 class Feed:
     """What is read of one shard, for all who read it in this process."""
 
     def __init__(self, feeds: Feeds, name: StreamName, key: _Key) -> None:
         self._feeds = feeds
         self._name = name
-        self._key = key
+        self.key = key
         self.shelf = Shelf()
         self.readers = 0
         self._start = 0  # what lies below is not to be read any more, as far as is known
@@ -185,9 +208,9 @@ class Feed:
     @property
     def stream_id(self) -> LogId:
         """The stream that it is of, whatever takes its name."""
-        return self._key.stream_id
+        return self.key.stream_id
 
-    async def at(self, offset: int, wait_ms: int = 0, *, until_drain: bool = False) -> Chunk:
+    async def at(self, offset: int, wait_ms: float = 0, *, until_drain: bool = False) -> Chunk:
         """What there is from an offset on; at the tip an empty chunk, after so long; with `until_drain`, as soon as
         the process is to end.
 
@@ -209,7 +232,7 @@ class Feed:
             return self._nothing(offset)
         return found.chunk(offset, max(self._tip, found.next))
 
-    async def _join(self, offset: int, wait_ms: int, until_drain: bool) -> Block | None:
+    async def _join(self, offset: int, wait_ms: float, until_drain: bool) -> Block | None:
         """What a read finds there, which all who ask share; None when the time is up."""
         key = offset, wait_ms > 0
         read = self._reads.get(key)
@@ -238,7 +261,7 @@ class Feed:
         """Read there, until there is something to tell if that is wanted."""
         wait_ms = limits.WAIT_MS_MAX if waits else 0
         while True:
-            read = await self._feeds.read(self._name, self._key, offset, wait_ms)
+            read = await self._feeds.read(self._name, self.key, offset, wait_ms)
             self._start = read.start
             self._tip = max(self._tip, read.tip)
             block = self._feeds.keep(self.shelf, offset, read)
@@ -250,7 +273,7 @@ class Feed:
     def _nothing(self, offset: int) -> Chunk:
         """What is told when the time is up."""
         tip = max(self._tip, offset)
-        read = ShardRead(self._key.shard, (), offset, self._start, tip, 0)
+        read = ShardRead(self.key.shard, (), offset, self._start, tip, 0)
         return Block(offset, read, {}).chunk(offset, tip)
 
 
@@ -264,12 +287,14 @@ class _SharedRead:
         self.key = offset, waits
         self.waiters: dict[asyncio.Future[Block | None], bool] = {}
 
-    async def wait(self, wait_ms: int, until_drain: bool) -> Block | None:
-        """What it finds, or None after so long. Raises what it raises."""
+    async def wait(self, wait_ms: float, until_drain: bool) -> Block | None:
+        """What it finds, or None after so long; infinity needs no timer. Raises what it raises."""
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Block | None] = loop.create_future()
         self.waiters[found] = until_drain
-        timer = wait_ms and loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
+        timer = None
+        if 0 < wait_ms < inf:
+            timer = loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
         try:
             return await found
         except MillstreamError as error:

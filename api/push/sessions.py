@@ -25,10 +25,9 @@ class Sessions:
     def __init__(self, known: Limits, clock: Callable[[], float]) -> None:
         self.limits = known
         self.clock = clock
-        self.draining = False
+        self.sockets = 0
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._aborts: dict[Connection, Callable[[], None]] = {}
         self._ticking = asyncio.create_task(self._tick_on())
 
     async def close(self) -> None:
@@ -37,22 +36,18 @@ class Sessions:
         for session in list(self._sessions.values()):
             await self.end(session, release=False)
 
-    @property
-    def sockets(self) -> int:
-        """How many sockets are open."""
-        return len(self._aborts)
-
     # Sockets
 
-    def connected(self, connection: Connection, abort: Callable[[], None]) -> None:
-        """A socket is open. `abort` cuts it."""
-        self._aborts[connection] = abort
+    def connected(self, _: Connection) -> None:
+        """A socket is open."""
+        self.sockets += 1
         WEBSOCKET_CONNECTIONS.inc()
 
     def disconnected(self, connection: Connection) -> None:
         """It is not."""
-        if self._aborts.pop(connection, None) is not None:
-            WEBSOCKET_CONNECTIONS.dec()
+        connection.closed = True
+        self.sockets -= 1
+        WEBSOCKET_CONNECTIONS.dec()
 
     # Sessions
 
@@ -87,9 +82,7 @@ class Sessions:
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
         """Close a socket from here, and for certain."""
         await connection.close(code, reason)
-        abort = self._aborts.get(connection)
-        if abort is not None:
-            abort()
+        connection.abort()
 
     def drain_delay_ms(self) -> int:
         """When a client of a server that ends should come back: not all at one time."""

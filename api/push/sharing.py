@@ -39,6 +39,18 @@ from storage.groups import Groups
 class Share(ShardReaders):
     """Delivers what a group's member reads."""
 
+    __slots__ = (
+        "_at_end",
+        "_beat_now",
+        "_beats",
+        "_commits",
+        "_committed",
+        "_groups",
+        "_member",
+        "_starting",
+        "_told",
+    )
+
     def __init__(
         self,
         session: Session,
