@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.asyncapi import build_asyncapi
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
@@ -277,6 +278,11 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
     async def show_openapi() -> dict[str, Any]:
         """The OpenAPI document."""
         return build_document(app, dispatcher.routes)
+
+    @router.get("/asyncapi.json")
+    async def show_asyncapi() -> dict[str, Any]:
+        """The AsyncAPI document of the WebSocket endpoint."""
+        return build_asyncapi()
 
     return router
 
