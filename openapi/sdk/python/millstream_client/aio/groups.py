@@ -1,7 +1,7 @@
 """A consumer group: readers that share a stream, and how far they are."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,8 @@ from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
 from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
-from millstream_client.records import Gap, GroupRead, moment_text
+from millstream_client.gaps import OnGap
+from millstream_client.records import GroupRead, moment_text
 from millstream_client.starting import Plan
 
 WAIT_S = 20.0
@@ -78,7 +79,7 @@ class AsyncGroup:
     def subscribe(
         self,
         *,
-        on_gap: Callable[[Gap], Any] | None = None,
+        on_gap: OnGap | None = None,
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:

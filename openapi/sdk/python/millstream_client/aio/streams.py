@@ -1,7 +1,7 @@
 """A stream: its configuration, its records, and its shards."""
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -32,8 +32,9 @@ from millstream_client.core.models.stream_patch import StreamPatch
 from millstream_client.core.models.truncate import Truncate
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, PartlyRefused
+from millstream_client.gaps import OnGap
 from millstream_client.messages import only
-from millstream_client.records import Appended, Gap, NewRecord, ShardRead, Start, StreamRead
+from millstream_client.records import Appended, NewRecord, ShardRead, Start, StreamRead
 from millstream_client.repeating import Remaining
 from millstream_client.starting import Plan
 
@@ -172,7 +173,7 @@ class AsyncStream(AsyncFollowing):
         offsets: Mapping[int, int] | None = None,
         shard: int | None = None,
         filter: Mapping[str, Any] | None = None,
-        on_gap: Callable[[Gap], Any] | None = None,
+        on_gap: OnGap | None = None,
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:

@@ -18,6 +18,7 @@ from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import Conversation, Refusal, Said
 from millstream_client.errors import ConnectionFailed, Lost, MillstreamError, refused
 from millstream_client.frames import PROTOCOL, encode_frame
+from millstream_client.gaps import OnGap, warn_of
 from millstream_client.messages import Delivery, Settled, Settlement
 from millstream_client.records import Gap, Record
 from millstream_client.retries import Retries
@@ -29,14 +30,6 @@ PATH = "/v1/ws"
 NORMAL = 1000
 FOR_GOOD = 4500  # closed with this or more: coming back makes no sense
 RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
-
-OnGap = Callable[[Gap], Any]
-
-
-def _warn_of(gap: Gap) -> None:
-    log.warning(
-        "offsets %d to %d of shard %d are gone: %s", gap.first, gap.next - 1, gap.shard, gap.reason
-    )
 
 
 class AsyncSubscription:
@@ -51,7 +44,7 @@ class AsyncSubscription:
         self._transport = transport
         self._options = transport.options
         self._plan = plan
-        self._on_gap = on_gap or _warn_of
+        self._on_gap = on_gap or warn_of
         self._talk: Conversation | None = None
         self._socket: ClientConnection | None = None
         self._news = asyncio.Condition()
