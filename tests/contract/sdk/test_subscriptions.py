@@ -10,9 +10,11 @@ from millstream_client import (
     AsyncMillstream,
     Conflict,
     ConnectionFailed,
+    Gap,
     Millstream,
     NewRecord,
     NotFound,
+    Record,
     Retries,
 )
 from tests.contract.sdk.losing import losing
@@ -97,7 +99,7 @@ async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchr
     for name, subscription in wanted.items():
         async with subscription:
             clicks.put(name, key="x")
-            records = []
+            records: list[Record] = []
             while not records or records[-1].text != name:
                 records += await some(subscription, 1)
             found[name] = [record.text for record in records]
@@ -121,7 +123,7 @@ async def test_a_filter_leaves_records_out(asynchronous, clicks):
 async def test_offsets_that_are_gone_are_told(asynchronous, clicks):
     shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
     clicks.truncate(shard, 2)
-    gaps = []
+    gaps: list[Gap] = []
 
     subscription = asynchronous.stream(clicks.name).subscribe(
         offsets={shard: 0}, shard=shard, on_gap=gaps.append
@@ -196,7 +198,7 @@ async def test_a_connection_that_breaks_is_taken_up_again_without_a_gap(service_
     with losing(service_url) as proxy:
         client = AsyncMillstream(proxy.url)
         async with client, client.stream(clicks.name).subscribe(messages=20) as subscription:
-            records = []
+            records: list[Record] = []
             for number in range(100):
                 clicks.put(str(number), key="one")
                 if number % 25 == 20:
@@ -211,7 +213,7 @@ async def test_a_connection_that_breaks_is_taken_up_again_without_a_gap(service_
 
 async def test_messages_survive_a_connection_that_breaks(service_url, orders):
     """Also the verdicts that were on their way, and the credit."""
-    done = set()
+    done: set[str] = set()
     with losing(service_url) as proxy:
         client = AsyncMillstream(proxy.url)
         async with client, client.queue(orders.name).subscribe(messages=10) as subscription:
@@ -232,6 +234,18 @@ async def test_what_is_not_there_cannot_be_subscribed_to(asynchronous, name):
             pass
 
     assert missing.value.code == "queue_not_found"
+
+
+async def test_a_source_is_named_by_its_kind(asynchronous, orders, clicks):
+    clicks.put("hello")
+    async with asynchronous.subscribe(f"stream:{clicks.name}", start="oldest") as subscription:
+        [record] = await some(subscription, 1)
+    async with asynchronous.subscribe(f"queue:{orders.name}"):
+        pass
+
+    assert record.text == "hello"
+    with pytest.raises(ValueError, match="neither"):
+        asynchronous.subscribe("orders")
 
 
 async def test_a_queue_that_is_deleted_ends_its_subscription(asynchronous, orders):
