@@ -42,7 +42,7 @@ from api.push.frames import (
 )
 from api.push.protocol import ABORT, DRAIN, LOST
 from api.push.session import Session, Subscription
-from api.push.sessions import Sessions
+from api.push.sessions import Sessions, cut_soon
 from api.push.sharing import Share
 from api.push.subscribing import Sources
 from api.push.wire import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
@@ -265,6 +265,7 @@ class _Socket:
         except TimeoutError:
             WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
             await self._connection.close_only(Close.RESTART, "the server ends")
+            cut_soon(self._connection)
         return _Ending.DRAINED
 
     async def _take_message(self, message: Message) -> None:

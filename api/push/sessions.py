@@ -16,6 +16,8 @@ from storage.domain.access import Principal
 from storage.domain.limits import Limits
 from storage.domain.tasks import end
 
+_GOODBYE_S = 1.0
+
 _log = get_logger("push")
 
 
@@ -82,7 +84,7 @@ class Sessions:
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
         """Close a socket from here, and for certain."""
         await connection.close(code, reason)
-        connection.abort()
+        cut_soon(connection)
 
     def drain_delay_ms(self) -> int:
         """When a client of a server that ends should come back: not all at one time."""
@@ -129,6 +131,11 @@ class Sessions:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def cut_soon(connection: Connection) -> None:
+    """A client that has been told that its socket is closed has a moment to say so, too."""
+    asyncio.get_running_loop().call_later(_GOODBYE_S, connection.abort)
 
 
 async def _ping(connection: Connection) -> None:

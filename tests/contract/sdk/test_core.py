@@ -66,7 +66,7 @@ class Core:
             return self._model(schema["$ref"])(value)
         kinds = schema.get("type", "string")
         kind = next(one for one in ([kinds] if isinstance(kinds, str) else kinds) if one != "null")
-        return {"integer": int, "number": float, "string": str}[kind](value)
+        return {"boolean": _boolean, "integer": int, "number": float, "string": str}[kind](value)
 
     def _body(self, operation: dict[str, Any], body: Any) -> Any:
         if isinstance(body, bytes):
@@ -78,6 +78,10 @@ class Core:
         name = reference.rpartition("/")[2]
         snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in name).removeprefix("_")
         return getattr(import_module(f"millstream_client.core.models.{snake}"), name)
+
+
+def _boolean(word: str) -> bool:
+    return word == "true"
 
 
 def test_every_operation_is_called_and_its_answer_is_read(
