@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from millstream_client import (
+    Gap,
     Gone,
     ItemRefused,
     NewRecord,
@@ -106,6 +107,9 @@ def test_a_page_tells_of_what_retention_has_taken(clicks):
     assert clicks.truncate(shard, 2) == 2
 
     [page] = clicks.pages(cursor=cursor)
+    told: list[Gap] = []
+    assert [record.text for record in clicks.read(cursor=cursor, on_gap=told.append)] == ["c"]
+    assert told == page.gaps
 
     [gap] = page.gaps
     assert (gap.shard, gap.first, gap.next, gap.reason) == (shard, 1, 2, "expired")

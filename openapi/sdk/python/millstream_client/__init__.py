@@ -12,6 +12,7 @@ from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay
 from millstream_client.aio.streams import AsyncStream
+from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.work import AsyncWorker
 from millstream_client.errors import (
     BadRequest,
@@ -42,6 +43,7 @@ from millstream_client.sync.messages import Message
 from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay
 from millstream_client.sync.streams import Stream
+from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.work import Worker
 from millstream_client.working import Reject, Retry
 
@@ -54,6 +56,7 @@ __all__ = [
     "AsyncQueue",
     "AsyncReplay",
     "AsyncStream",
+    "AsyncSubscription",
     "AsyncWorker",
     "BadRequest",
     "Conflict",
@@ -85,6 +88,7 @@ __all__ = [
     "Sent",
     "ServerFailed",
     "Stream",
+    "Subscription",
     "TimedOut",
     "Unauthenticated",
     "Unavailable",

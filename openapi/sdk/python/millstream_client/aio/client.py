@@ -11,6 +11,7 @@ from millstream_client.aio.pages import all_pages
 from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay, AsyncReplays
 from millstream_client.aio.streams import AsyncStream
+from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.calls import Call
 from millstream_client.core.api.archives.list_archived_files import list_archived_files
@@ -95,6 +96,17 @@ class AsyncMillstream:
     def job(self, name: str) -> AsyncJob:
         """A job, there or not."""
         return AsyncJob(self.transport, name)
+
+    def subscribe(self, source: str, **options: Any) -> AsyncSubscription:
+        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        kind, _, name = source.partition(":")
+        if kind == "queue":
+            return self.queue(name).subscribe(**options)
+        if kind == "group":
+            return self.group(name).subscribe(**options)
+        if kind == "stream":
+            return self.stream(name).subscribe(**options)
+        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
 
     # ── Lists ──
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream_client import records as wire
 from millstream_client.aio.transport import AsyncTransport
+from millstream_client.gaps import OnGap, gaps_of, warn_of
 from millstream_client.records import Record, ShardRead, Start, StreamRead
 
 WAIT_S = 20.0
@@ -26,17 +27,19 @@ class AsyncFollowing:
         cursor: str = "",
         follow: bool = False,
         limit: int = 1000,
+        on_gap: OnGap = warn_of,
     ) -> AsyncIterator[Record]:
         """Records from the oldest or the latest, from a time or a cursor; of one shard also from an offset.
 
         Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
-        records come in order; of all by arrival, and those of a key in order. What retention has taken is left out:
-        `pages` tells of it.
+        records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
         """
         pages = self.pages(
             start, shard=shard, offset=offset, cursor=cursor, follow=follow, limit=limit
         )
         async for page in pages:
+            for gap in gaps_of(page):
+                on_gap(gap)
             for record in page.records:
                 yield record
 

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from millstream_client import records as wire
+from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.groups.commit_offsets import commit_offsets
 from millstream_client.core.api.groups.delete_bookmark import delete_bookmark
 from millstream_client.core.api.groups.delete_consumer_group import delete_consumer_group
@@ -30,7 +32,9 @@ from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
 from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
+from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
+from millstream_client.starting import Plan
 
 WAIT_S = 20.0
 
@@ -71,6 +75,17 @@ class AsyncGroup:
     def member(self, name: str | None = None) -> "AsyncMember":
         """One of its readers. Members that share a name are one: the default is a name of its own."""
         return AsyncMember(self, f"member-{uuid.uuid4().hex[:12]}" if name is None else name)
+
+    def subscribe(
+        self,
+        *,
+        on_gap: OnGap | None = None,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+    ) -> AsyncSubscription:
+        """As a member over a WebSocket: the records of its shards; `commit` says how far it is."""
+        plan = Plan(group=self.name, messages=messages, bytes=bytes)
+        return AsyncSubscription(self.transport, plan, on_gap)
 
     async def commit_positions(self, positions: Mapping[int, int]) -> None:
         """Of a group of kind `simple`: the next offset to read, by shard."""

@@ -32,6 +32,7 @@ from millstream_client.sync.pages import all_pages
 from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay, Replays
 from millstream_client.sync.streams import Stream
+from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
 
 T = TypeVar("T")
@@ -96,6 +97,17 @@ class Millstream:
     def job(self, name: str) -> Job:
         """A job, there or not."""
         return Job(self.transport, name)
+
+    def subscribe(self, source: str, **options: Any) -> Subscription:
+        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        kind, _, name = source.partition(":")
+        if kind == "queue":
+            return self.queue(name).subscribe(**options)
+        if kind == "group":
+            return self.group(name).subscribe(**options)
+        if kind == "stream":
+            return self.stream(name).subscribe(**options)
+        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
 
     # ── Lists ──
 

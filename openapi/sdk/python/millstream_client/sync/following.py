@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from millstream_client import records as wire
+from millstream_client.gaps import OnGap, gaps_of, warn_of
 from millstream_client.records import Record, ShardRead, Start, StreamRead
 from millstream_client.sync.transport import Transport
 
@@ -27,17 +28,19 @@ class Following:
         cursor: str = "",
         follow: bool = False,
         limit: int = 1000,
+        on_gap: OnGap = warn_of,
     ) -> Iterator[Record]:
         """Records from the oldest or the latest, from a time or a cursor; of one shard also from an offset.
 
         Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
-        records come in order; of all by arrival, and those of a key in order. What retention has taken is left out:
-        `pages` tells of it.
+        records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
         """
         pages = self.pages(
             start, shard=shard, offset=offset, cursor=cursor, follow=follow, limit=limit
         )
         for page in pages:
+            for gap in gaps_of(page):
+                on_gap(gap)
             for record in page.records:
                 yield record
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from millstream_client import records as wire
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.groups.commit_offsets import commit_offsets
 from millstream_client.core.api.groups.delete_bookmark import delete_bookmark
 from millstream_client.core.api.groups.delete_consumer_group import (
@@ -32,7 +33,10 @@ from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
 from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
+from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
+from millstream_client.starting import Plan
+from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
 
 WAIT_S = 20.0
@@ -74,6 +78,17 @@ class Group:
     def member(self, name: str | None = None) -> "Member":
         """One of its readers. Members that share a name are one: the default is a name of its own."""
         return Member(self, f"member-{uuid.uuid4().hex[:12]}" if name is None else name)
+
+    def subscribe(
+        self,
+        *,
+        on_gap: OnGap | None = None,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+    ) -> Subscription:
+        """As a member over a WebSocket: the records of its shards; `commit` says how far it is."""
+        plan = Plan(group=self.name, messages=messages, bytes=bytes)
+        return Subscription(self.transport, plan, on_gap)
 
     def commit_positions(self, positions: Mapping[int, int]) -> None:
         """Of a group of kind `simple`: the next offset to read, by shard."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from millstream_client import messages as wire
 from millstream_client.batches import batches
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.queues.browse_messages import browse_messages
 from millstream_client.core.api.queues.change_move import change_move
 from millstream_client.core.api.queues.change_queue import change_queue
@@ -43,8 +44,10 @@ from millstream_client.core.models.redriven import Redriven
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
 from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
+from millstream_client.starting import Plan
 from millstream_client.sync.messages import Message
 from millstream_client.sync.pages import all_pages
+from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
 from millstream_client.sync.work import Working
 
@@ -166,6 +169,25 @@ class Queue(Working):
             if waiting:
                 with suppress(MillstreamError):  # they come back at their timeout
                     self.release(waiting)
+
+    def subscribe(
+        self,
+        *,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+        visibility_timeout_seconds: float | None = None,
+        auto_extend: bool = True,
+    ) -> Subscription:
+        """Its messages over a WebSocket, at most so many at once; with `auto_extend` they stay hidden as long as the
+        socket lives."""
+        plan = Plan(
+            queue=self.name,
+            messages=messages,
+            bytes=bytes,
+            visibility_timeout_seconds=visibility_timeout_seconds,
+            auto_extend=auto_extend,
+        )
+        return Subscription(self.transport, plan)
 
     # ── Settling ──
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from millstream_client import records as wire
 from millstream_client.batches import batches
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.archives.flush_archive import flush_archive
 from millstream_client.core.api.archives.get_archive import get_archive
 from millstream_client.core.api.streams.change_stream import change_stream
@@ -29,10 +30,13 @@ from millstream_client.core.models.stream_patch import StreamPatch
 from millstream_client.core.models.truncate import Truncate
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, PartlyRefused
+from millstream_client.gaps import OnGap
 from millstream_client.messages import only
-from millstream_client.records import Appended, NewRecord, ShardRead, StreamRead
+from millstream_client.records import Appended, NewRecord, ShardRead, Start, StreamRead
 from millstream_client.repeating import Remaining
+from millstream_client.starting import Plan
 from millstream_client.sync.following import Following
+from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
 
 
@@ -158,6 +162,30 @@ class Stream(Following):
         query: dict[str, Any] = {"offset": offset, "time": time, "tail": tail, "limit": limit}
         query |= {"bytes_max": bytes_max, "wait_seconds": wait_seconds or None}
         return self.transport.call(wire.read_shard(self.name, shard, query))
+
+    def subscribe(
+        self,
+        start: Start = "latest",
+        *,
+        offsets: Mapping[int, int] | None = None,
+        shard: int | None = None,
+        filter: Mapping[str, Any] | None = None,
+        on_gap: OnGap | None = None,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+    ) -> Subscription:
+        """Its records over a WebSocket, from the oldest or the latest, a time, or offsets by shard; `filter` as a
+        replay has it. At most so many at once are under way or wait."""
+        plan = Plan(
+            stream=self.name,
+            start=start,
+            offsets=offsets,
+            shard=shard,
+            filter=filter,
+            messages=messages,
+            bytes=bytes,
+        )
+        return Subscription(self.transport, plan, on_gap)
 
     def latest(self, key: str) -> RecordOut:
         """The newest record of a key, if the stream has a `key_index`. Raises NotFound."""
