@@ -10,8 +10,7 @@ that their stream is gone.
 """
 
 import asyncio
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -84,15 +83,14 @@ class Feeds:
         if self._readers >= limits.EVENT_READERS_MAX:
             raise StorageBusy("Too many readers of events.")
 
-    @contextmanager
-    def reading(self) -> Generator[None]:
-        """An answer that goes on. Raises StorageBusy."""
+    def begin(self) -> None:
+        """An answer that goes on begins, and is to `finish`. Raises StorageBusy."""
         self.check_room()
         self._readers += 1
-        try:
-            yield
-        finally:
-            self._readers -= 1
+
+    def finish(self) -> None:
+        """It is over."""
+        self._readers -= 1
 
     def drain(self) -> None:
         """The process is to end: whoever waits until then hears that there is nothing more."""

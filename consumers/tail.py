@@ -5,15 +5,13 @@ next ──▶ a chunk of some shard ──▶ take (all of it, or its beginning
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
 from typing import Self
 
 from consumers.chunks import Block, Chunk
-from consumers.feeds import Feed, Feeds
+from consumers.feeds import Feed, Feeds, Reader
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
@@ -28,12 +26,12 @@ TO_ITS_END = limits.OFFSET_MAX + 1
 class _Lane:
     """One shard that is being read."""
 
-    __slots__ = ("feed", "shard", "stack", "task")
+    __slots__ = ("feed", "reader", "shard", "task")
 
-    def __init__(self, shard: int, feed: Feed, stack: AsyncExitStack) -> None:
+    def __init__(self, shard: int, reader: Reader, feed: Feed) -> None:
         self.shard = shard
+        self.reader = reader
         self.feed = feed
-        self.stack = stack
         self.task: asyncio.Task[Chunk] | None = None
 
 
@@ -41,8 +39,22 @@ class Tail:
     """One reader of a stream. To be used as `async with`.
 
     `until`: how far to read of each shard, where not for ever; others are not begun with. `alone`: the one shard that
-    there is a position in, and none of its children.
+    there is a position in, and none of its children. Small, as there are thousands, most of them idle.
     """
+
+    __slots__ = (
+        "_alone",
+        "_catalog",
+        "_feeds",
+        "_gone",
+        "_lanes",
+        "_must_regroup",
+        "_name",
+        "_news",
+        "_ready",
+        "_until",
+        "positions",
+    )
 
     def __init__(
         self,
@@ -60,8 +72,8 @@ class Tail:
         self._until = until
         self._alone = alone
         self._lanes: dict[int, _Lane] = {}
-        self._ready: deque[_Lane] = deque()
-        self._gone: deque[Chunk] = deque()
+        self._ready: list[_Lane] = []
+        self._gone: list[Chunk] = []
         self._news: asyncio.Future[None] | None = None
         self._must_regroup = False  # a shard has ended, or was lost
         self.positions = dict(positions)
@@ -118,7 +130,7 @@ class Tail:
     async def take(self, chunk: Chunk) -> None:
         """Go on behind what was read: all of a chunk, or its beginning."""
         if self._gone and chunk is self._gone[0]:
-            self._gone.popleft()
+            self._gone.pop(0)
             return
         shard = chunk.shard
         self.positions[shard] = ENDED if chunk.ended else chunk.next_offset
@@ -146,7 +158,7 @@ class Tail:
             await self._hear(wait_ms)
         if not self._ready:
             return None
-        lane = self._ready.popleft()
+        lane = self._ready.pop(0)
         task, lane.task = lane.task, None
         assert task is not None
         try:
@@ -212,9 +224,8 @@ class Tail:
     async def _begin(self) -> None:
         for shard, offset in self.positions.items():
             if offset != ENDED and shard not in self._lanes and not self._is_done(shard):
-                stack = AsyncExitStack()
-                feed = await stack.enter_async_context(self._feeds.of(self._name, shard))
-                self._lanes[shard] = _Lane(shard, feed, stack)
+                reader = self._feeds.of(self._name, shard)
+                self._lanes[shard] = _Lane(shard, reader, await reader.__aenter__())
 
     def _is_done(self, shard: int) -> bool:
         """Whether it was read as far as is wanted."""
@@ -230,7 +241,7 @@ class Tail:
         if lane.task is not None:
             lane.task.cancel()
             await asyncio.gather(lane.task, return_exceptions=True)
-        await lane.stack.aclose()
+        await lane.reader.__aexit__()
 
     async def _close(self) -> None:
         while self._lanes:

@@ -41,7 +41,7 @@ from consumers.feeds import Feeds
 from consumers.tail import Tail
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, StorageBusy
 from storage.domain.selections import Selects
 
 dataplane = Dataplane()
@@ -117,6 +117,21 @@ def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -
 class Events:
     """One answer that goes on."""
 
+    __slots__ = (
+        "_count",
+        "_cursor",
+        "_feeds",
+        "_heartbeat_ms",
+        "_instance",
+        "_left",
+        "_moved",
+        "_request_id",
+        "_tail",
+        "_text",
+        "_wanted",
+        "_wrote_at",
+    )
+
     def __init__(
         self,
         call: Call[Any],
@@ -126,7 +141,9 @@ class Events:
         wanted: Selects | None,
         heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
     ) -> None:
-        self._call = call
+        self._count = call.metrics
+        self._instance = "/".join(call.words)
+        self._request_id = call.request_id
         self._feeds: Feeds = call.feeds
         self._tail = tail
         self._text = text
@@ -140,18 +157,24 @@ class Events:
     async def pieces(self) -> AsyncGenerator[bytes]:
         """The bytes of the answer, none of them empty."""
         self._wrote_at = _now()
+        if opening := self._text.opening():
+            yield opening
         try:
-            if opening := self._text.opening():
-                yield opening
-            with self._feeds.reading():
-                async with self._tail:
-                    while not (reason := self._over()):
-                        if piece := await self._next():
-                            self._wrote_at, self._moved = _now(), False
-                            yield piece
+            self._feeds.begin()
+        except StorageBusy as error:
+            yield self._failure(error)
+            return
+        try:
+            async with self._tail:
+                while not (reason := self._over()):
+                    if piece := await self._next():
+                        self._wrote_at, self._moved = _now(), False
+                        yield piece
             yield self._end(reason)
         except Exception as error:
             yield self._failure(error)
+        finally:
+            self._feeds.finish()
 
     def _over(self) -> str:
         """Why the answer ends here; empty while it goes on."""
@@ -192,7 +215,7 @@ class Events:
         count = len(taken) if chosen is None else len(chosen)
         if count:
             told += self._text.records(taken, positions, chosen)
-            self._call.metrics.read(count)
+            self._count.read(count)
             if self._left is not None:
                 self._left -= count
         await self._tail.take(taken)
@@ -219,10 +242,9 @@ class Events:
         return self._text.told(told, positions, done=reason != "draining")
 
     def _failure(self, error: Exception) -> bytes:
-        request_id = self._call.request_id
-        words = "/".join(self._call.words)
-        told = problem(error, instance=words, request_id=request_id.decode())
-        log_failure(error, words, told.status, request_id)
+        request_id = self._request_id
+        told = problem(error, instance=self._instance, request_id=request_id.decode())
+        log_failure(error, self._instance, told.status, request_id)
         positions = self._tail.positions
         failure = FailureTold(msgspec.Raw(told.body), self._cursor(positions))
         return self._text.told(failure, positions)
