@@ -144,7 +144,11 @@ def python(package: Path = PYTHON) -> None:
 
 def typescript(source: Path = TYPESCRIPT / "src") -> None:
     """Everything of the TypeScript SDK that is generated."""
-    command = [TYPESCRIPT / "node_modules" / ".bin" / "openapi-ts", "-o", source / "generated"]
+    command: list[str | Path] = [
+        TYPESCRIPT / "node_modules" / ".bin" / "openapi-ts",
+        "-o",
+        source / "generated",
+    ]
     subprocess.run(command, cwd=TYPESCRIPT, check=True, stdout=subprocess.DEVNULL)
     (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
 
