@@ -18,7 +18,7 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    kill everything at every step: longer runs"
 	@echo "make bench    measure against a reference in the same run"
-	@echo "make openapi  write openapi/openapi.json anew"
+	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
 	@echo "make sdk      write the SDKs anew, from openapi/openapi.json"
 
 install: $(INSTALLED)
@@ -62,6 +62,8 @@ bench: install
 openapi: install
 	$(BIN)/millstream openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
+	$(BIN)/millstream asyncapi > openapi/asyncapi.json.new
+	mv openapi/asyncapi.json.new openapi/asyncapi.json
 
 sdk: openapi
 	$(BIN)/python openapi/generate.py python

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.asyncapi import build_asyncapi
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
@@ -30,7 +31,7 @@ from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
-from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
+from api.dataplane import Dispatcher, HotRequest, Opened, Route, Served, is_open, read_body
 from api.logs import configure_logs
 from api.metrics import (
     CONTENT_TYPE,
@@ -45,11 +46,13 @@ from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
 from api.push import door as push_door
+from api.push import events
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
-from api.push.publishing import PublishMetrics
+from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
+from api.push.working import WorkEngine
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -96,6 +99,7 @@ def create_app(
         records.dataplane,
         columns.dataplane,
         group_records.dataplane,
+        events.dataplane,
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
@@ -179,6 +183,8 @@ def _control_plane(
 
 def _serve_from(app: FastAPI, storage: Storage) -> None:
     app.state.storage = storage
+    app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    app.state.opened = Opened(storage, app.state.feeds)
     app.state.readiness = health.Readiness(storage.health)
 
 
@@ -207,10 +213,16 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: 
 @asynccontextmanager
 async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
-    feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    feeds: Feeds = app.state.feeds
     sessions = Sessions(known, asyncio.get_running_loop().time)
-    app.state.feeds, app.state.sessions = feeds, sessions
-    app.state.sources = Sources(storage, feeds, SystemClock(), metrics)
+    app.state.sessions = sessions
+    app.state.sources = Sources(
+        storage,
+        feeds,
+        metrics,
+        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+    )
     try:
         yield
     finally:
@@ -267,6 +279,11 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
         """The OpenAPI document."""
         return build_document(app, dispatcher.routes)
 
+    @router.get("/asyncapi.json")
+    async def show_asyncapi() -> dict[str, Any]:
+        """The AsyncAPI document of the WebSocket endpoint."""
+        return build_asyncapi()
+
     return router
 
 
@@ -286,7 +303,8 @@ class Doors:
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
-        self._push = push
+        self.socket_app = push
+        """What sockets lead to."""
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
@@ -297,15 +315,20 @@ class Doors:
         """The OpenAPI document of all REST routes."""
         return build_document(self.control, self.dispatcher.routes)
 
+    def drain(self) -> None:
+        """The process is to end: answers that go on come to their end."""
+        self.control.state.feeds.drain()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and scope["path"] == push_door.PATH:
-            await self._push(scope, receive, send)
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
             return
         if scope["type"] != "http":
             await self.control(scope, receive, send)
             return
         method = scope["method"]
-        if method == "HEAD":  # answered as GET; the server leaves the body out
+        only_head = method == "HEAD"
+        if only_head:  # answered as GET; the server leaves the body out
             method = "GET"
             scope = {**scope, "method": method}
         headers = dict(scope["headers"])
@@ -322,6 +345,9 @@ class Doors:
             return
         if answer.pieces is None:
             await _send(send, answer)
+        elif only_head:
+            await answer.pieces.aclose()
+            await _send_head(send, answer)
         else:
             await _send_pieces(send, receive, answer, answer.pieces)
 
@@ -341,14 +367,14 @@ class Doors:
         self, route: Route, request: HotRequest, receive: Receive | None
     ) -> Answer | None:
         started = time.perf_counter()
-        request_id = request_id_of(request.headers)
+        request_id = request.request_id = request_id_of(request.headers)
         more = self._weaker_promise
         try:
             principal = self._gate.admit(request.headers)
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
-            status, kind, body = await self.dispatcher.serve(
-                route, self.control.state.storage, principal, request
+            served = await self.dispatcher.serve(
+                route, self.control.state.opened, principal, request
             )
         except ClientGone:
             self._metrics.observe(
@@ -358,10 +384,20 @@ class Doors:
         except Exception as error:
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
-            status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
-            log_failure(error, route.operation, status, request_id)
-        self._metrics.observe(route.operation, status, time.perf_counter() - started)
-        return Answer(status, kind, body, request_id, more)
+            served = Served(told.status, PROBLEM_JSON, told.body)
+            more = told.headers
+            log_failure(error, route.operation, served.status, request_id)
+        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
+        more = (*served.headers, *more) if served.headers else more
+        return Answer(
+            served.status,
+            served.kind,
+            served.body,
+            request_id,
+            more,
+            served.pieces,
+            drains=served.pieces is not None,
+        )
 
     async def _serve_control(
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
@@ -407,9 +443,7 @@ async def _send_pieces(
     """Send an answer that goes on, until it ends or the client leaves."""
 
     async def sending() -> None:
-        headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
-        headers += answer.more
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await _start(send, answer)
         async for piece in pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
@@ -428,6 +462,18 @@ async def _send_pieces(
         await pieces.aclose()
     for task in done:
         task.result()
+
+
+async def _send_head(send: Send, answer: Answer) -> None:
+    """What comes before an answer that goes on."""
+    await _start(send, answer)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _start(send: Send, answer: Answer) -> None:
+    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
+    headers += answer.more
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 
 async def _send(send: Send, answer: Answer) -> None:

@@ -146,7 +146,7 @@ def _query_parameter(name: str, schema: Document) -> Document:
     parameter: Document = {"name": name, "in": "query", "required": False}
     if description := schema.pop("description", ""):
         parameter["description"] = description
-    if schema.get("default") in (None, ""):
+    if schema.get("default") in (None, "", ()):
         schema.pop("default", None)
     return {**parameter, "schema": schema}
 
@@ -169,10 +169,23 @@ def _responses(route: Route) -> Document:
             str(status),
             {
                 "description": (kind.__doc__ or "").split("\n", 1)[0],
-                "content": {JSON: {"schema": _ref(kind.__name__)}},
+                "content": _contents(route, kind),
             },
         )
     return responses
+
+
+def _contents(route: Route, kind: type[msgspec.Struct]) -> Document:
+    """An answer that goes on has items; 3.1 has no word for them yet, and generators read a string."""
+    if not route.lasting:
+        return {JSON: {"schema": _ref(kind.__name__)}}
+    return {
+        media_type: {
+            "schema": {"type": "string", "description": told},
+            "x-itemSchema": _ref(kind.__name__),
+        }
+        for media_type, told in route.lasting.items()
+    }
 
 
 def _ref(name: str) -> Document:

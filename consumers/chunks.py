@@ -207,6 +207,12 @@ class Chunk:
                 break
         return Chunk(self._block, self.first, self._start, stop, self.gap, self.tip)
 
+    def before(self, offset: int) -> "Chunk":
+        """Its records below an offset."""
+        if not len(self):
+            return self
+        return self.within(max(0, offset - self._block.records[self._start].offset))
+
     def encoded(self, name: str, chosen: Sequence[int] | None = None) -> list[bytes]:
         """The records in a format, or only those with the numbers `chosen`, counted from its first."""
         if chosen is None:

@@ -22,6 +22,8 @@ class Delivery(msgspec.Struct, Generic[Kept]):
 class Deliveries(Generic[Kept]):
     """What was handed out and is not settled, by receipt handle, in the order in which it was handed out."""
 
+    __slots__ = ("_held",)
+
     def __init__(self) -> None:
         self._held: dict[str, Delivery[Kept]] = {}
 

@@ -10,8 +10,8 @@ that their stream is gone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -20,7 +20,13 @@ from consumers.chunks import Block, Chunk, Format
 from consumers.recent import Recent, Shelf
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import MillstreamError, OffsetExpired, StorageUnavailable, StreamNotFound
+from storage.domain.errors import (
+    MillstreamError,
+    OffsetExpired,
+    StorageBusy,
+    StorageUnavailable,
+    StreamNotFound,
+)
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams import Gap, ReadFrom, ShardRead
 from storage.domain.tasks import end, give
@@ -48,22 +54,49 @@ class Feeds:
         self._recent = Recent(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._readers = 0
+        self.draining = False
+        """The process is to end, and its readers with it."""
 
-    @asynccontextmanager
-    async def of(self, name: StreamName, shard: int) -> AsyncGenerator["Feed"]:
-        """The feed of a shard, shared with its other readers. Raises StreamNotFound."""
+    def of(self, name: StreamName, shard: int) -> "Reader":
+        """The feed of a shard, shared with its other readers: `async with`. Raises StreamNotFound."""
+        return Reader(self, name, shard)
+
+    async def enter(self, name: StreamName, shard: int) -> "Feed":
+        """For a reader that begins."""
         key = _Key((await self._catalog.stream(name)).stream_id, shard)
         feed = self._feeds.get(key)
         if feed is None:
             feed = self._feeds[key] = Feed(self, name, key)
         feed.readers += 1
-        try:
-            yield feed
-        finally:
-            feed.readers -= 1
-            if feed.readers == 0:
-                del self._feeds[key]
-                self._recent.drop_all(feed.shelf)
+        return feed
+
+    def leave(self, feed: "Feed") -> None:
+        """For a reader that ends."""
+        feed.readers -= 1
+        if feed.readers == 0:
+            del self._feeds[feed.key]
+            self._recent.drop_all(feed.shelf)
+
+    def check_room(self) -> None:
+        """Raise StorageBusy when as many answers go on as may."""
+        if self._readers >= limits.EVENT_READERS_MAX:
+            raise StorageBusy("Too many readers of events.")
+
+    def begin(self) -> None:
+        """An answer that goes on begins, and is to `finish`. Raises StorageBusy."""
+        self.check_room()
+        self._readers += 1
+
+    def finish(self) -> None:
+        """It is over."""
+        self._readers -= 1
+
+    def drain(self) -> None:
+        """The process is to end: whoever waits until then hears that there is nothing more."""
+        self.draining = True
+        for feed in self._feeds.values():
+            feed.release()
 
     async def close(self) -> None:
         """End all reads; who still waits hears StorageUnavailable."""
@@ -138,13 +171,31 @@ class Feeds:
             raise StreamNotFound(f"Stream '{name.name}' was deleted.")
 
 
+class Reader:
+    """One of those who read a shard. Small: there are thousands."""
+
+    __slots__ = ("_feed", "_feeds", "_name", "_shard")
+
+    def __init__(self, feeds: Feeds, name: StreamName, shard: int) -> None:
+        self._feeds = feeds
+        self._name = name
+        self._shard = shard
+
+    async def __aenter__(self) -> "Feed":
+        self._feed = await self._feeds.enter(self._name, self._shard)
+        return self._feed
+
+    async def __aexit__(self, *_: object) -> None:
+        self._feeds.leave(self._feed)
+
+
 class Feed:
     """What is read of one shard, for all who read it in this process."""
 
     def __init__(self, feeds: Feeds, name: StreamName, key: _Key) -> None:
         self._feeds = feeds
         self._name = name
-        self._key = key
+        self.key = key
         self.shelf = Shelf()
         self.readers = 0
         self._start = 0  # what lies below is not to be read any more, as far as is known
@@ -155,10 +206,11 @@ class Feed:
     @property
     def stream_id(self) -> LogId:
         """The stream that it is of, whatever takes its name."""
-        return self._key.stream_id
+        return self.key.stream_id
 
-    async def at(self, offset: int, wait_ms: int = 0) -> Chunk:
-        """What there is from an offset on; at the tip an empty chunk, after so long.
+    async def at(self, offset: int, wait_ms: float = 0, *, until_drain: bool = False) -> Chunk:
+        """What there is from an offset on; at the tip an empty chunk, after so long; with `until_drain`, as soon as
+        the process is to end.
 
         What expired is told as a gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was
         deleted; StorageUnavailable and its like, after which it may be asked again.
@@ -171,12 +223,14 @@ class Feed:
             return Chunk(
                 self._end, offset, len(self._end.records), len(self._end.records), None, offset
             )
-        found = await self._join(offset, wait_ms)
+        if until_drain and self._feeds.draining:
+            wait_ms = 0
+        found = await self._join(offset, wait_ms, until_drain)
         if found is None:
             return self._nothing(offset)
         return found.chunk(offset, max(self._tip, found.next))
 
-    async def _join(self, offset: int, wait_ms: int) -> Block | None:
+    async def _join(self, offset: int, wait_ms: float, until_drain: bool) -> Block | None:
         """What a read finds there, which all who ask share; None when the time is up."""
         key = offset, wait_ms > 0
         read = self._reads.get(key)
@@ -184,11 +238,17 @@ class Feed:
             read = self._reads[key] = _SharedRead(*key)
             self._feeds.run(read, self)
         try:
-            return await read.wait(wait_ms)
+            return await read.wait(wait_ms, until_drain)
         finally:
             if not read.waiters:
                 self.forget(read)
                 read.task.cancel()
+
+    def release(self) -> None:
+        """The process is to end."""
+        for (_, waits), read in self._reads.items():
+            if waits:
+                read.release()
 
     def forget(self, read: "_SharedRead") -> None:
         """Nobody joins this read any more."""
@@ -199,7 +259,7 @@ class Feed:
         """Read there, until there is something to tell if that is wanted."""
         wait_ms = limits.WAIT_MS_MAX if waits else 0
         while True:
-            read = await self._feeds.read(self._name, self._key, offset, wait_ms)
+            read = await self._feeds.read(self._name, self.key, offset, wait_ms)
             self._start = read.start
             self._tip = max(self._tip, read.tip)
             block = self._feeds.keep(self.shelf, offset, read)
@@ -211,7 +271,7 @@ class Feed:
     def _nothing(self, offset: int) -> Chunk:
         """What is told when the time is up."""
         tip = max(self._tip, offset)
-        read = ShardRead(self._key.shard, (), offset, self._start, tip, 0)
+        read = ShardRead(self.key.shard, (), offset, self._start, tip, 0)
         return Block(offset, read, {}).chunk(offset, tip)
 
 
@@ -223,14 +283,16 @@ class _SharedRead:
 
     def __init__(self, offset: int, waits: bool) -> None:
         self.key = offset, waits
-        self.waiters: dict[asyncio.Future[Block | None], None] = {}
+        self.waiters: dict[asyncio.Future[Block | None], bool] = {}
 
-    async def wait(self, wait_ms: int) -> Block | None:
-        """What it finds, or None after so long. Raises what it raises."""
+    async def wait(self, wait_ms: float, until_drain: bool) -> Block | None:
+        """What it finds, or None after so long; infinity needs no timer. Raises what it raises."""
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Block | None] = loop.create_future()
-        self.waiters[found] = None
-        timer = wait_ms and loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
+        self.waiters[found] = until_drain
+        timer = None
+        if 0 < wait_ms < inf:
+            timer = loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
         try:
             return await found
         except MillstreamError as error:
@@ -239,6 +301,12 @@ class _SharedRead:
             del self.waiters[found]
             if timer:
                 timer.cancel()
+
+    def release(self) -> None:
+        """The time is up for those who wait until the process is to end."""
+        for waiter, until_drain in self.waiters.items():
+            if until_drain:
+                give(waiter, None)
 
     async def run(self, feed: Feed) -> None:
         """Read, and tell all who wait."""

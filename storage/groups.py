@@ -238,6 +238,11 @@ class Groups:
         """
         return await self._offsets.commit(name, commits)
 
+    async def finish(self, group: Group, commit: Commit) -> bool:
+        """Commit the end of a closed shard, which the caller has just seen: its children may begin. Whether it was
+        taken."""
+        return await self._offsets.finish(group, [commit])
+
     # Where it is
 
     async def reset(

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 import msgspec
 
@@ -179,9 +180,11 @@ class Queues:
         wait_ms: int | None = None,
         attempt_id: str = "",
         bytes_max: int = limits.RECEIVE_BYTES_MAX,
+        forever: bool = False,
         still_wanted: Callable[[], bool] = _always,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
-        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one.
+        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one;
+        with `forever` until it comes.
 
         Nothing more is taken once what was taken has `bytes_max`: the last message may go beyond it.
 
@@ -192,6 +195,8 @@ class Queues:
         """
         asked = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
         _check_receive(asked, wait_ms or 0)
+        if forever:
+            return self._receive_in_time(name, asked, inf, still_wanted)
         return self._receive_or_wait(name, asked, wait_ms, still_wanted)
 
     async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
@@ -247,7 +252,7 @@ class Queues:
         return (await self._on(name, partial(self._receive, asked, False))).messages
 
     async def _receive_in_time(
-        self, name: QueueName, asked: "_Asked", wait_ms: int, still_wanted: Callable[[], bool]
+        self, name: QueueName, asked: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS

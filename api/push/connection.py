@@ -20,10 +20,23 @@ class SocketGone(Exception):
 class Connection:
     """The sending side of a WebSocket. Its frames go out in the order in which they were sent."""
 
-    __slots__ = ("_clock", "_send", "_sending", "closed", "heard_s", "pinged_s", "stuck_s", "wire")
+    __slots__ = (
+        "_clock",
+        "_send",
+        "_sending",
+        "abort",
+        "closed",
+        "heard_s",
+        "pinged_s",
+        "stuck_s",
+        "wire",
+    )
 
-    def __init__(self, send: Send, wire: Wire, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, send: Send, abort: Callable[[], None], wire: Wire, clock: Callable[[], float]
+    ) -> None:
         self._send = send
+        self.abort = abort
         self._clock = clock
         self._sending = 0
         self.wire = wire

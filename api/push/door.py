@@ -41,9 +41,8 @@ from api.push.frames import (
     Welcome,
 )
 from api.push.protocol import ABORT, DRAIN, LOST
-from api.push.publishing import Publisher
 from api.push.session import Session, Subscription
-from api.push.sessions import Sessions
+from api.push.sessions import Sessions, cut_soon
 from api.push.sharing import Share
 from api.push.subscribing import Sources
 from api.push.wire import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
@@ -87,33 +86,14 @@ class PushDoor:
         self._sources = sources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        try:
-            principal = self._gate.admit(headers)
-            wire = _wire(scope["subprotocols"])
-            self._check_room()
-        except Exception as error:
-            await receive()
-            await _deny(send, error, request_id_of(headers))
+        accepted = await self._accept(scope, receive, send)
+        if accepted is None:
             return
-        await receive()  # the connect event
-        chosen = wire.name if wire.name in scope["subprotocols"] else None
-        await send({"type": "websocket.accept", "subprotocol": chosen})
-        await self._serve(scope, receive, Connection(send, wire, self._sessions().clock), principal)
-
-    def _check_room(self) -> None:
-        sessions = self._sessions()
-        if sessions.sockets >= sessions.limits.sockets_max:
-            raise StorageBusy("Too many sockets are open; another process may have room.")
-
-    async def _serve(
-        self, scope: Scope, receive: Receive, connection: Connection, principal: Principal
-    ) -> None:
-        sessions = self._sessions()
-        abort = scope.get("extensions", {}).get(ABORT, _nothing)
-        sessions.connected(connection, abort)
+        connection, principal = accepted
         try:
-            await self._greet_and_serve(receive, connection, principal)
+            socket = await self._greet(receive, connection, principal)
+            if socket is not None:
+                await socket.run(receive)
         except _Violation as violation:
             await self._close(connection, violation.code, violation.reason)
         except SocketGone:
@@ -124,21 +104,48 @@ class PushDoor:
                 connection, Close.INTERNAL_ERROR, "something failed inside Millstream"
             )
         finally:
-            connection.closed = True
-            sessions.disconnected(connection)
+            self._sessions().disconnected(connection)
 
-    async def _greet_and_serve(
+    async def _accept(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[Connection, Principal] | None:
+        """The open socket, and whose it is; None when the upgrade was refused."""
+        headers = dict(scope["headers"])
+        try:
+            principal = self._gate.admit(headers)
+            if scope["path"] != PATH:
+                raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
+            wire = _wire(scope["subprotocols"])
+            self._check_room()
+        except Exception as error:
+            await receive()
+            await _deny(send, error, request_id_of(headers))
+            return None
+        await receive()  # the connect event
+        chosen = wire.name if wire.name in scope["subprotocols"] else None
+        await send({"type": "websocket.accept", "subprotocol": chosen})
+        abort = scope.get("extensions", {}).get(ABORT, _nothing)
+        connection = Connection(send, abort, wire, self._sessions().clock)
+        self._sessions().connected(connection)
+        return connection, principal
+
+    def _check_room(self) -> None:
+        sessions = self._sessions()
+        if sessions.sockets >= sessions.limits.sockets_max:
+            raise StorageBusy("Too many sockets are open; another process may have room.")
+
+    async def _greet(
         self, receive: Receive, connection: Connection, principal: Principal
-    ) -> None:
+    ) -> "_Socket | None":
+        """The socket with its session; None when it is gone already."""
         frames = await self._first_frames(receive, connection)
         if not frames:
-            return
+            return None
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
             raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
         session = await self._session(connection, principal, hello)
-        socket = _Socket(session, connection, self._sources(), self._sessions())
-        await socket.run(receive, rest)
+        return _Socket(session, connection, self._sources(), self._sessions(), rest)
 
     async def _first_frames(
         self, receive: Receive, connection: Connection
@@ -194,29 +201,34 @@ class PushDoor:
 class _Socket:
     """One socket of a session, from the welcome on."""
 
+    __slots__ = ("_connection", "_first", "_session", "_sessions", "_sources")
+
     def __init__(
-        self, session: Session, connection: Connection, sources: Sources, sessions: Sessions
+        self,
+        session: Session,
+        connection: Connection,
+        sources: Sources,
+        sessions: Sessions,
+        first: Sequence[ClientFrame],
     ) -> None:
         self._session = session
         self._connection = connection
         self._sources = sources
         self._sessions = sessions
-        self._publisher = Publisher(
-            session,
-            sources.storage.queues,
-            sources.storage.streams,
-            sources.storage.access,
-            sources.metrics,
-        )
+        self._first = first  # frames that came together with the hello
 
-    async def run(self, receive: Receive, first: Sequence[ClientFrame]) -> None:
+    async def run(self, receive: Receive) -> None:
         """Take frames until the socket ends, and see to what becomes of the session then."""
         self._session.attach(self._connection)
         ending = _Ending.LOST
         try:
-            for frame in first:
+            for frame in self._first:
                 await self._take(frame)
-            ending = await self._take_all(receive)
+            self._first = ()
+            while (message := await receive())["type"] == "websocket.receive":
+                await self._take_message(message)
+                del message  # an idle socket keeps as little as it can
+            ending = await self._drain(receive) if message["type"] == DRAIN else _ending(message)
         except SocketGone:
             pass
         except _Violation:
@@ -229,7 +241,7 @@ class _Socket:
         if self._session.connection is not self._connection:
             return  # another socket has taken the session
         await self._session.detach(self._sessions.clock())
-        await self._publisher.finished()
+        await self._session.published()
         match ending:
             case _Ending.CLOSED:
                 await self._sessions.end(self._session, release=True)
@@ -239,15 +251,6 @@ class _Socket:
                 return
             case _:
                 assert_never(ending)
-
-    async def _take_all(self, receive: Receive) -> _Ending:
-        while True:
-            message = await receive()
-            if message["type"] == DRAIN:
-                return await self._drain(receive)
-            if message["type"] != "websocket.receive":
-                return _ending(message)
-            await self._take_message(message)
 
     async def _drain(self, receive: Receive) -> _Ending:
         """Say goodbye, and hear for a moment what the client has to say."""
@@ -262,6 +265,7 @@ class _Socket:
         except TimeoutError:
             WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
             await self._connection.close_only(Close.RESTART, "the server ends")
+            cut_soon(self._connection)
         return _Ending.DRAINED
 
     async def _take_message(self, message: Message) -> None:
@@ -291,7 +295,7 @@ class _Socket:
             case Ack() | Nack() | Release() | Extend() | Reject():
                 await self._settle(frame)
             case Publish():
-                await self._publisher.publish(frame)
+                await self._sources.publisher.publish(self._session, frame)
             case Subscribe():
                 await self._subscribe(frame)
             case Unsubscribe():

@@ -22,6 +22,25 @@ _json = msgspec.json.Encoder().encode
 _msgpack = msgspec.msgpack.Encoder().encode
 
 
+_OTHER_BREAKS = (
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+    ("\x85".encode(), b"\\u0085"),
+)
+"""What many clients take for the end of a line too; in JSON these are only within strings."""
+
+
+def _json_line(value: Any) -> bytes:
+    """On one line: a body that is JSON is shown as it was stored, with its line breaks."""
+    told = _json(value)
+    if b"\n" in told or b"\r" in told:
+        told = msgspec.json.format(told, indent=-1)
+    if not told.isascii():
+        for character, escaped in _OTHER_BREAKS:
+            told = told.replace(character, escaped)
+    return told
+
+
 def _encode(write: Callable[[Any], bytes], *, binary: bool, of_shard: bool) -> Encode:
     def encode(shard: int, at: LogRecord) -> bytes:
         return write(RecordOut.from_domain(at, binary, shard if of_shard else msgspec.UNSET))
@@ -32,5 +51,5 @@ def _encode(write: Callable[[Any], bytes], *, binary: bool, of_shard: bool) -> E
 FORMATS: Formats = {
     JSON: Format(_encode(_json, binary=False, of_shard=False), b","),
     MSGPACK: Format(_encode(_msgpack, binary=True, of_shard=False)),
-    JSON_OF_SHARD: Format(_encode(_json, binary=False, of_shard=True), b"\n"),
+    JSON_OF_SHARD: Format(_encode(_json_line, binary=False, of_shard=True), b"\n"),
 }

@@ -22,9 +22,10 @@ class PushProtocol(WebSocketsSansIOProtocol):
     """To be named to uvicorn: `--ws api.push.protocol:PushProtocol`."""
 
     async def run_asgi(self) -> None:
-        """Give the application the means to cut the connection."""
+        """Give the application the means to cut the connection; go to the part of it that serves sockets."""
         extensions: dict[str, Any] = self.scope["extensions"]
         extensions[ABORT] = self.abort
+        self.app = getattr(self.app, "socket_app", self.app)
         await super().run_asgi()
 
     async def send(self, message: Any) -> None:

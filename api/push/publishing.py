@@ -1,5 +1,8 @@
 """What a socket publishes: one publish after another, each as durable at its `ok` as after the HTTP call."""
 
+from contextlib import suppress
+from functools import partial
+
 import msgspec
 
 from api.metrics import DoorMetrics
@@ -26,63 +29,54 @@ class PublishMetrics(msgspec.Struct, frozen=True):
 
 
 class Publisher:
-    """Publishes for one session, in the order of its frames."""
+    """Publishes for sessions, for each in the order of its frames."""
 
     def __init__(
-        self,
-        session: Session,
-        queues: Queues,
-        streams: Streams,
-        access: Access,
-        metrics: PublishMetrics,
+        self, queues: Queues, streams: Streams, access: Access, metrics: PublishMetrics
     ) -> None:
-        self._session = session
         self._queues = queues
         self._streams = streams
         self._access = access
         self._metrics = metrics
-        self._turns = Turns[Publish](self._publish_all)
 
-    async def publish(self, frame: Publish) -> None:
+    async def publish(self, session: Session, frame: Publish) -> None:
         """Have it published; the answer comes by itself."""
-        await self._turns.add(frame)
+        if session.publishing is None:
+            session.publishing = Turns(partial(self._publish_all, session))
+        await session.publishing.add(frame)
 
-    async def finished(self) -> None:
-        """Wait until all that was asked for is done."""
-        await self._turns.finished()
-
-    async def _publish_all(self, frames: list[Publish]) -> None:
+    async def _publish_all(self, session: Session, frames: list[Publish]) -> None:
         for frame in frames:
             try:
-                answer = await self._publish(frame)
+                answer = await self._publish(session, frame)
             except MillstreamError as error:
-                told = self._session.wire.failure(error, id_=frame.id)
+                told = session.wire.failure(error, id_=frame.id)
             else:
-                told = self._session.wire.encode(answer)
-            try:
-                await self._session.send_bytes(told)
-            except SocketGone:
-                continue  # it is published all the same; a repeat with its key adds nothing
+                told = session.wire.encode(answer)
+            with suppress(
+                SocketGone
+            ):  # it is published all the same; a repeat with its key adds nothing
+                await session.send_bytes(told)
 
-    async def _publish(self, frame: Publish) -> ServerOk:
+    async def _publish(self, session: Session, frame: Publish) -> ServerOk:
         kind, _, word = frame.to.partition(":")
-        namespace = self._session.principal.namespace
+        namespace = session.principal.namespace
         if kind == "queue":
-            return await self._send(frame, QueueName(word, namespace))
-        return await self._append(frame, StreamName(word, namespace))
+            return await self._send(session, frame, QueueName(word, namespace))
+        return await self._append(session, frame, StreamName(word, namespace))
 
-    async def _send(self, frame: Publish, queue: QueueName) -> ServerOk:
-        self._access.authorise(self._session.principal, Action.QUEUE_SEND, str(queue))
-        messages = [self._session.wire.message(item) for item in frame.items]
+    async def _send(self, session: Session, frame: Publish, queue: QueueName) -> ServerOk:
+        self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
+        messages = [session.wire.message(item) for item in frame.items]
         metrics = self._metrics.queues
         metrics.received(len(messages), total_bytes([message.body for message in messages]))
         sent = await self._queues.send(queue, messages, idempotency_key=frame.idempotency_key)
         metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
 
-    async def _append(self, frame: Publish, stream: StreamName) -> ServerOk:
-        self._access.authorise(self._session.principal, Action.STREAM_PUT, str(stream))
-        records = [self._session.wire.record(item) for item in frame.items]
+    async def _append(self, session: Session, frame: Publish, stream: StreamName) -> ServerOk:
+        self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
+        records = [session.wire.record(item) for item in frame.items]
         metrics = self._metrics.streams
         metrics.received(len(records), total_bytes([record.data for record in records]))
         found = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)

@@ -5,8 +5,9 @@ what it may still send, and which records it leaves out.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 
 import msgspec
 
@@ -17,7 +18,7 @@ from api.push.outages import Outages
 from api.push.session import Session
 from consumers.chunks import Chunk
 from consumers.credit import Credit
-from consumers.feeds import Feed, Feeds
+from consumers.feeds import Feeds
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
@@ -42,6 +43,21 @@ class Mark(msgspec.Struct, frozen=True):
 
 class ShardReaders:
     """Delivers records of some shards to one session. What follows a shard is for a subclass to say."""
+
+    __slots__ = (
+        "_count",
+        "_feeds",
+        "_outages",
+        "_positions",
+        "_readers",
+        "_running",
+        "_selects",
+        "_session",
+        "_skipped",
+        "_stream",
+        "credit",
+        "name",
+    )
 
     def __init__(
         self,
@@ -80,7 +96,10 @@ class ShardReaders:
         self._running = False
         await self._cease(list(self._readers))
 
-    is_due = False
+    @property
+    def is_due(self) -> bool:
+        """As Subscription."""
+        return False
 
     async def tick(self) -> None:
         """As Subscription: time asks for nothing."""
@@ -100,20 +119,46 @@ class ShardReaders:
         await end(*(task for task in tasks if task is not own))
 
     async def _read(self, shard: int) -> None:
-        """Deliver a shard, and begin with what follows it."""
+        """Deliver a shard, and begin with what follows it. Idle, it keeps as little as it can."""
         try:
-            await self._through_outages(self._deliver_all, shard)
+            while True:
+                try:
+                    async with self._feeds.of(self._stream, shard) as feed:
+                        while True:
+                            if not self.credit.is_there:
+                                await self.credit.wait()
+                            chunk = await feed.at(self._positions[shard], inf)
+                            if await self._take(shard, chunk):
+                                break
+                            del chunk
+                    break
+                except MillstreamError as error:
+                    if not await self._survived(shard, error):
+                        raise
             self._readers.pop(shard, None)
-            await self._through_outages(self._followed, shard)
+            await self._follow(shard)
         except SocketGone:
             return
         except MillstreamError as error:
             await self._fail(error)
 
-    async def _through_outages(self, work: Callable[[int], Awaitable[None]], shard: int) -> None:
+    async def _take(self, shard: int, chunk: Chunk) -> bool:
+        """Deliver what was found; whether the shard has ended with it."""
+        await self._outages.over()
+        if not self.credit.is_there:  # another shard has used it meanwhile
+            return False
+        if chunk.gap is not None:
+            await self._tell_gap(shard, chunk)
+        taken = await self._deliver(shard, chunk)
+        if taken.ended:
+            await self._tell_end(shard, taken)
+        return taken.ended
+
+    async def _follow(self, shard: int) -> None:
+        """As _followed, through outages."""
         while True:
             try:
-                await work(shard)
+                await self._followed(shard)
                 return
             except MillstreamError as error:
                 if not await self._survived(shard, error):
@@ -131,25 +176,6 @@ class ShardReaders:
 
     # Delivery
 
-    async def _deliver_all(self, shard: int) -> None:
-        """Deliver a shard to its end."""
-        async with self._feeds.of(self._stream, shard) as feed:
-            await self._deliver_from(feed, shard)
-
-    async def _deliver_from(self, feed: Feed, shard: int) -> None:
-        while True:
-            await self.credit.wait()
-            chunk = await feed.at(self._positions[shard], limits.WAIT_MS_MAX)
-            await self._outages.over()
-            if not self.credit.is_there:  # another shard has used it meanwhile
-                continue
-            if chunk.gap is not None:
-                await self._tell_gap(shard, chunk)
-            taken = await self._deliver(shard, chunk)
-            if taken.ended:
-                await self._tell_end(shard, taken)
-                return
-
     async def _tell_gap(self, shard: int, chunk: Chunk) -> None:
         gap = chunk.gap
         assert gap is not None
@@ -166,10 +192,11 @@ class ShardReaders:
         count = len(taken) if chosen is None else len(chosen)
         mark = Mark(shard, self._positions[shard], count, size_bytes)
         self._positions[shard] = taken.next_offset
-        self._skipped[shard] = self._skipped.get(shard, 0) + len(taken) - count
-        if not count and self._skipped[shard] < limits.PUSH_SKIPPED_TOLD:
+        if chosen is not None:
+            self._skipped[shard] = self._skipped.get(shard, 0) + len(taken) - count
+        if not count and self._skipped.get(shard, 0) < limits.PUSH_SKIPPED_TOLD:
             return taken
-        self._skipped[shard] = 0
+        self._skipped.pop(shard, None)
         self.credit.take(count, size_bytes)
         self._count.read(count)
         wire = self._session.wire
@@ -235,6 +262,8 @@ class ShardReaders:
 class Read(ShardReaders):
     """Reads a stream for oneself: each shard in order, and after its parents; or one shard alone."""
 
+    __slots__ = ("_alone", "_catalog", "_parents", "_since_ms", "_streams")
+
     def __init__(
         self,
         session: Session,
@@ -288,7 +317,7 @@ class Read(ShardReaders):
 
     async def _read_on(self) -> None:
         try:
-            await self._through_outages(self._followed, _FOLLOWING)
+            await self._follow(_FOLLOWING)
         except MillstreamError as error:
             await self._fail(error)
         except SocketGone:

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 import msgspec
 
 from api.push.connection import Connection, SocketGone
-from api.push.frames import ServerFrame
+from api.push.frames import Publish, ServerFrame
+from api.push.turns import Turns
 from api.push.wire import Wire
 from consumers.credit import Credit
 from storage.domain import limits
@@ -72,7 +73,24 @@ class Subscription(Protocol):
 
 
 class Session:
-    """See above. Everything happens in one event loop."""
+    """See above. Everything happens in one event loop. Small: there are thousands, and most of them idle."""
+
+    __slots__ = (
+        "_forgotten",
+        "_kept_bytes",
+        "_kept_bytes_max",
+        "_sent",
+        "_seq",
+        "_ticking",
+        "connection",
+        "detached_s",
+        "ended",
+        "id",
+        "principal",
+        "publishing",
+        "subs",
+        "wire",
+    )
 
     def __init__(self, principal: Principal, wire: Wire, kept_bytes_max: int) -> None:
         self.id = secrets.token_urlsafe(18)
@@ -85,7 +103,8 @@ class Session:
         self._kept_bytes_max = kept_bytes_max
         self._ticking = False
         self._seq = 0
-        self._sent: deque[Sent] = deque()
+        self._sent: deque[Sent] | None = None
+        self.publishing: Turns[Publish] | None = None
         self._kept_bytes = 0
         self._forgotten = (
             0  # the number of the last frame of which nothing is remembered, arrived or not
@@ -108,13 +127,17 @@ class Session:
     ) -> None:
         """Send the frame that `encode` makes of its number. Raises SocketGone: then it comes again, if the session does."""
         self._seq += 1
+        if self._sent is None:
+            self._sent = deque()
         self._sent.append(Sent(self._seq, sub, what, kept_bytes))
         self._kept_bytes += kept_bytes
-        while (self._kept_bytes > self._kept_bytes_max and len(self._sent) > 1) or len(
-            self._sent
-        ) > limits.PUSH_KEPT_FRAMES:
-            self._forgotten = self._drop_oldest()
+        while self._keeps_too_much(len(self._sent)):
+            self._forgotten = self._drop_oldest(self._sent)
         await self.send_bytes(encode(self._seq))
+
+    def _keeps_too_much(self, frames: int) -> bool:
+        too_many_bytes = self._kept_bytes > self._kept_bytes_max and frames > 1
+        return too_many_bytes or frames > limits.PUSH_KEPT_FRAMES
 
     @property
     def next_seq(self) -> int:
@@ -123,14 +146,24 @@ class Session:
 
     def confirm(self, seq: int) -> None:
         """Every frame up to `seq` has arrived."""
-        while self._sent and self._sent[0].seq <= seq:
-            self._drop_oldest()
+        sent = self._sent
+        if sent is None:
+            return
+        while sent and sent[0].seq <= seq:
+            self._drop_oldest(sent)
+        if not sent:
+            self._sent = None
 
-    def _drop_oldest(self) -> int:
-        sent = self._sent.popleft()
+    def _drop_oldest(self, frames: deque[Sent]) -> int:
+        sent = frames.popleft()
         self._kept_bytes -= sent.kept_bytes
         sent.sub.arrived(sent.what)
         return sent.seq
+
+    async def published(self) -> None:
+        """Wait until all that the client has published is done."""
+        if self.publishing is not None:
+            await self.publishing.finished()
 
     # Sockets
 
@@ -148,10 +181,10 @@ class Session:
         """The client has everything up to `seq`, and nothing after it."""
         self.confirm(seq)
         lost: dict[str, list[Any]] = {}
-        for sent in self._sent:
+        for sent in self._sent or ():
             if self.subs.get(sent.sub.name) is sent.sub:
                 lost.setdefault(sent.sub.name, []).append(sent.what)
-        self._sent.clear()
+        self._sent = None
         self._kept_bytes = 0
         for name, what in lost.items():
             self.subs[name].lost(what)

@@ -16,6 +16,8 @@ from storage.domain.access import Principal
 from storage.domain.limits import Limits
 from storage.domain.tasks import end
 
+_GOODBYE_S = 1.0
+
 _log = get_logger("push")
 
 
@@ -25,10 +27,9 @@ class Sessions:
     def __init__(self, known: Limits, clock: Callable[[], float]) -> None:
         self.limits = known
         self.clock = clock
-        self.draining = False
+        self.sockets = 0
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._aborts: dict[Connection, Callable[[], None]] = {}
         self._ticking = asyncio.create_task(self._tick_on())
 
     async def close(self) -> None:
@@ -37,22 +38,18 @@ class Sessions:
         for session in list(self._sessions.values()):
             await self.end(session, release=False)
 
-    @property
-    def sockets(self) -> int:
-        """How many sockets are open."""
-        return len(self._aborts)
-
     # Sockets
 
-    def connected(self, connection: Connection, abort: Callable[[], None]) -> None:
-        """A socket is open. `abort` cuts it."""
-        self._aborts[connection] = abort
+    def connected(self, _: Connection) -> None:
+        """A socket is open."""
+        self.sockets += 1
         WEBSOCKET_CONNECTIONS.inc()
 
     def disconnected(self, connection: Connection) -> None:
         """It is not."""
-        if self._aborts.pop(connection, None) is not None:
-            WEBSOCKET_CONNECTIONS.dec()
+        connection.closed = True
+        self.sockets -= 1
+        WEBSOCKET_CONNECTIONS.dec()
 
     # Sessions
 
@@ -87,9 +84,7 @@ class Sessions:
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
         """Close a socket from here, and for certain."""
         await connection.close(code, reason)
-        abort = self._aborts.get(connection)
-        if abort is not None:
-            abort()
+        cut_soon(connection)
 
     def drain_delay_ms(self) -> int:
         """When a client of a server that ends should come back: not all at one time."""
@@ -136,6 +131,11 @@ class Sessions:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def cut_soon(connection: Connection) -> None:
+    """A client that has been told that its socket is closed has a moment to say so, too."""
+    asyncio.get_running_loop().call_later(_GOODBYE_S, connection.abort)
 
 
 async def _ping(connection: Connection) -> None:

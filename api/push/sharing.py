@@ -39,6 +39,18 @@ from storage.groups import Groups
 class Share(ShardReaders):
     """Delivers what a group's member reads."""
 
+    __slots__ = (
+        "_at_end",
+        "_beat_now",
+        "_beats",
+        "_commits",
+        "_committed",
+        "_groups",
+        "_member",
+        "_starting",
+        "_told",
+    )
+
     def __init__(
         self,
         session: Session,
@@ -53,6 +65,7 @@ class Share(ShardReaders):
         self._groups = groups
         self._member = member
         self._committed: dict[int, int] = {}
+        self._at_end: set[int] = set()  # closed shards of which all was delivered
         self._told: set[int] = set()  # the shards that the client takes for its own
         self._commits = Turns[Ack](self._commit)
         self._beat_now = asyncio.Event()
@@ -90,17 +103,21 @@ class Share(ShardReaders):
         for shard in shards:
             self._positions.pop(shard, None)
             self._committed.pop(shard, None)
+            self._at_end.discard(shard)
         if shards:
             await self._tell_revoked(shards)
 
     async def _hold_back(self, shards: Sequence[int]) -> None:
         await self._cease(shards)
         open_ = [shard for shard in shards if not self._is_done(shard)]
-        if open_ and self._session.connection is not None:
-            patience_s = self._member.group.spec.revoke_timeout_ms / limits.SECOND_MS
+        if open_ and self._running:
             with suppress(SocketGone):
-                await self._session.send(Revoking(self.name, open_, patience_s))
+                await self._tell_revoking(open_)
         self._give_up([shard for shard in shards if shard not in open_])
+
+    async def _tell_revoking(self, shards: Sequence[int]) -> None:
+        patience_s = self._member.group.spec.revoke_timeout_ms / limits.SECOND_MS
+        await self._session.send(Revoking(self.name, list(shards), patience_s))
 
     async def _add(self, places: Sequence[Place]) -> None:
         for place in places:
@@ -135,6 +152,8 @@ class Share(ShardReaders):
                 await self._tell_revoked(gone)
             if self._positions:
                 await self._tell_assigned(sorted(self._positions))
+            if self._member.revoking:
+                await self._tell_revoking(sorted(self._member.revoking))
             self._begin(self._positions.keys() - self._member.revoking)
 
     async def stop(self) -> None:
@@ -177,12 +196,22 @@ class Share(ShardReaders):
 
     async def _followed(self, shard: int) -> None:
         """A shard that ended with everything committed is finished; its children come by a heartbeat."""
-        if self._is_done(shard):
-            await self._commit_together({shard: self._positions[shard]})
+        if shard in self._positions and self._is_done(shard):
+            await self._finish(shard)
+
+    def _ended(self, shard: int, offset: int) -> None:
+        self._at_end.add(shard)
+
+    async def _finish(self, shard: int) -> None:
+        end = self._positions[shard]
+        commit = Commit(shard, end, self._member.member_id, self._member.generation)
+        if await self._groups.finish(self._member.group, commit):
+            self._beat_now.set()
 
     def _go_back(self, shard: int, offset: int) -> None:
         if shard in self._positions and offset >= self._committed.get(shard, 0):
             self._positions[shard] = offset
+            self._at_end.discard(shard)
 
     # Acks and what is given up
 
@@ -226,6 +255,9 @@ class Share(ShardReaders):
         results = dict(zip(offsets, found, strict=True))
         for shard, result in results.items():
             self._note(shard, result)
+            if shard in self._at_end and self._is_done(shard):
+                with suppress(MillstreamError):  # a sweep does what cannot be done now
+                    await self._finish(shard)
         return results
 
     def _note(self, shard: int, result: CommitResult) -> None:
@@ -237,8 +269,6 @@ class Share(ShardReaders):
             self._committed[shard] = result.offset
             if self._is_done(shard):
                 self._give_up([shard])
-                if shard not in self._readers:  # it ended: its children may begin
-                    self._beat_now.set()
 
     async def _answer(self, ack: Ack, result: CommitResult) -> None:
         if isinstance(result, MillstreamError):

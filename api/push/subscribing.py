@@ -7,16 +7,15 @@ import msgspec
 from api.native.fields import moment_ms
 from api.native.pages import decode_cursor
 from api.push.frames import From, Mode, StartIn, Subscribe
-from api.push.publishing import PublishMetrics
+from api.push.publishing import Publisher, PublishMetrics
 from api.push.reading import Read
 from api.push.session import Session, Subscription
 from api.push.sharing import Share
-from api.push.working import Work
+from api.push.working import Work, WorkEngine
 from consumers.feeds import Feeds
 from consumers.membership import Member
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.clock import Clock
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.lifespan import Storage
@@ -27,8 +26,9 @@ class Sources(msgspec.Struct, frozen=True):
 
     storage: Storage
     feeds: Feeds
-    clock: Clock
     metrics: PublishMetrics
+    publisher: Publisher
+    engine: WorkEngine
 
     async def open(self, session: Session, asked: Subscribe) -> Subscription:
         """What was asked for, not yet delivering. Raises ValidationFailed, Forbidden, and what is not found."""
@@ -45,15 +45,7 @@ class Sources(msgspec.Struct, frozen=True):
         queue = QueueName(word, session.principal.namespace)
         self.storage.access.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
         await self.storage.catalog.queue(queue)
-        return Work(
-            session,
-            asked,
-            queue,
-            self.storage.queues,
-            self.storage.catalog,
-            self.clock,
-            self.metrics.queues,
-        )
+        return Work(session, asked, queue, self.engine)
 
     async def _share(self, session: Session, asked: Subscribe, word: str) -> Share:
         _check_group(asked)

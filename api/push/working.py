@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import assert_never
 
+import msgspec
+
 from api.metrics import DoorMetrics
 from api.native.errors import error_of
 from api.native.fields import optional_ms, to_ms
@@ -45,32 +47,47 @@ from storage.queues import Queues
 _RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
 
 
+class WorkEngine(msgspec.Struct, frozen=True):
+    """What every subscription to a queue needs."""
+
+    queues: Queues
+    catalog: Catalog
+    clock: Clock
+    count: DoorMetrics
+
+
 class Work:
-    """Delivers a queue's messages to one session."""
+    """Delivers a queue's messages to one session. Small: there are thousands, and most of them idle."""
+
+    __slots__ = (
+        "_again",
+        "_auto_extend",
+        "_engine",
+        "_held",
+        "_outages",
+        "_paused",
+        "_pump",
+        "_queue",
+        "_session",
+        "_verdicts",
+        "_visibility_timeout_ms",
+        "credit",
+        "name",
+    )
 
     def __init__(
-        self,
-        session: Session,
-        asked: Subscribe,
-        queue: QueueName,
-        queues: Queues,
-        catalog: Catalog,
-        clock: Clock,
-        count: DoorMetrics,
+        self, session: Session, asked: Subscribe, queue: QueueName, engine: WorkEngine
     ) -> None:
         self.name = asked.sub
+        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
         self._session = session
         self._queue = queue
-        self._queues = queues
-        self._catalog = catalog
-        self._clock = clock
-        self._count = count
+        self._engine = engine
         self._visibility_timeout_ms = optional_ms(asked.visibility_timeout_seconds)
         self._auto_extend = asked.auto_extend
-        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
         self._held = Deliveries[ReceivedMessageOut]()
-        self._again: list[Sequence[str]] = []
-        self._verdicts = Turns[Settling](self._settle)
+        self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket swallowed
+        self._verdicts: Turns[Settling] | None = None
         self._outages = Outages(session, self.name)
         self._paused = False
         self._pump: asyncio.Task[None] | None = None
@@ -88,12 +105,20 @@ class Work:
             await end(pump)
 
     async def _deliver_all(self) -> None:
+        """Until it is cancelled, the socket is gone, or the queue is. Idle, it keeps as little as it can."""
         try:
             await self._deliver_lost()
             while True:
-                await self.credit.wait()
+                if not self.credit.is_there:
+                    await self.credit.wait()
                 try:
-                    found = await self._receive()
+                    found = await self._engine.queues.receive(
+                        self._queue,
+                        messages_max=min(self.credit.messages, limits.PUSH_RECORDS_MAX),
+                        bytes_max=min(self.credit.bytes, limits.PUSH_BYTES_MAX),
+                        visibility_timeout_ms=self._visibility_timeout_ms,
+                        forever=True,
+                    )
                 except MillstreamError as error:
                     if not await self._outages.outlived(error):
                         await self._fail(error)
@@ -102,28 +127,20 @@ class Work:
                 await self._outages.over(STORAGE)
                 if found:
                     await self._deliver(found)
+                del found
         except SocketGone:
             return
-
-    async def _receive(self) -> list[ReceivedMessage]:
-        return await self._queues.receive(
-            self._queue,
-            messages_max=min(self.credit.messages, limits.PUSH_RECORDS_MAX),
-            bytes_max=min(self.credit.bytes, limits.PUSH_BYTES_MAX),
-            visibility_timeout_ms=self._visibility_timeout_ms,
-            wait_ms=limits.WAIT_MS_MAX,
-        )
 
     async def _deliver(self, found: list[ReceivedMessage]) -> None:
         size_bytes = sum([len(message.body) for message in found])
         self.credit.take(len(found), size_bytes)
         self._held.hold(self._session.next_seq, found, self._session.wire.shown)
-        self._count.delivered(found)
+        self._engine.count.delivered(found)
         handles = [message.receipt_handle for message in found]
         await self._send(handles, size_bytes)
 
     async def _deliver_lost(self) -> None:
-        again, self._again = self._again, []
+        again, self._again = self._again, ()
         for nth, handles in enumerate(again):
             try:
                 await self._send(handles, 0)
@@ -155,7 +172,7 @@ class Work:
 
     def lost(self, what: Sequence[Sequence[str]]) -> None:
         """As Subscription."""
-        self._again.extend(what)
+        self._again = [*self._again, *what]
 
     # Verdicts
 
@@ -167,6 +184,8 @@ class Work:
             )
         for settlement in _settlements(frame):
             check_settlement(settlement)
+        if self._verdicts is None:
+            self._verdicts = Turns(self._settle)
         await self._verdicts.add(frame)
 
     async def _settle(self, frames: list[Settling]) -> None:
@@ -183,12 +202,12 @@ class Work:
     async def _settle_together(self, frames: Sequence[Settling]) -> None:
         asked = [settlement for frame in frames for settlement in _settlements(frame)]
         try:
-            settled = await self._queues.settle(self._queue, asked)
+            settled = await self._engine.queues.settle(self._queue, asked)
         except MillstreamError as error:
             for frame in frames:
                 await self._answer_failure(frame, error)
             return
-        count_settled(self._count, asked, settled)
+        count_settled(self._engine.count, asked, settled)
         answers = iter(settled)
         for frame in frames:
             handles = _handles(frame)
@@ -241,12 +260,12 @@ class Work:
     @property
     def is_due(self) -> bool:
         """As Subscription: also when the queue's definition has changed since it was looked at."""
-        queue = self._catalog.cached_queue(self._queue)
+        queue = self._engine.catalog.cached_queue(self._queue)
         return len(self._held) > 0 or queue is None or queue.spec.paused is not self._paused
 
     async def tick(self) -> None:
         """As Subscription: extend what is about to end, forget what has; see what became of the queue."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._engine.clock.now_ms()
         await self._look_at_queue()
         if self._auto_extend and self._pump is not None:
             await self._extend(now_ms)
@@ -255,9 +274,9 @@ class Work:
 
     async def _look_at_queue(self) -> None:
         try:
-            queue = self._catalog.cached_queue(self._queue) or await self._catalog.queue(
+            queue = self._engine.catalog.cached_queue(
                 self._queue
-            )
+            ) or await self._engine.catalog.queue(self._queue)
         except QueueNotFound as error:
             await self._fail(error)
             return
@@ -283,7 +302,7 @@ class Work:
                 for handle in handles
             ]
             try:
-                settled = await self._queues.settle(self._queue, asked)
+                settled = await self._engine.queues.settle(self._queue, asked)
             except MillstreamError:
                 return  # the next tick tries again
             await self._note_extended(handles, settled)
@@ -303,7 +322,7 @@ class Work:
                 return
 
     def _timeout_ms(self) -> int:
-        queue = self._catalog.cached_queue(self._queue)
+        queue = self._engine.catalog.cached_queue(self._queue)
         default_ms = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
         own_ms = default_ms if queue is None else queue.spec.visibility_timeout_ms
         return self._visibility_timeout_ms or own_ms
@@ -311,12 +330,13 @@ class Work:
     async def end(self, *, release: bool) -> None:
         """As Subscription."""
         await self.stop()
-        await self._verdicts.finished()
+        if self._verdicts is not None:
+            await self._verdicts.finished()
         handles = self._held.handles if release else []
         for at in range(0, len(handles), _RELEASED_AT_ONCE):
             some = handles[at : at + _RELEASED_AT_ONCE]
             try:
-                await self._queues.settle(
+                await self._engine.queues.settle(
                     self._queue, [Settlement(handle, SettleAction.RELEASE) for handle in some]
                 )
             except MillstreamError:

@@ -44,6 +44,12 @@ def test_the_service_shows_its_document(client, document):
     assert client.get("/openapi.json").json() == document
 
 
+def test_the_service_shows_the_document_of_its_sockets(client):
+    committed = ROOT / "openapi" / "asyncapi.json"
+
+    assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
+
+
 def test_operation_ids_are_unique_words(document):
     names = [operation["operationId"] for _, _, operation in operations(document)]
 

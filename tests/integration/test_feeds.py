@@ -165,6 +165,19 @@ async def test_a_reader_takes_as_much_as_it_has_credit_for(
         assert offsets(chunk) + offsets(rest) == [0, 1, 2, 3, 4]
 
 
+async def test_a_reader_stops_before_an_offset(engines, feeds):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed:
+        await feed.at(0)
+        chunk = await feed.at(2)
+
+    assert offsets(chunk.before(4)) == [2, 3]
+    assert offsets(chunk.before(2)) == []
+    assert offsets(chunk.before(1)) == []
+    assert offsets(chunk.before(9)) == [2, 3, 4]
+    assert (chunk.data_bytes, chunk.before(4).data_bytes) == (3, 2)
+
+
 async def test_a_read_is_bounded(engines, feeds):
     for _ in range(3):
         await append(engines, 500, b"x" * 100)

@@ -19,6 +19,8 @@ from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from tests.sockets import PATIENCE_S, Server, Socket, serving
 
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
 KNOWN = Limits(

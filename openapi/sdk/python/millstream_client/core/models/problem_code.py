@@ -53,8 +53,10 @@ class ProblemCode(StrEnum):
     STREAM_BUSY = "stream_busy"
     STREAM_NOT_FOUND = "stream_not_found"
     STREAM_READ_ONLY = "stream_read_only"
+    SUBPROTOCOL_UNKNOWN = "subprotocol_unknown"
     TOO_MANY_PRODUCERS = "too_many_producers"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    UPGRADE_REQUIRED = "upgrade_required"
     VALIDATION_FAILED = "validation_failed"
 
     def __str__(self) -> str:
