@@ -10,7 +10,7 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos lint bench openapi
+.PHONY: help install up test check chaos lint bench openapi sdk
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -18,7 +18,8 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    kill everything at every step: longer runs"
 	@echo "make bench    measure against a reference in the same run"
-	@echo "make openapi  write openapi/openapi.json anew"
+	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
+	@echo "make sdk      write the SDKs anew, from openapi/openapi.json"
 
 install: $(INSTALLED)
 
@@ -61,3 +62,10 @@ bench: install
 openapi: install
 	$(BIN)/millstream openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
+	$(BIN)/millstream asyncapi > openapi/asyncapi.json.new
+	mv openapi/asyncapi.json.new openapi/asyncapi.json
+
+sdk: openapi
+	$(BIN)/python openapi/generate.py python
+	cd openapi/sdk/typescript && npm ci --no-audit --no-fund --ignore-scripts
+	$(BIN)/python openapi/generate.py typescript

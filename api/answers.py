@@ -21,7 +21,8 @@ _log = get_logger("api")
 class Answer(NamedTuple):
     """Everything that goes back to a client. `more`: headers beside the usual ones.
 
-    An answer with `pieces` goes on until they end; it has no `body`. They are closed when the client leaves.
+    An answer with `pieces` goes on until they end; it has no `body`. They are closed when the client leaves, and when
+    the server ends unless it `drains`: then they end by themselves.
     """
 
     status: int
@@ -30,6 +31,7 @@ class Answer(NamedTuple):
     request_id: bytes
     more: ExtraHeaders
     pieces: AsyncGenerator[bytes] | None = None
+    drains: bool = False
 
 
 Answerer = Callable[[HotRequest, Receive | None], Awaitable[Answer | None]]

@@ -2,6 +2,7 @@
 
 uvicorn --factory api.app:create_app
 
+socket  ─▶ Doors ─▶ push
 request ─▶ Doors: request id, gate, count
              ├─ a hot route ─▶ dataplane
              ├─ /, or a queue's address at Amazon's ─▶ aws
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.asyncapi import build_asyncapi
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
@@ -29,12 +31,13 @@ from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
-from api.dataplane import Dispatcher, HotRequest, Route, is_open, read_body
+from api.dataplane import Dispatcher, HotRequest, Opened, Route, Served, is_open, read_body
 from api.logs import configure_logs
 from api.metrics import (
     CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
     Counts,
+    DoorMetrics,
     RequestMetrics,
     render_metrics,
     set_build_info,
@@ -42,6 +45,14 @@ from api.metrics import (
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
+from api.push import door as push_door
+from api.push import events
+from api.push.door import PushDoor
+from api.push.formats import FORMATS
+from api.push.publishing import Publisher, PublishMetrics
+from api.push.sessions import Sessions
+from api.push.subscribing import Sources
+from api.push.working import WorkEngine
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
@@ -67,16 +78,22 @@ from api.rest import (
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
 from storage.domain.access import Action
+from storage.domain.clock import SystemClock
+from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
 from storage.settings import Durability
 
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
+_LIMITS = Limits()
 
 
-def create_app(settings: Settings | None = None, storage: Storage | None = None) -> "Doors":
+def create_app(
+    settings: Settings | None = None, storage: Storage | None = None, known: Limits = _LIMITS
+) -> "Doors":
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
@@ -85,10 +102,11 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
         records.dataplane,
         columns.dataplane,
         group_records.dataplane,
+        events.dataplane,
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
-    control = _control_plane(settings, storage, dispatcher, counts)
+    control = _control_plane(settings, storage, dispatcher, counts, known)
     gate = TrustingMode() if settings.insecure else OpenMode()
 
     def opened() -> Storage:
@@ -116,16 +134,21 @@ def create_app(settings: Settings | None = None, storage: Storage | None = None)
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    return Doors(control, dispatcher, aws, gate, counts, settings.durability)
+    push = PushDoor(gate, lambda: control.state.sessions, lambda: control.state.sources)
+    return Doors(control, dispatcher, aws, push, gate, counts, settings.durability)
 
 
 def _control_plane(
-    settings: Settings, storage: Storage | None, dispatcher: Dispatcher, counts: Counts
+    settings: Settings,
+    storage: Storage | None,
+    dispatcher: Dispatcher,
+    counts: Counts,
+    known: Limits,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts),
+        lifespan=_lifespan(settings, storage, counts, known),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -166,10 +189,17 @@ def _control_plane(
 def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
     app.state.requested = Requested(storage, settings.webhook_allow_words())
+    app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
+    app.state.opened = Opened(storage, app.state.feeds)
     app.state.readiness = health.Readiness(storage.health)
 
 
-def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
+def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: Limits) -> Any:
+    metrics = PublishMetrics(
+        DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
+        DoorMetrics(counts, "stream", "ws", settings.durability, "push"),
+    )
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         configure_logs(settings.log_level)
@@ -178,11 +208,32 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts) -> Any:
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
+            await stack.enter_async_context(_pushing(app, metrics, known))
             await stack.enter_async_context(_watching_the_loop(counts))
             _settle_memory()
             yield
 
     return lifespan
+
+
+@asynccontextmanager
+async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
+    storage: Storage = app.state.storage
+    feeds: Feeds = app.state.feeds
+    sessions = Sessions(known, asyncio.get_running_loop().time)
+    app.state.sessions = sessions
+    app.state.sources = Sources(
+        storage,
+        feeds,
+        metrics,
+        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+    )
+    try:
+        yield
+    finally:
+        await sessions.close()
+        await feeds.close()
 
 
 def _settle_memory() -> None:
@@ -224,10 +275,20 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
         counts.flush()
         return Response(render_metrics(), headers={"content-type": CONTENT_TYPE})
 
+    @router.get(push_door.PATH)
+    async def open_socket() -> None:
+        """For those who ask for the WebSocket endpoint as for a page."""
+        raise push_door.upgrade_required()
+
     @router.get("/openapi.json")
     async def show_openapi() -> dict[str, Any]:
         """The OpenAPI document."""
         return build_document(app, dispatcher.routes)
+
+    @router.get("/asyncapi.json")
+    async def show_asyncapi() -> dict[str, Any]:
+        """The AsyncAPI document of the WebSocket endpoint."""
+        return build_asyncapi()
 
     return router
 
@@ -240,6 +301,7 @@ class Doors:
         control: FastAPI,
         dispatcher: Dispatcher,
         aws: Fork,
+        push: PushDoor,
         gate: Gate,
         counts: Counts,
         durability: Durability,
@@ -247,6 +309,8 @@ class Doors:
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
+        self.socket_app = push
+        """What sockets lead to."""
         self._gate = gate
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
@@ -257,12 +321,20 @@ class Doors:
         """The OpenAPI document of all REST routes."""
         return build_document(self.control, self.dispatcher.routes)
 
+    def drain(self) -> None:
+        """The process is to end: answers that go on come to their end."""
+        self.control.state.feeds.drain()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.control(scope, receive, send)
             return
         method = scope["method"]
-        if method == "HEAD":  # answered as GET; the server leaves the body out
+        only_head = method == "HEAD"
+        if only_head:  # answered as GET; the server leaves the body out
             method = "GET"
             scope = {**scope, "method": method}
         headers = dict(scope["headers"])
@@ -279,6 +351,9 @@ class Doors:
             return
         if answer.pieces is None:
             await _send(send, answer)
+        elif only_head:
+            await answer.pieces.aclose()
+            await _send_head(send, answer)
         else:
             await _send_pieces(send, receive, answer, answer.pieces)
 
@@ -298,14 +373,14 @@ class Doors:
         self, route: Route, request: HotRequest, receive: Receive | None
     ) -> Answer | None:
         started = time.perf_counter()
-        request_id = request_id_of(request.headers)
+        request_id = request.request_id = request_id_of(request.headers)
         more = self._weaker_promise
         try:
             principal = self._gate.admit(request.headers)
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
-            status, kind, body = await self.dispatcher.serve(
-                route, self.control.state.storage, principal, request
+            served = await self.dispatcher.serve(
+                route, self.control.state.opened, principal, request
             )
         except ClientGone:
             self._metrics.observe(
@@ -315,10 +390,20 @@ class Doors:
         except Exception as error:
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
-            status, kind, body, more = told.status, PROBLEM_JSON, told.body, told.headers
-            log_failure(error, route.operation, status, request_id)
-        self._metrics.observe(route.operation, status, time.perf_counter() - started)
-        return Answer(status, kind, body, request_id, more)
+            served = Served(told.status, PROBLEM_JSON, told.body)
+            more = told.headers
+            log_failure(error, route.operation, served.status, request_id)
+        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
+        more = (*served.headers, *more) if served.headers else more
+        return Answer(
+            served.status,
+            served.kind,
+            served.body,
+            request_id,
+            more,
+            served.pieces,
+            drains=served.pieces is not None,
+        )
 
     async def _serve_control(
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
@@ -364,9 +449,7 @@ async def _send_pieces(
     """Send an answer that goes on, until it ends or the client leaves."""
 
     async def sending() -> None:
-        headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
-        headers += answer.more
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await _start(send, answer)
         async for piece in pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
@@ -385,6 +468,18 @@ async def _send_pieces(
         await pieces.aclose()
     for task in done:
         task.result()
+
+
+async def _send_head(send: Send, answer: Answer) -> None:
+    """What comes before an answer that goes on."""
+    await _start(send, answer)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _start(send: Send, answer: Answer) -> None:
+    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
+    headers += answer.more
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 
 async def _send(send: Send, answer: Answer) -> None:

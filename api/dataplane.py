@@ -15,12 +15,13 @@ arrived whole, whichever way it came: through ASGI, or straight from `api.hot_ht
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import inspect
 from starlette.types import Message, Receive
 
 from api.metrics import Counts, DoorMetrics
@@ -33,6 +34,7 @@ from api.payloads import (
     from_msgspec,
 )
 from api.refusals import ClientGone
+from consumers.feeds import Feeds
 from storage.domain.access import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
@@ -56,10 +58,10 @@ _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
 class HotRequest:
     """A request for a hot route, whole. `words`: its path split at '/'.
 
-    `is_there` tells whether the connection is open as far as is known, without waiting.
+    `is_there` tells whether the connection is open as far as is known, without waiting. `request_id` is given to it.
     """
 
-    __slots__ = ("body", "headers", "is_there", "query_string", "words")
+    __slots__ = ("body", "headers", "is_there", "query_string", "request_id", "words")
 
     def __init__(
         self,
@@ -74,6 +76,14 @@ class HotRequest:
         self.query_string = query_string
         self.is_there = is_there
         self.body = body
+        self.request_id = b""
+
+
+class Opened(NamedTuple):
+    """What a process has open for its requests. `feeds`: how many at once read a stream as it is written."""
+
+    storage: Storage
+    feeds: Feeds
 
 
 class Call(Generic[In]):
@@ -85,30 +95,34 @@ class Call(Generic[In]):
     __slots__ = (
         "body",
         "client_is_there",
+        "feeds",
         "headers",
         "metrics",
         "name",
         "principal",
+        "request_id",
         "storage",
         "words",
     )
 
     def __init__(
         self,
-        storage: Storage,
+        opened: "Opened",
         principal: Principal,
         name: Name,
         body: In,
         request: HotRequest,
         metrics: DoorMetrics,
     ) -> None:
-        self.storage = storage
+        self.storage = opened.storage
+        self.feeds = opened.feeds
         self.principal = principal
         self.name = name
         self.body = body
         self.words = request.words
         self.headers = request.headers
         self.client_is_there = request.is_there
+        self.request_id = request.request_id
         self.metrics = metrics
 
     @property
@@ -146,6 +160,25 @@ class Call(Generic[In]):
         return int(word)
 
 
+class Lasting(msgspec.Struct, frozen=True):
+    """An answer that goes on: `pieces` of a media type, and headers of its own. Without pieces it is over."""
+
+    kind: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncGenerator[bytes] | None = None
+    status: int = 200
+
+
+class Served(NamedTuple):
+    """What goes back for one request: a body, or `pieces` that go on."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncGenerator[bytes] | None = None
+
+
 HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
 Handler = HandlerOf[Any]
 Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
@@ -163,6 +196,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: type[msgspec.Struct] | None
     answers: Mapping[type[msgspec.Struct], int]
     idempotent: bool
+    lasting: Mapping[str, str] = {}
+    """Of an answer that goes on: what each of its media types is, one item after another of its one answer."""
 
     @property
     def operation(self) -> str:
@@ -201,10 +236,14 @@ class Dataplane:
         action: Action,
         answer: type[msgspec.Struct],
         query: Callable[..., In],
+        lasting: Mapping[str, str] | None = None,
     ) -> Declared[In]:
-        """Declare a route whose input is its query, read into the struct `query`."""
+        """Declare a route whose input is its query, read into the struct `query`.
+
+        `lasting`: its answer is a `Lasting`, of `answer` after `answer`; what it is in each media type.
+        """
         kind = cast(type[msgspec.Struct], query)
-        return self._declare("GET", path, action, {answer: 200}, query=kind)
+        return self._declare("GET", path, action, {answer: 200}, query=kind, lasting=lasting or {})
 
     def _declare(
         self,
@@ -216,6 +255,7 @@ class Dataplane:
         body: Codec[Any] | None = None,
         query: type[msgspec.Struct] | None = None,
         idempotent: bool = False,
+        lasting: Mapping[str, str] | None = None,
     ) -> Declared[Any]:
         def declare(handler: HandlerOf[Any]) -> HandlerOf[Any]:
             self.routes.append(
@@ -228,6 +268,7 @@ class Dataplane:
                     query=query,
                     answers=answers,
                     idempotent=idempotent,
+                    lasting=lasting or {},
                 )
             )
             return handler
@@ -264,20 +305,22 @@ class Dispatcher:
         return [method for method in ("GET", "POST") if self.find(method, words)]
 
     async def serve(
-        self, route: Route, storage: Storage, principal: Principal, request: HotRequest
-    ) -> tuple[int, str, bytes]:
-        """The status, media type and bytes of the answer. Raises whatever the handler raises, ClientGone."""
+        self, route: Route, opened: Opened, principal: Principal, request: HotRequest
+    ) -> Served:
+        """The answer. Raises whatever the handler raises, ClientGone."""
         noun, word = request.words[2:4]
         name = _name(noun, word, principal.namespace)
-        storage.access.authorise(principal, route.action, str(name))
+        opened.storage.access.authorise(principal, route.action, str(name))
         if route.body is not None:
             value = route.body.decode(request.body, request.headers)
         else:
             value = read_query(request.query_string, route.query)
-        call = Call(storage, principal, name, value, request, self._metrics[noun])
+        call = Call(opened, principal, name, value, request, self._metrics[noun])
         answer = await route.handler(call)
+        if isinstance(answer, Lasting):
+            return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
-        return route.answers[type(answer)], media_type, encoded
+        return Served(route.answers[type(answer)], media_type, encoded)
 
 
 @lru_cache(maxsize=4096)
@@ -330,10 +373,28 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
     if kind is None or not query_string:
         return kind and kind()
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
-    parameters = dict(pairs)
-    if len(parameters) != len(pairs):
+    parameters: dict[str, Any] = dict(pairs)
+    if repeatable := _repeatable(kind):
+        for name in repeatable & parameters.keys():
+            parameters[name] = [value for told, value in pairs if told == name]
+        pairs = [pair for pair in pairs if pair[0] not in repeatable]
+    if len({name for name, _ in pairs}) != len(pairs):
         raise ValidationFailed("A query parameter is given twice.")
     try:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:
         raise from_msgspec(error) from None
+
+
+@lru_cache(maxsize=256)
+def _repeatable(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The parameters that may be given more than once: their fields are tuples."""
+    told = inspect.type_info(kind)
+    assert isinstance(told, inspect.StructType)
+    return frozenset(field.encode_name for field in told.fields if _is_tuple(field.type))
+
+
+def _is_tuple(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    return isinstance(kind, inspect.VarTupleType)

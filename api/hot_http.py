@@ -64,13 +64,14 @@ class HotProtocol(HttpToolsProtocol):
     """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
 
     # Slots, since with more names Python would no longer share the keys of the instances' dicts.
-    __slots__ = ("_busy_at", "_find", "_hot", "_lasting")
+    __slots__ = ("_busy_at", "_drains", "_find", "_hot", "_lasting")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hot: HotCycle | None = None  # what is being received or answered
         self._busy_at = 0.0
         self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
+        self._drains = False  # whether that ends by itself when the server does
         self._find: FindPlace | None = None
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Doors):
@@ -155,7 +156,8 @@ class HotProtocol(HttpToolsProtocol):
         if answer is None or cycle.disconnected:
             return
         if answer.pieces is None:
-            length = b"content-length: %d\r\n" % len(answer.body)
+            has_length = answer.status != HTTPStatus.NO_CONTENT
+            length = b"content-length: %d\r\n" % len(answer.body) if has_length else b""
             self.transport.write(self._head(answer, length, cycle) + answer.body)
         cycle.response_complete = True
         if not cycle.keep_alive:
@@ -166,7 +168,7 @@ class HotProtocol(HttpToolsProtocol):
         self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: HotCycle
     ) -> None:
         """Write an answer that goes on, in chunks. Its task ends when the connection does."""
-        self._lasting = asyncio.current_task()
+        self._lasting, self._drains = asyncio.current_task(), answer.drains
         try:
             self.transport.write(self._head(answer, b"transfer-encoding: chunked\r\n", cycle))
             async for piece in pieces:
@@ -224,8 +226,10 @@ class HotProtocol(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
-        """The server is asked to end: an answer that goes on ends now, others are finished."""
-        if self._lasting is None:
+        """The server is asked to end: an answer that goes on hears it, or ends now; others are finished."""
+        if isinstance(self.app, Doors):
+            self.app.drain()
+        if self._lasting is None or self._drains:
             super().shutdown()
         else:
             self.transport.close()

@@ -110,6 +110,27 @@ WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     "Webhooks that were switched off since their receivers do nothing but fail, or are gone",
     multiprocess_mode="livemax",
 )
+WEBSOCKET_CONNECTIONS = Gauge(
+    "millstream_websocket_connections", "Open sockets", multiprocess_mode="livesum"
+)
+WEBSOCKET_SESSIONS = Gauge(
+    "millstream_websocket_sessions",
+    "Sessions of sockets, also those whose socket broke a moment ago",
+    multiprocess_mode="livesum",
+)
+WEBSOCKET_SUBSCRIPTIONS = Gauge(
+    "millstream_websocket_subscriptions",
+    "Subscriptions of all sessions",
+    multiprocess_mode="livesum",
+)
+WEBSOCKET_CLOSED = Counter(
+    "millstream_websocket_closed_total", "Sockets that were closed, by close code", ["code"]
+)
+WEBSOCKET_RESUMED = Counter(
+    "millstream_websocket_resumed_total",
+    "Asks for a session to go on, by whether it did",
+    ["resumed"],
+)
 
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     BUILD_INFO,
@@ -130,6 +151,11 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     JOB_SECONDS,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
+    WEBSOCKET_CONNECTIONS,
+    WEBSOCKET_SESSIONS,
+    WEBSOCKET_SUBSCRIPTIONS,
+    WEBSOCKET_CLOSED,
+    WEBSOCKET_RESUMED,
 )
 """All of them, for the catalogue in the documentation and for tests."""
 
@@ -206,13 +232,20 @@ class Counts:
 class DoorMetrics:
     """What one door counts of one kind ('queue' or 'stream'); its labels are resolved once."""
 
-    def __init__(self, counts: Counts, kind: str, protocol: str, durability: Durability) -> None:
+    def __init__(
+        self,
+        counts: Counts,
+        kind: str,
+        protocol: str,
+        durability: Durability,
+        mode: str = "poll",
+    ) -> None:
         self._received = counts.tally(MESSAGES_RECEIVED.labels(kind, protocol))
         self._received_bytes = counts.tally(RECEIVED_BYTES.labels(kind, protocol))
         confirmed_by = _DURABILITY_WORDS[durability]
         self._confirmed = counts.tally(MESSAGES_CONFIRMED.labels(kind, confirmed_by))
         self._deduplicated = counts.tally(MESSAGES_DEDUPLICATED.labels(kind))
-        self._delivered = counts.tally(MESSAGES_DELIVERED.labels(kind, "poll", "manual"))
+        self._delivered = counts.tally(MESSAGES_DELIVERED.labels(kind, mode, "manual"))
         self._redelivered = counts.tally(MESSAGES_REDELIVERED.labels(kind))
         self._empty = counts.tally(RECEIVE_EMPTY.labels(kind))
         self._end_to_end = counts.observations(END_TO_END_SECONDS.labels(kind))

@@ -11,33 +11,23 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.dataplane import Route
-from api.native.errors import PROBLEM_JSON, TABLE, is_retryable, nothing_happened
+from api.native.errors import PROBLEM_JSON
+from api.openapi_parts import (
+    OPEN,
+    SECURITY,
+    SECURITY_SCHEMES,
+    TAGS,
+    Document,
+    description,
+    mark_repeats,
+    problem_schema,
+)
 from api.payloads import JSON
 from api.rest.examples import EXAMPLES
 from storage.domain import limits
 
-Document = dict[str, Any]
-
 OPENAPI_VERSION = "3.1.0"
 REF = "#/components/schemas/{name}"
-TAGS = (
-    {"name": "queues", "description": "Work to be done once, delivered at least once."},
-    {"name": "streams", "description": "An ordered, replayable record of what happened."},
-    {"name": "groups", "description": "Readers that share a stream, and how far they are."},
-    {"name": "webhooks", "description": "Messages and records are posted to a URL."},
-    {"name": "jobs", "description": "The long work that a Spark worker does."},
-    {"name": "health", "description": "For supervisors and load balancers."},
-)
-DESCRIPTION = """\
-Queues and streams over plain HTTP. Names are 1 to 80 of `A-Z a-z 0-9 _ . -`; durations are in seconds
-and may be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC.
-
-Every refusal is a problem (RFC 9457) with a stable `code`. `retryable`: the same call may succeed
-later. Where *nothing happened* is no, the outcome is unknown: repeat with the same idempotency key.
-
-| code | status | retryable | nothing happened |
-|---|---|---|---|
-"""
 _NAME = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
 _PATH_SCHEMAS: dict[str, Document] = {
     "queue": _NAME,
@@ -66,7 +56,7 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
         version=app.version,
         openapi_version=OPENAPI_VERSION,
         summary="Queues and streams over plain HTTP",
-        description=DESCRIPTION + "\n".join(_code_rows()),
+        description=description(),
         routes=app.routes,
         tags=[dict(tag) for tag in TAGS],
         servers=[{"url": "http://127.0.0.1:8080"}],
@@ -76,22 +66,14 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
         _read_better(operation)
     _add_hot_routes(document, routes)
     _add_problems(document)
+    _add_security(document)
+    for operation in _operations(document):
+        mark_repeats(operation)
     _add_examples(document)
     document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
     document["paths"] = dict(sorted(document["paths"].items()))
     tidy: Document = _tidied(document)
     return tidy
-
-
-def _code_rows() -> list[str]:
-    return [
-        f"| `{code}` | {row.status} | {_yes(is_retryable(code))} | {_yes(nothing_happened(code))} |"
-        for code, row in TABLE.items()
-    ]
-
-
-def _yes(fact: bool) -> str:
-    return "yes" if fact else "no"
 
 
 def _read_better(operation: Document) -> None:
@@ -116,6 +98,8 @@ def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
         operations[route.method.lower()] = _operation(route, schemas)
     queries = {route.query.__name__ for route in routes if route.query is not None}
     kept = {name: schema for name, schema in schemas.items() if name not in queries}
+    shared = kept.keys() & document["components"]["schemas"].keys()
+    assert not shared, f"two shapes have the name {shared}"
     document["components"]["schemas"].update(kept)
 
 
@@ -162,7 +146,7 @@ def _query_parameter(name: str, schema: Document) -> Document:
     parameter: Document = {"name": name, "in": "query", "required": False}
     if description := schema.pop("description", ""):
         parameter["description"] = description
-    if schema.get("default") in (None, ""):
+    if schema.get("default") in (None, "", ()):
         schema.pop("default", None)
     return {**parameter, "schema": schema}
 
@@ -185,10 +169,23 @@ def _responses(route: Route) -> Document:
             str(status),
             {
                 "description": (kind.__doc__ or "").split("\n", 1)[0],
-                "content": {JSON: {"schema": _ref(kind.__name__)}},
+                "content": _contents(route, kind),
             },
         )
     return responses
+
+
+def _contents(route: Route, kind: type[msgspec.Struct]) -> Document:
+    """An answer that goes on has items; 3.1 has no word for them yet, and generators read a string."""
+    if not route.lasting:
+        return {JSON: {"schema": _ref(kind.__name__)}}
+    return {
+        media_type: {
+            "schema": {"type": "string", "description": told},
+            "x-itemSchema": _ref(kind.__name__),
+        }
+        for media_type, told in route.lasting.items()
+    }
 
 
 def _ref(name: str) -> Document:
@@ -202,7 +199,7 @@ def _add_problems(document: Document) -> None:
     schemas = document["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["Problem"] = _problem_schema()
+    schemas["Problem"] = problem_schema()
     answer = {
         "description": "A problem",
         "content": {PROBLEM_JSON: {"schema": _ref("Problem")}},
@@ -212,34 +209,12 @@ def _add_problems(document: Document) -> None:
         operation["responses"]["default"] = answer
 
 
-def _problem_schema() -> Document:
-    text: Document = {"type": "string"}
-    fault = {
-        "type": "object",
-        "properties": {"pointer": text, "detail": text, "code": text},
-        "required": ["pointer", "detail", "code"],
-    }
-    return {
-        "title": "Problem",
-        "description": "What went wrong (RFC 9457); some codes have members of their own.",
-        "type": "object",
-        "properties": {
-            "type": text,
-            "title": text,
-            "status": {"type": "integer"},
-            "detail": text,
-            "instance": text,
-            "code": {"type": "string", "enum": [str(code) for code in TABLE]},
-            "retryable": {"type": "boolean"},
-            "request_id": text,
-            "outcome": {
-                "type": "string",
-                "description": "'unknown' when the call may have taken effect.",
-            },
-            "errors": {"type": "array", "items": fault},
-        },
-        "required": ["type", "title", "status", "detail", "code", "retryable", "request_id"],
-    }
+def _add_security(document: Document) -> None:
+    document["components"]["securitySchemes"] = SECURITY_SCHEMES
+    document["security"] = SECURITY
+    for operation in _operations(document):
+        if operation["tags"] == ["health"]:
+            operation["security"] = OPEN
 
 
 def _operations(document: Document) -> list[Document]:

@@ -13,6 +13,8 @@ class DoorCode(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     REQUEST_TOO_LARGE = "request_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    UPGRADE_REQUIRED = "upgrade_required"
+    SUBPROTOCOL_UNKNOWN = "subprotocol_unknown"
     INTERNAL_ERROR = "internal_error"
 
 

@@ -150,7 +150,7 @@ class GroupFetching:
             reads = await self._read_what_is_left(group, starts)
         stream = await self._offsets.stream(group)
         for read in reads:
-            self._offsets.saw(stream, read)
+            self._offsets.saw(stream, read.shard, read.tip)
         return reads
 
     async def _read_what_is_left(

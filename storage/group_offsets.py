@@ -24,7 +24,7 @@ from storage.domain.errors import (
 )
 from storage.domain.groups import Commit, CommitResult, Committed, Group
 from storage.domain.names import GroupName, LogId
-from storage.domain.streams import ReadFrom, ShardRead, Stream
+from storage.domain.streams import ReadFrom, Stream
 from storage.group_changes import Change, GroupChanges, nothing_else
 from storage.postgres.groups import AskedCommit, GroupRows, MovedTo
 from storage.postgres.together import Together
@@ -57,9 +57,9 @@ class GroupOffsets:
             del self._groups[next(iter(self._groups))]
         self._groups[group.name] = group
 
-    def saw(self, stream: Stream, read: ShardRead) -> None:
-        """How far a log reached when it was read."""
-        self._saw(stream.shard(read.shard).log_id, read.tip)
+    def saw(self, stream: Stream, shard: int, tip: int) -> None:
+        """How far a shard's log reached when it was read."""
+        self._saw(stream.shard(shard).log_id, tip)
 
     def _saw(self, log_id: LogId, tip: int) -> None:
         if len(self._tips) >= limits.GROUP_TIPS_KNOWN_MAX:

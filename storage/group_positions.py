@@ -66,6 +66,11 @@ class GroupPositions:
             return committed
         return await self._at_time(group, shard, group.spec.start_time_ms)
 
+    async def start(self, group: Group, shard: int, committed: int | None) -> int:
+        """As `position`, and where the oldest record is."""
+        found = await self.position(group, shard, committed)
+        return await self._at_time(group, shard, 0) if found is None else found
+
     async def _at_time(self, group: Group, shard: int, time_ms: int) -> int:
         """The offset of the first record that arrived then or later, or else of the next one."""
         read = await self._streams.read_shard(

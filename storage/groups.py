@@ -222,6 +222,14 @@ class Groups:
             is_there=is_there,
         )
 
+    async def position(self, group: Group, place: Place) -> int:
+        """Where the reading of a shard that the group assigned begins. Raises ShardNotFound, StreamNotFound."""
+        return await self._positions.start(group, place.shard, place.committed)
+
+    async def saw(self, group: Group, shard: int, tip: int) -> None:
+        """A shard was read up to `tip`: a commit up to there need not ask whether the log goes so far."""
+        self._offsets.saw(await self._offsets.stream(group), shard, tip)
+
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
         """Commit the next offset of each shard, or say why not, in their order.
 
@@ -234,6 +242,11 @@ class Groups:
         """Where a member begins to read a shard that it was given; None for its oldest record."""
         group = await self._offsets.find(name)
         return await self._positions.position(group, place.shard, place.committed)
+
+    async def finish(self, group: Group, commit: Commit) -> bool:
+        """Commit the end of a closed shard, which the caller has just seen: its children may begin. Whether it was
+        taken."""
+        return await self._offsets.finish(group, [commit])
 
     # Where it is
 

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 import msgspec
 
@@ -178,17 +179,24 @@ class Queues:
         visibility_timeout_ms: int | None = None,
         wait_ms: int | None = None,
         attempt_id: str = "",
+        bytes_max: int = limits.RECEIVE_BYTES_MAX,
+        forever: bool = False,
         still_wanted: Callable[[], bool] = _always,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
-        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one.
+        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one;
+        with `forever` until it comes.
+
+        Nothing more is taken once what was taken has `bytes_max`: the last message may go beyond it.
 
         A fifo queue gives the same messages again to the same `attempt_id` within five minutes, unless one of
         them was settled or its time ran out. After a wait `still_wanted` is asked before anything is taken.
         Safe to cancel: before messages were taken nothing happens, after it they are released at once. Raises
         InFlightLimitReached.
         """
-        asked = _Asked(messages_max, visibility_timeout_ms, attempt_id)
+        asked = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
         _check_receive(asked, wait_ms or 0)
+        if forever:
+            return self._receive_in_time(name, asked, inf, still_wanted)
         return self._receive_or_wait(name, asked, wait_ms, still_wanted)
 
     async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
@@ -204,6 +212,7 @@ class Queues:
             ask_to_wake=ask_to_wake,
             receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
             attempt_id=asked.attempt_id,
+            bytes_max=asked.bytes_max,
             now=self._clock.script_time(),
             abandoned=partial(self._release_soon, queue.name),
         )
@@ -243,7 +252,7 @@ class Queues:
         return (await self._on(name, partial(self._receive, asked, False))).messages
 
     async def _receive_in_time(
-        self, name: QueueName, asked: "_Asked", wait_ms: int, still_wanted: Callable[[], bool]
+        self, name: QueueName, asked: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
@@ -381,6 +390,7 @@ class _Asked(msgspec.Struct, frozen=True, gc=False):
     messages_max: int
     visibility_timeout_ms: int | None
     attempt_id: str
+    bytes_max: int
 
 
 def _check_receive(asked: _Asked, wait_ms: int) -> None:

@@ -165,6 +165,14 @@ def openapi() -> None:
 
 
 @app.command()
+def asyncapi() -> None:
+    """Print the AsyncAPI document of the WebSocket endpoint."""
+    from api.asyncapi import build_asyncapi
+
+    typer.echo(json.dumps(build_asyncapi(), indent=2, ensure_ascii=False))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(metadata.version("millstream"))

@@ -12,12 +12,24 @@ import api
 from api.cli.settings import METRICS_DIRECTORY, child_environment
 from api.cli.supervisor import Program
 from api.settings import Settings
+from storage.domain import limits
 
 PACKAGES = Path(api.__file__).parents[1]
 PYTHON = (sys.executable, "-P")  # -P: a folder named `api` where the user stands is not ours
 DRAIN_S = (
     5  # what uvicorn gives requests in flight at the end; waiting receives are answered at once
 )
+PROTOCOLS = (
+    "--loop=uvloop",
+    "--http=api.hot_http:HotProtocol",
+    "--ws=api.push.protocol:PushProtocol",
+    f"--ws-max-size={limits.FRAME_BYTES_MAX}",
+    "--ws-per-message-deflate=false",  # a seventh of the processor for what is mostly small already
+    "--lifespan=on",
+    "--no-access-log",
+    "--no-proxy-headers",  # a middleware for every request, and nobody asks for the address
+)
+"""How uvicorn is to speak."""
 API_GRACE_S = 10.0
 WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are given back, its JVM ends
 
@@ -59,14 +71,10 @@ def _uvicorn(listener: int) -> list[str]:
         "--factory",
         f"--app-dir={PACKAGES}",
         f"--fd={listener}",
-        "--loop=uvloop",
-        "--http=api.hot_http:HotProtocol",
-        "--lifespan=on",
         "--log-level=warning",
-        "--no-access-log",
         "--no-server-header",
-        "--no-proxy-headers",  # a middleware for every request, and nobody asks for the address
         f"--timeout-graceful-shutdown={DRAIN_S}",
+        *PROTOCOLS,
     ]
 
 

@@ -29,6 +29,8 @@ TABLE: dict[AnyCode, Row] = {
     DoorCode.METHOD_NOT_ALLOWED: Row(405, "Method not allowed"),
     DoorCode.REQUEST_TOO_LARGE: Row(413, "Request too large"),
     DoorCode.UNSUPPORTED_MEDIA_TYPE: Row(415, "Unsupported media type"),
+    DoorCode.UPGRADE_REQUIRED: Row(426, "Upgrade required"),
+    DoorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Subprotocol unknown"),
     DoorCode.INTERNAL_ERROR: Row(500, "Internal error"),
     ErrorCode.VALIDATION_FAILED: Row(422, "Validation failed"),
     ErrorCode.MESSAGE_TOO_LARGE: Row(413, "Message too large"),
@@ -100,6 +102,14 @@ def nothing_happened(code: AnyCode) -> bool:
     if isinstance(code, ErrorCode):
         return code.nothing_happened
     return code is not DoorCode.INTERNAL_ERROR
+
+
+_CLASSES = {kind.code: kind for kind in MillstreamError.__subclasses__()}
+
+
+def error_of(code: ErrorCode) -> MillstreamError:
+    """A refusal of which only the code is known."""
+    return _CLASSES[code]()
 
 
 class ItemError(msgspec.Struct, frozen=True):

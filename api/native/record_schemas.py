@@ -332,6 +332,9 @@ class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
 
     cursor: Annotated[str, Meta(description="`next_cursor` of the last answer.")] = ""
     start: Start = Start.OLDEST
+    time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
+        None
+    )
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX
     wait_seconds: WaitSeconds = 0

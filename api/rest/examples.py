@@ -539,6 +539,8 @@ EXAMPLES: dict[str, Example] = {
             "gaps": [],
         },
     ),
+    "read_events": Example("/v1/streams/clicks/events?follow=false"),
+    "read_shard_events": Example("/v1/streams/clicks/shards/0/events?follow=false&limit=10"),
     "put_consumer_group": Example("/v1/groups/readers", {"stream": "clicks"}, 201, _GROUP),
     "list_consumer_groups": Example(
         "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}

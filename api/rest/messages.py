@@ -1,17 +1,13 @@
 """Sending, receiving and settling messages: the hot routes of a queue."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from api.dataplane import Call, Dataplane
-from api.metrics import DoorMetrics, count_rejected
-from api.native.errors import item_error
 from api.native.fields import (
     idempotency_key,
     optional_ms,
-    rfc3339,
     total_bytes,
     trace_headers,
     with_trace,
@@ -32,18 +28,18 @@ from api.native.message_schemas import (
     SentMessageOut,
     SentMessages,
     Settle,
-    SettledOut,
     SettlementOrBatch,
     SettleResults,
     message_from_raw,
 )
 from api.native.pages import decode_cursor, encode_cursor
+from api.native.settling import count_settled, settled_out
 from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type
 from api.refusals import ClientGone
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers
-from storage.domain.messages import NewMessage, ReceivedMessage, Settled, Settlement
+from storage.domain.messages import NewMessage, ReceivedMessage, Settlement
 
 dataplane = Dataplane()
 
@@ -63,7 +59,6 @@ _SETTLE = ItemsBody[Settlement](
     items_max=limits.SETTLEMENTS_MAX,
     lines=False,
 )
-_OK = SettledOut(status="ok")
 
 
 @dataplane.post(
@@ -147,34 +142,8 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     """
     settlements = call.body.values
     settled = await call.storage.queues.settle(call.queue, settlements)
-    _count_settled(call.metrics, settlements, settled)
-    return SettleResults([_settled_out(one) for one in settled])
-
-
-def _settled_out(settled: Settled) -> SettledOut:
-    if settled.error is not None:
-        return SettledOut(status="error", error=item_error(settled.error))
-    if settled.visible_at_ms is not None:
-        return SettledOut(status="ok", visible_at=rfc3339(settled.visible_at_ms))
-    return _OK
-
-
-def _count_settled(
-    metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
-) -> None:
-    """Count the verdicts that were taken, and those that were refused."""
-    taken = Counter(
-        [
-            asked.action
-            for asked, answer in zip(settlements, settled, strict=True)
-            if answer.error is None
-        ]
-    )
-    for action, count in taken.items():
-        metrics.settled(action, count)
-    for answer in settled:
-        if answer.error is not None:
-            count_rejected(answer.error)
+    count_settled(call.metrics, settlements, settled)
+    return SettleResults([settled_out(one) for one in settled])
 
 
 @dataplane.get(

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from api.dataplane import Call, Dataplane
-from api.metrics import DoorMetrics, count_rejected
-from api.native.errors import item_error
+from api.native.appending import appended_out, count_appended
 from api.native.fields import (
     idempotency_key,
     moment_ms,
@@ -18,7 +17,6 @@ from api.native.fields import (
 )
 from api.native.pages import decode_cursor, encode_cursor
 from api.native.record_schemas import (
-    AppendedOut,
     AppendedRecordOut,
     AppendedRecords,
     AppendRecords,
@@ -43,6 +41,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
 from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.lineage import ENDED, frontier
 from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead, slowest
 
 dataplane = Dataplane()
@@ -127,29 +126,13 @@ def _appended_out(
     call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
 ) -> AppendedRecords | AppendedRecordOut:
     """The answer. Raises the refusal of a record that came alone."""
-    failed = _count_results(call.metrics, results)
+    failed = count_appended(call.metrics, results)
     if not call.body.single:
-        return AppendedRecords([_result_out(result) for result in results], failed)
+        return AppendedRecords([appended_out(result) for result in results], failed)
     [only] = results
     if isinstance(only, MillstreamError):
         raise only
     return AppendedRecordOut(only.shard, only.offset, only.duplicate)
-
-
-def _result_out(result: Appended | MillstreamError) -> AppendedOut:
-    if isinstance(result, MillstreamError):
-        return AppendedOut(error=item_error(result))
-    return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
-
-
-def _count_results(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
-    """How many were refused, which is counted, as is what was taken."""
-    refused = [result for result in results if isinstance(result, MillstreamError)]
-    for error in refused:
-        count_rejected(error.code)
-    duplicates = sum([isinstance(result, Appended) and result.duplicate for result in results])
-    metrics.confirmed(len(results) - len(refused), duplicates)
-    return len(refused)
 
 
 # ── Read one shard ──
@@ -231,7 +214,7 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     """Read all shards of a stream, by arrival; within a shard in order, and after its parents.
 
     `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
-    read starts at the oldest records, or with `from=latest` at what comes next.
+    read starts at the oldest records, with `from=latest` at what comes next, or at a `time`.
     """
     asked = call.query
     about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
@@ -251,12 +234,38 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
 async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
     """The next offset wanted of each shard. Raises InvalidCursor, ValidationFailed."""
     asked = call.query
+    if asked.time is not None:
+        if asked.cursor:
+            raise ValidationFailed.at(
+                "/time", "Only one of 'cursor' and 'time' is given", "conflict"
+            )
+        return await _positions_at(call, moment_ms(asked.time))
     if asked.cursor:
         return decode_cursor(asked.cursor, about, dict[int, int])
     if asked.start is Start.LATEST:
         shards = await call.storage.streams.shards(call.stream)
         return {state.shard.index: state.next for state in shards if state.shard.is_open}
     return {}
+
+
+async def _positions_at(call: Call[ReadStream], time_ms: int) -> Mapping[int, int]:
+    """The first record of each shard that arrived then or later, in the shards that a reader from then on begins with."""
+    stream = await call.storage.catalog.stream(call.stream)
+    ahead = frontier(stream, {})
+    while unknown := [shard for shard, at in ahead.items() if at is None]:
+        found = {shard: await _position_at(call, shard, time_ms) for shard in unknown}
+        known = {shard: at for shard, at in ahead.items() if at is not None}
+        ahead = frontier(stream, {**known, **found})
+    return {shard: at for shard, at in ahead.items() if at is not None}
+
+
+async def _position_at(call: Call[ReadStream], shard: int, time_ms: int) -> int:
+    read = await call.storage.streams.read_shard(
+        call.stream, shard, ReadFrom(time_ms=time_ms), records_max=1, bytes_max=1
+    )
+    if read.records:
+        return read.records[0].offset
+    return ENDED if read.ended else read.next_offset
 
 
 def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:

@@ -12,7 +12,7 @@ from api.rest.schemas import Config
 from storage.domain import limits
 from storage.domain.access import Action
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"])
 
 PUT = Depends(may(Action.STREAM_PUT))
 
@@ -31,7 +31,7 @@ class StagedOut(BaseModel):
     id: str
 
 
-class CommitIn(Config):
+class StagedCommit(Config):
     """A batch of a writer: what it is made of, unless an earlier commit of it has said so."""
 
     writer_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
@@ -69,7 +69,7 @@ async def discard_staged(stream: StreamPath, storage: StorageDep, staged: Staged
 
 @router.post("/commits", dependencies=[PUT, Depends(require_json)])
 async def commit_staged(
-    stream: StreamPath, storage: StorageDep, asked: Annotated[CommitIn, Body()]
+    stream: StreamPath, storage: StorageDep, asked: Annotated[StagedCommit, Body()]
 ) -> CommitOut:
     """Append what was put aside, as one batch of a writer, each record once.
 

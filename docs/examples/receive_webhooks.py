@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 TOLERANCE_S = 300
 
 
@@ -35,9 +36,10 @@ class Hooks(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
+        told = {name: self.headers.get(name, "") for name in SIGNED}
         try:
-            trusted = verified(self.secret, self.headers, body, time.time())
-        except (TypeError, ValueError):
+            trusted = verified(self.secret, told, body, time.time())
+        except ValueError:
             trusted = False
         if not trusted:
             self.send_error(401)

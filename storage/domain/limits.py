@@ -230,6 +230,22 @@ CREDIT_BYTES_MAX = 64 * MIB
 SUBSCRIPTIONS_MAX = 128  # of one session
 SOCKETS_MAX = 10_000  # of one process
 FRAME_BYTES_MAX = 2 * MIB  # from a client; a message of 1 MiB in base64 fits
+PUSH_BYTES_MAX = 256 * KIB  # of bodies in one frame; one message may be larger
+PUSH_RECORDS_MAX = 1_000  # in one frame
+PUSH_SKIPPED_TOLD = (
+    10_000  # records that a filter left out: then the client hears how far its reading is
+)
+PUSH_KEPT_BYTES = 4 * MIB  # of deliveries that a session keeps until their arrival is known
+PUSH_KEPT_FRAMES = 4_096
+PUSH_ASKED_MAX = (
+    256  # publishes and settlements of a session that wait; then its socket is not read
+)
+PUSH_TICK_MS = SECOND_MS  # how often sessions are looked at for what is due
+PUSH_BACKOFF_MS_MIN = 200  # before a subscription asks again that met an outage
+PUSH_BACKOFF_MS_MAX = 5 * SECOND_MS
+DRAIN_SPREAD_MS = (
+    5 * SECOND_MS
+)  # within which the clients of a server that ends are asked to come back
 SLOW_CONSUMER_MS = 10 * SECOND_MS  # nothing of what waits could be sent for so long
 
 # Webhooks
@@ -296,6 +312,13 @@ WEBHOOK_SENDS_AT_ONCE = 16  # on request, by one API process
 WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # what a deliverer gives deliveries under way at its end
 
+# Feeds, which many readers share
+FEED_READ_RECORDS = 1_000  # of one read: what is encoded in one go
+EVENTS_HEARTBEAT_MS = 15 * SECOND_MS  # below the idle time-out of common proxies
+EVENT_READERS_MAX = 10_000  # of one process
+FEED_READ_BYTES = 1 * MIB  # or one larger record
+FEEDS_BYTES_MAX = 64 * MIB  # that all feeds of a process remember, with what was encoded of it
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
@@ -354,6 +377,14 @@ class Limits(msgspec.Struct, frozen=True):
     redis_reply_ms_max: int = REDIS_REPLY_MS_MAX
     reservation_offsets_min: int = RESERVATION_OFFSETS_MIN
     waiters_max: int = WAITERS_MAX
+    hello_ms_max: int = HELLO_MS_MAX
+    push_heartbeat_ms: int = PUSH_HEARTBEAT_MS
+    push_pong_ms_max: int = PUSH_PONG_MS_MAX
+    push_tick_ms: int = PUSH_TICK_MS
+    push_kept_bytes: int = PUSH_KEPT_BYTES
+    resume_ms: int = RESUME_MS
+    slow_consumer_ms: int = SLOW_CONSUMER_MS
+    sockets_max: int = SOCKETS_MAX
     waiter_recheck_ms: int = WAITER_RECHECK_MS
     due_moves_per_call: int = DUE_MOVES_PER_CALL
     expired_per_call: int = EXPIRED_PER_CALL

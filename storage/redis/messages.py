@@ -73,6 +73,7 @@ class HotQueues:
         ask_to_wake: bool,
         receives_max: int,
         attempt_id: str,
+        bytes_max: int,
         now: ScriptTime,
         abandoned: Callable[[list[ReceivedMessage]], None],
     ) -> HotReceive:
@@ -89,7 +90,7 @@ class HotQueues:
                 now,
                 visibility_timeout_ms,
                 messages_max,
-                limits.RECEIVE_BYTES_MAX,
+                min(bytes_max, limits.RECEIVE_BYTES_MAX),
                 attempts_of(queue),
                 queue.spec.retention_ms,
                 self._limits.due_moves_per_call,

@@ -12,6 +12,7 @@ publish that was missed costs time, never a message.
 
 import asyncio
 from collections.abc import Iterable
+from math import inf
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -45,10 +46,13 @@ class Waiter:
         self._wakeups.leave(self)
 
     async def wait(self, seconds: float) -> None:
-        """Return when woken, or after `seconds`."""
+        """Return when woken, or after `seconds`; infinity needs no timer."""
         loop = asyncio.get_running_loop()
         if self._news is None:
             self._news = loop.create_future()
+        if seconds == inf:
+            await self._news
+            return
         timer = loop.call_later(seconds, self._tell, False)
         try:
             await self._news

@@ -1,7 +1,8 @@
 """The reference server: the least that an ASGI application can do with a request.
 
 Every body comes back as it was. Only `…/receive` is answered with ten messages, always the same, so
-that a client of the service can be measured without the service; and `/wait` is not answered at all.
+that a client of the service can be measured without the service; and `/wait` is not answered at all. A socket is
+accepted, and nothing more.
 """
 
 import json
@@ -37,6 +38,11 @@ def create_app() -> Any:
 async def _echo(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "lifespan":
         await _live(receive, send)
+        return
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept", "subprotocol": scope["subprotocols"][0]})
+        await receive()
         return
     message = await receive()
     body = message["body"]

@@ -15,6 +15,8 @@ class Plan:
     in_flight: int = 100_000
     latency_samples: int = 400
     long_polls: int = 2_000
+    idle_sockets: int = 1_000
+    fanned_out: int = 10_000
     idle_queues: int = 1_000
     idle_shards: int = 1_000
     archived: int = 10_000_000
@@ -30,6 +32,8 @@ QUICK = Plan(
     in_flight=2_000,
     latency_samples=50,
     long_polls=300,
+    idle_sockets=100,
+    fanned_out=1_000,
     idle_queues=50,
     idle_shards=50,
     archived=200_000,
@@ -162,6 +166,27 @@ IDLE_POLLS = Row(
     reference="5 KB",
     bar=Bar(1, at_most=True),
 )
+IDLE_SOCKETS = Row(
+    name="idle-sockets",
+    what="memory of the API process for each socket that waits, beyond what one takes of a bare server",
+    unit="B",
+    reference="5 KB",
+    bar=Bar(1, at_most=True),
+)
+PUSH_WAKE_UP = Row(
+    name="push-wake-up",
+    what="p99 from a send to the message at a waiting socket, on an idle server",
+    unit="ms",
+    reference="echo + 2 scripts",
+    bar=Bar(2, at_most=True),
+)
+FAN_OUT = Row(
+    name="fan-out",
+    what="push records of 256 B of one stream to 100 sockets, in MessagePack, by one process",
+    unit="records/s",
+    reference="R",
+    bar=Bar(0.5),
+)
 IDLE_QUEUES = Row(
     name="idle-queues",
     what="memory of the store for each idle queue",
@@ -232,8 +257,11 @@ ROWS = (
     DEEP_BACKLOG_ROW,
     FIFO,
     FAIR,
+    FAN_OUT,
     WAKE_UP,
+    PUSH_WAKE_UP,
     IDLE_POLLS,
+    IDLE_SOCKETS,
     IDLE_QUEUES,
     IDLE_SHARDS,
     ARCHIVE,

@@ -108,7 +108,7 @@ class Waiting:
 
 def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
     """What a long poll costs the API process beyond what a waiting request costs the bare server."""
-    _allow_files(plan.long_polls + FILES_BESIDE)
+    allow_files(plan.long_polls + FILES_BESIDE)
     path = "/v1/queues/bench-poll"
     call(house.api.port, "PUT", path, {})
     polls = Polls(plan.long_polls, f"{path}/receive", f"{path}/receive")
@@ -135,7 +135,7 @@ class Polls:
         with ExitStack() as stack:
             first = stack.enter_context(HttpConnection(served.port))
             first.call("POST", self.path, b"{}")  # what the first use allocates is not theirs
-            before = _settled_bytes(served)
+            before = settled_bytes(served)
             connections = [
                 stack.enter_context(HttpConnection(served.port)) for _ in range(self.count)
             ]
@@ -143,18 +143,19 @@ class Polls:
                 connection.call("POST", self.path, b"{}")
             for connection in connections:
                 connection.send("POST", self.waiting_path, b'{"wait_seconds":%d}' % POLL_S)
-            waiting = _settled_bytes(served)
+            waiting = settled_bytes(served)
             if any(connection.has_news() for connection in connections):
                 raise Unmeasurable("a poll did not wait, or its connection was closed before it")
         return (waiting - before) / self.count
 
 
-def _settled_bytes(served: Served) -> int:
+def settled_bytes(served: Served) -> int:
+    """The memory of a process that has had a moment to come to rest."""
     sleep(SETTLE_S)
     return served.resident_bytes
 
 
-def _allow_files(count: int) -> None:
+def allow_files(count: int) -> None:
     """Raise our own limit of open files, and with it our children's."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:

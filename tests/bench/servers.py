@@ -32,7 +32,7 @@ START_S_MAX = 30.0
 STOP_S_MAX = 10.0
 REWRITE_S_MAX = 60.0
 SERVICE, ECHO = "api.app:create_app", "tests.bench.echo:create_app"
-PROTOCOL, PLAIN_PROTOCOL = "--http=", "--http=httptools"
+PLAIN_PROTOCOLS = {"--http=": "--http=httptools", "--ws=": "--ws=websockets-sansio"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,13 @@ def _command(program: Program, application: str, plain: bool) -> list[str]:
     words = [application if word == SERVICE else word for word in program.command]
     assert application in words, "the supervisor starts the API in another way now"
     if plain:
-        words = [PLAIN_PROTOCOL if word.startswith(PROTOCOL) else word for word in words]
-        assert PLAIN_PROTOCOL in words, "the supervisor starts the API in another way now"
+        words = [
+            next((plain for word, plain in PLAIN_PROTOCOLS.items() if one.startswith(word)), one)
+            for one in words
+        ]
+        assert {*PLAIN_PROTOCOLS.values()} <= {*words}, (
+            "the supervisor starts the API in another way now"
+        )
     return words
 
 

@@ -17,6 +17,7 @@ import msgspec
 import psycopg
 import pytest
 
+from api.cli.programs import PROTOCOLS
 from storage.domain.webhooks import Payload
 from storage.embedded.processes import child_setup
 from storage.embedded.valkey import running_valkey
@@ -89,9 +90,8 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory"]
-        command += ["--loop=uvloop", "--http=api.hot_http:HotProtocol", "--no-proxy-headers"]
         process = subprocess.Popen(
-            [*command, f"--fd={listener.fileno()}", "--lifespan=on", "--no-access-log"],
+            [*command, f"--fd={listener.fileno()}", *PROTOCOLS],
             env={**os.environ, **environment},
             pass_fds=[listener.fileno()],
             preexec_fn=child_setup(signal.SIGKILL),

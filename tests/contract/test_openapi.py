@@ -15,17 +15,13 @@ import pytest
 
 from api.app import create_app
 from api.native.errors import TABLE
-from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID
-from tests.arrow import ARROW, arrow_stream
+from api.rest.examples import EXAMPLES
+from api.rest.repeats import GUARDS, KEYED, UNSAFE
+from tests.arrow import ARROW
+from tests.contract.walking import STAGED, Walk
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
-EXAMPLE_ID = re.compile(
-    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|queue:orders"
-)
-
-
-_STAGED = arrow_stream([b"one", b"two"])
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +42,12 @@ def test_the_committed_document_is_the_current_one(document):
 
 def test_the_service_shows_its_document(client, document):
     assert client.get("/openapi.json").json() == document
+
+
+def test_the_service_shows_the_document_of_its_sockets(client):
+    committed = ROOT / "openapi" / "asyncapi.json"
+
+    assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
 
 
 def test_operation_ids_are_unique_words(document):
@@ -76,6 +78,59 @@ def test_every_code_is_told(document):
     assert all(f"| `{code}` |" in document["info"]["description"] for code in codes)
 
 
+def test_a_generator_finds_what_each_code_means(document):
+    told = document["components"]["schemas"]["Problem"]["x-millstream-problems"]
+
+    assert told.keys() == {str(code) for code in TABLE}
+    assert told["storage_timeout"] == {
+        "status": 504,
+        "title": "Outcome unknown",
+        "retryable": True,
+        "nothing_happened": False,
+    }
+
+
+def test_every_operation_says_what_a_repeat_does(document):
+    """A safe method is safe, an Idempotency-Key makes a call keyed, and a guard is a field of the body."""
+    schemas = document["components"]["schemas"]
+    for method, _, operation in operations(document):
+        repeat = operation["x-millstream-repeat"]
+        guards = operation.get("x-millstream-guards", [])
+        takes_key = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+        if guards:
+            body = operation["requestBody"]["content"]["application/json"]["schema"]
+            assert set(guards) <= schemas[referred(body)]["properties"].keys()
+        assert (repeat == "guarded") == bool(guards)
+        assert (repeat == "keyed") == takes_key
+        assert method == "post" or repeat == "safe"
+
+
+def referred(schema: dict[str, Any]) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def test_the_table_of_repeats_names_operations_only(document):
+    named = {operation["operationId"] for _, _, operation in operations(document)}
+
+    assert KEYED | UNSAFE | GUARDS.keys() <= named
+
+
+def test_every_tag_is_described_and_every_operation_has_one(document):
+    described = [tag["name"] for tag in document["tags"]]
+    used = {tuple(operation["tags"]) for _, _, operation in operations(document)}
+
+    assert sorted(used) == sorted((name,) for name in described)
+    assert all(tag["description"] for tag in document["tags"])
+
+
+def test_credentials_are_described_and_open_mode_needs_none(document):
+    schemes = document["components"]["securitySchemes"]
+
+    assert schemes.keys() == {"bearer", "api_key", "sigv4"}
+    assert document["security"] == [{}, {"bearer": []}, {"api_key": []}]
+    assert document["paths"]["/livez"]["get"]["security"] == []
+
+
 def test_every_reference_leads_somewhere(document):
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 
@@ -85,45 +140,25 @@ def test_every_reference_leads_somewhere(document):
 def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    move_id, token, staged = MOVE_ID, READ_MARK, STAGED_ID
-    make_job(JOB_ID, "logs")
-
-    def own(text: str) -> str:
-        named = EXAMPLE_ID.sub(lambda found: f"{found[0]}-{name}", text)
-        named = re.sub('"(orders|web|clicks|again)"', rf'"\1-{name}"', named)
-        return (
-            named.replace(MOVE_ID, move_id)
-            .replace(READ_MARK, token)
-            .replace(STAGED_ID, staged)
-            .replace("prefix=cl", f"prefix=clicks-{name}")
-        )
+    walk = Walk(name, make_job, fail_job, log_delivery)
 
     def call(method: str, path: str, body: Any) -> Any:
         if isinstance(body, bytes):
-            return client.request(method, own(path), content=body, headers={"content-type": ARROW})
+            kind = {"content-type": ARROW}
+            return client.request(method, walk.own(path), content=body, headers=kind)
         if body is None:
-            return client.request(method, own(path))
-        told, kind = own(json.dumps(body)), {"content-type": "application/json"}
-        return client.request(method, own(path), content=told, headers=kind)
+            return client.request(method, walk.own(path))
+        return client.request(method, walk.own(path), json=walk.own_body(body))
 
-    for operation, example in EXAMPLES.items():
+    for operation, example in walk.steps():
         for needed in example.before:
             assert call(*needed).is_success
-        if operation == "retry_replay":
-            fail_job(f"replay:default:again-{name}")
-        if operation == "resend_delivery":
-            log_delivery(f"shop-{name}", example.path.split("/")[-2])
-        body = _STAGED if operation == "stage_records" else example.request
+        body = STAGED if operation == "stage_records" else example.request
         answer = call(methods[operation], example.path, body)
 
         assert answer.status_code == example.status, (operation, answer.text)
-        if operation == "start_move":
-            move_id = answer.json()["id"]
-        if operation == "stage_records":
-            staged = answer.json()["id"]
-        if operation == "fetch_records":
-            token = answer.json()["token"]
         if isinstance(example.answer, dict):
+            walk.learn(operation, answer.json())
             assert answer.json().keys() == example.answer.keys(), operation
 
 

@@ -328,6 +328,34 @@ def test_a_read_from_the_latest_sees_only_what_comes_next(client, stream):
     assert [record["data"] for record in rest["records"]] == ["after"]
 
 
+def test_a_read_from_a_time_goes_through_a_reshard(client, stream):
+    """A shard that was closed before holds nothing of that time; the children of one that was open then hold some."""
+    append(client, stream, *[{"data": "old", "key": str(number)} for number in range(8)])
+    reshard(client, stream, split={"shard": 0}).raise_for_status()
+    append(client, stream, *[{"data": "new", "key": str(number)} for number in range(8)])
+    records = client.get(f"{stream}/records").json()["records"]
+    since = min(record["arrival_time"] for record in records if record["data"] == "new")
+    reshard(client, stream, merge=[2, 3]).raise_for_status()
+    append(client, stream, *[{"data": "newest", "key": str(number)} for number in range(8)])
+
+    found, page = [], client.get(f"{stream}/records", params={"time": since}).json()
+    while page["records"]:
+        found += [record["data"] for record in page["records"]]
+        page = client.get(f"{stream}/records", params={"cursor": page["next_cursor"]}).json()
+
+    assert sorted(found) == ["new"] * 8 + ["newest"] * 8
+
+
+def test_a_read_has_one_start(client, stream):
+    cursor = client.get(f"{stream}/records").json()["next_cursor"]
+
+    both = client.get(
+        f"{stream}/records", params={"cursor": cursor, "time": "2026-01-31T12:00:00Z"}
+    )
+
+    assert (both.status_code, both.json()["errors"][0]["pointer"]) == (422, "/time")
+
+
 def test_a_cursor_of_another_stream_is_refused(client, stream, name):
     client.put(f"/v1/streams/{name}")
     cursor = client.get(f"/v1/streams/{name}/records").json()["next_cursor"]

@@ -351,3 +351,16 @@ def test_a_damaged_file_is_an_internal_failure(kinesis, http, settings, name):
 
     assert refused.value.response["Error"]["Code"] == "InternalFailureException"
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+
+
+def test_events_and_lines_go_from_the_archive_into_what_is_hot(http, name):
+    path = f"/v1/streams/{name}"
+
+    exported = http.get(f"{path}/events", headers={"accept": "application/jsonl"}).text
+    *lines, end = [msgspec.json.decode(line) for line in exported.splitlines()]
+    events = http.get(f"{path}/shards/0/events?offset=18&follow=false").text
+
+    assert [one["data"] for one in lines] == [str(nth) for nth in range(25)]
+    assert (end["type"], end["reason"]) == ("end", "tip")
+    told = [line for line in events.split("\n") if line.startswith("data: ")]
+    assert [msgspec.json.decode(line[6:]).get("offset") for line in told] == [*range(18, 25), None]

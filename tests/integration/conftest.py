@@ -33,6 +33,13 @@ def settings(redis_url, database_url, tmp_path) -> StorageSettings:
 
 
 @pytest.fixture
+async def storage(settings):
+    """Open storage on the stores' own time, with an archive."""
+    async with open_storage(settings) as storage:
+        yield storage
+
+
+@pytest.fixture
 def short_folder() -> Iterator[Path]:
     """A temporary folder whose path is short enough for a socket."""
     with TemporaryDirectory(prefix="ms-") as folder:

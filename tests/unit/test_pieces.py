@@ -191,3 +191,30 @@ async def test_over_asgi_they_end_with_an_empty_body(pieces):
 
     assert [message.get("body") for message in sent] == [None, b"one", b"three", b"last", b""]
     assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
+
+
+async def test_pieces_that_drain_are_not_cut_when_the_server_ends(pieces, transport):
+    """They hear of it otherwise, and then the connection closes behind their end."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    async def answer(_: HotRequest, __: Any) -> Answer:
+        return Answer(200, "text/x", b"", b"id", (), pieces(), drains=True)
+
+    config = Config(app, log_config=None)
+    config.load()
+    protocol = HotProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    protocol.connection_made(transport)
+    protocol._find = lambda method, path: Place(answer, True, ["", ""])
+    protocol.data_received(REQUEST)
+    await turns()
+
+    protocol.shutdown()
+    still_open = not transport.closed
+    pieces.more.set()
+    await turns()
+
+    assert still_open
+    assert transport.written.endswith(b"4\r\nlast\r\n0\r\n\r\n")
+    assert transport.closed
+    protocol.connection_lost(None)

@@ -35,7 +35,9 @@ async def receive_over(
     queues: Queues, *, leaves: bool, durability: Durability = "always"
 ) -> list[Message]:
     """Ask for a message; gives what was sent back."""
-    storage: Any = SimpleNamespace(queues=queues, access=Access(), health=None)
+    storage: Any = SimpleNamespace(
+        queues=queues, access=Access(), health=None, streams=None, catalog=None
+    )
     app = create_app(Settings(durability=durability), storage)
     news: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
     if leaves:

@@ -1,0 +1,39 @@
+"""Verdicts on deliveries: how they are answered and counted."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from api.metrics import DoorMetrics, count_rejected
+from api.native.errors import item_error
+from api.native.fields import rfc3339
+from api.native.message_schemas import SettledOut
+from storage.domain.messages import Settled, Settlement
+
+_OK = SettledOut(status="ok")
+
+
+def settled_out(settled: Settled) -> SettledOut:
+    """The answer to one verdict."""
+    if settled.error is not None:
+        return SettledOut(status="error", error=item_error(settled.error))
+    if settled.visible_at_ms is not None:
+        return SettledOut(status="ok", visible_at=rfc3339(settled.visible_at_ms))
+    return _OK
+
+
+def count_settled(
+    metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
+) -> None:
+    """Count the verdicts that were taken, and those that were refused."""
+    taken = Counter(
+        [
+            asked.action
+            for asked, answer in zip(settlements, settled, strict=True)
+            if answer.error is None
+        ]
+    )
+    for action, count in taken.items():
+        metrics.settled(action, count)
+    for answer in settled:
+        if answer.error is not None:
+            count_rejected(answer.error)

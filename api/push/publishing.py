@@ -1,0 +1,84 @@
+"""What a socket publishes: one publish after another, each as durable at its `ok` as after the HTTP call."""
+
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from api.metrics import DoorMetrics
+from api.native.appending import appended_out, count_appended
+from api.native.fields import total_bytes
+from api.native.message_schemas import SentMessageOut
+from api.push.connection import SocketGone
+from api.push.frames import Publish, ServerOk
+from api.push.session import Session
+from api.push.turns import Turns
+from storage.access import Access
+from storage.domain.access import Action
+from storage.domain.errors import MillstreamError
+from storage.domain.names import QueueName, StreamName
+from storage.queues import Queues
+from storage.streams import Streams
+
+
+class PublishMetrics(msgspec.Struct, frozen=True):
+    """What is counted of messages and of records."""
+
+    queues: DoorMetrics
+    streams: DoorMetrics
+
+
+class Publisher:
+    """Publishes for sessions, for each in the order of its frames."""
+
+    def __init__(
+        self, queues: Queues, streams: Streams, access: Access, metrics: PublishMetrics
+    ) -> None:
+        self._queues = queues
+        self._streams = streams
+        self._access = access
+        self._metrics = metrics
+
+    async def publish(self, session: Session, frame: Publish) -> None:
+        """Have it published; the answer comes by itself."""
+        if session.publishing is None:
+            session.publishing = Turns(partial(self._publish_all, session))
+        await session.publishing.add(frame)
+
+    async def _publish_all(self, session: Session, frames: list[Publish]) -> None:
+        for frame in frames:
+            try:
+                answer = await self._publish(session, frame)
+            except MillstreamError as error:
+                told = session.wire.failure(error, id_=frame.id)
+            else:
+                told = session.wire.encode(answer)
+            with suppress(
+                SocketGone
+            ):  # it is published all the same; a repeat with its key adds nothing
+                await session.send_bytes(told)
+
+    async def _publish(self, session: Session, frame: Publish) -> ServerOk:
+        kind, _, word = frame.to.partition(":")
+        namespace = session.principal.namespace
+        if kind == "queue":
+            return await self._send(session, frame, QueueName(word, namespace))
+        return await self._append(session, frame, StreamName(word, namespace))
+
+    async def _send(self, session: Session, frame: Publish, queue: QueueName) -> ServerOk:
+        self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
+        messages = [session.wire.message(item) for item in frame.items]
+        metrics = self._metrics.queues
+        metrics.received(len(messages), total_bytes([message.body for message in messages]))
+        sent = await self._queues.send(queue, messages, idempotency_key=frame.idempotency_key)
+        metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+        return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
+
+    async def _append(self, session: Session, frame: Publish, stream: StreamName) -> ServerOk:
+        self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
+        records = [session.wire.record(item) for item in frame.items]
+        metrics = self._metrics.streams
+        metrics.received(len(records), total_bytes([record.data for record in records]))
+        found = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
+        failed = count_appended(metrics, found)
+        return ServerOk(frame.id, [appended_out(one) for one in found], failed)

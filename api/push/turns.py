@@ -1,0 +1,49 @@
+"""Things to do one after another, of which those that came meanwhile are done together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from storage.domain import limits
+
+Item = TypeVar("Item")
+
+
+class Turns(Generic[Item]):
+    """Hands what was added to `work`, in order and a list at a time; there is one call of it at any time.
+
+    `work` does not fail. Adding waits while too much waits already.
+    """
+
+    __slots__ = ("_items", "_room", "_task", "_work")
+
+    def __init__(self, work: Callable[[list[Item]], Awaitable[None]]) -> None:
+        self._work = work
+        self._items: list[Item] = []
+        self._task: asyncio.Task[None] | None = None
+        self._room: asyncio.Event | None = None
+
+    async def add(self, item: Item) -> None:
+        """Have it done, soon."""
+        while len(self._items) >= limits.PUSH_ASKED_MAX:
+            self._room = self._room or asyncio.Event()
+            await self._room.wait()
+        self._items.append(item)
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            while self._items:
+                items, self._items = self._items, []
+                if self._room is not None:
+                    self._room.set()
+                    self._room = None
+                await self._work(items)
+        finally:
+            self._task = None
+
+    async def finished(self) -> None:
+        """Wait until all that was added is done."""
+        while self._task is not None:
+            await asyncio.wait([self._task])

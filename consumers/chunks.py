@@ -1,0 +1,230 @@
+"""What a feed hands to its readers: blocks, which are read and encoded once, and chunks, which are parts of them.
+
+    block    what one read found: perhaps a gap, then records without a hole between them
+             first ── gap ── records[0] ─────────── next
+    chunk          └───── a reader's part of it ─────┘   from where the reader stands, as far as it likes
+
+A record is encoded when its first reader asks for it, in that format, and then no more: the bytes belong to the
+block. So do those of all its records together, which is what most readers at the tip take.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.streams import Gap, LogRecord, Shard, ShardRead
+
+_RECORD_BYTES = 300  # that Python takes for a record, beside what is in it
+_BLOCK_BYTES = 1_000
+
+Encode = Callable[[int, LogRecord], bytes]
+"""The bytes of a record of a shard."""
+
+Grew = Callable[["Block", int], None]
+"""Told how many bytes a block has got more."""
+
+
+class Format(msgspec.Struct, frozen=True):
+    """How records are written, and what stands between two of them where they are written together."""
+
+    encode: Encode
+    between: bytes = b""
+
+
+Formats = Mapping[str, Format]
+"""The formats of a deployment, by their names."""
+
+
+class Block:
+    """What one read of a shard found, for all of its readers."""
+
+    __slots__ = (
+        "_encoded",
+        "_formats",
+        "_grew",
+        "_joined",
+        "behind_ms",
+        "children",
+        "data_bytes",
+        "ended",
+        "first",
+        "gap",
+        "next",
+        "records",
+        "shard",
+        "size_bytes",
+    )
+
+    def __init__(
+        self, first: int, read: ShardRead, formats: Formats, grew: Grew = lambda _, __: None
+    ) -> None:
+        self.shard = read.shard
+        self.first = first
+        self.next = read.next_offset
+        self.records = read.records
+        self.gap = read.gap
+        self.ended = read.ended
+        self.children = read.children
+        self.behind_ms = read.behind_ms
+        self.data_bytes = sum([len(at.record.data) for at in read.records])
+        self.size_bytes = _BLOCK_BYTES + sum(
+            [at.record.size_bytes + _RECORD_BYTES for at in read.records]
+        )
+        self._formats = formats
+        self._grew = grew
+        self._encoded: dict[str, list[bytes | None]] = {}
+        self._joined: dict[str, bytes] = {}
+
+    def chunk(self, offset: int, tip: int) -> "Chunk":
+        """What is here from an offset on that lies in it."""
+        if offset == self.first:
+            return Chunk(self, offset, 0, len(self.records), self.gap, tip)
+        start = offset - (self.records[0].offset if self.records else self.next)
+        if start >= 0:
+            return Chunk(self, offset, start, len(self.records), None, tip)
+        assert self.gap is not None, "only a gap lies before the records"
+        gap = Gap(offset, self.gap.next, self.gap.reason)
+        return Chunk(self, offset, 0, len(self.records), gap, tip)
+
+    def encoded(self, name: str, numbers: Sequence[int]) -> list[bytes]:
+        """The records with these numbers in the block, in a format."""
+        known = self._encoded.get(name)
+        if known is None:
+            known = self._encoded[name] = [None] * len(self.records)
+        found, new_bytes = [], 0
+        encode = self._formats[name].encode
+        for number in numbers:
+            told = known[number]
+            if told is None:
+                told = known[number] = encode(self.shard, self.records[number])
+                new_bytes += len(told)
+            found.append(told)
+        if new_bytes:
+            self._grow(new_bytes)
+        return found
+
+    def joined(self, name: str) -> bytes:
+        """All records together, in a format."""
+        told = self._joined.get(name)
+        if told is None:
+            encoded = self.encoded(name, range(len(self.records)))
+            told = self._joined[name] = self.between(name).join(encoded)
+            self._grow(len(told))
+        return told
+
+    def between(self, name: str) -> bytes:
+        """What stands between two records in a format."""
+        return self._formats[name].between
+
+    def _grow(self, count: int) -> None:
+        self.size_bytes += count
+        self._grew(self, count)
+
+
+class Chunk:
+    """Records of a shard for one reader: offsets [first, next_offset), of which `gap`, if any, cannot be read.
+
+    `tip` is the next offset to be written, as far as is known, and `behind_ms` how old the last record is, or 0 at the
+    tip. `ended`: the shard is closed and nothing follows; go on with its `children`, each after all of its parents.
+    """
+
+    __slots__ = ("_block", "_start", "_stop", "first", "gap", "tip")
+
+    def __init__(
+        self, block: Block, first: int, start: int, stop: int, gap: Gap | None, tip: int
+    ) -> None:
+        self._block = block
+        self._start = start
+        self._stop = stop
+        self.first = first
+        self.gap = gap
+        self.tip = tip
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @property
+    def shard(self) -> int:
+        """The shard that it is of."""
+        return self._block.shard
+
+    @property
+    def is_empty(self) -> bool:
+        """It tells nothing: no record, no gap, no end."""
+        return self._start == self._stop and self.gap is None and not self.ended
+
+    @property
+    def records(self) -> Sequence[LogRecord]:
+        """The records, in order, without a hole between them."""
+        if self._is_whole:
+            return self._block.records
+        return self._block.records[self._start : self._stop]
+
+    @property
+    def next_offset(self) -> int:
+        """Where to go on."""
+        if self._stop == len(self._block.records):
+            return self._block.next
+        return self._block.records[self._stop].offset
+
+    @property
+    def ended(self) -> bool:
+        """Nothing follows it in its shard."""
+        return self._block.ended and self._stop == len(self._block.records)
+
+    @property
+    def children(self) -> tuple[Shard, ...]:
+        """The shards to go on with, where the shard has ended."""
+        return self._block.children if self.ended else ()
+
+    @property
+    def behind_ms(self) -> int:
+        """How old its last record is, or 0 at the tip."""
+        block = self._block
+        if self._start == self._stop or self._stop == len(block.records):
+            return block.behind_ms
+        later_ms = block.records[-1].arrival_ms - block.records[self._stop - 1].arrival_ms
+        return block.behind_ms + later_ms
+
+    @property
+    def data_bytes(self) -> int:
+        """The bytes of its records' data."""
+        if self._is_whole:
+            return self._block.data_bytes
+        return sum([len(at.record.data) for at in self.records])
+
+    def within(self, records_max: int, bytes_max: int = limits.OFFSET_MAX) -> "Chunk":
+        """As much of its beginning as a reader has credit for: so many records, and bytes of their data."""
+        if records_max >= len(self) and bytes_max >= self._block.size_bytes:
+            return self
+        stop = min(self._stop, self._start + records_max)
+        left = bytes_max
+        for number in range(self._start, stop):
+            left -= len(self._block.records[number].record.data)
+            if left < 0:
+                stop = number
+                break
+        return Chunk(self._block, self.first, self._start, stop, self.gap, self.tip)
+
+    def before(self, offset: int) -> "Chunk":
+        """Its records below an offset."""
+        if not len(self):
+            return self
+        return self.within(max(0, offset - self._block.records[self._start].offset))
+
+    def encoded(self, name: str, chosen: Sequence[int] | None = None) -> list[bytes]:
+        """The records in a format, or only those with the numbers `chosen`, counted from its first."""
+        if chosen is None:
+            return self._block.encoded(name, range(self._start, self._stop))
+        return self._block.encoded(name, [self._start + number for number in chosen])
+
+    def joined(self, name: str, chosen: Sequence[int] | None = None) -> bytes:
+        """As `encoded`, written together. All of a block is joined once for everybody."""
+        if chosen is None and self._is_whole:
+            return self._block.joined(name)
+        return self._block.between(name).join(self.encoded(name, chosen))
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._stop - self._start == len(self._block.records)

@@ -1,0 +1,54 @@
+"""How much a subscriber still wants: messages or records, and bytes of them."""
+
+import asyncio
+from collections.abc import Sequence
+
+from storage.domain import limits
+
+
+class Credit:
+    """Granted by the subscriber, taken by what is sent to it.
+
+    While there is some of both, one message more may be sent, also a large one: then its bytes are owed, and
+    nothing follows before they are granted.
+    """
+
+    __slots__ = ("_news", "bytes", "messages")
+
+    def __init__(self, messages: int, bytes_: int) -> None:
+        self.messages = messages
+        self.bytes = bytes_
+        self._news: asyncio.Event | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything may be sent."""
+        return self.messages > 0 and self.bytes > 0
+
+    def grant(self, messages: int, bytes_: int) -> None:
+        """More is wanted; never more than the most that may be asked for at once."""
+        self.messages = min(self.messages + messages, limits.CREDIT_MESSAGES_MAX)
+        self.bytes = min(self.bytes + bytes_, limits.CREDIT_BYTES_MAX)
+        if self._news is not None and self.is_there:
+            self._news.set()
+            self._news = None
+
+    def take(self, messages: int, bytes_: int) -> None:
+        """So much was sent."""
+        self.messages -= messages
+        self.bytes -= bytes_
+
+    def covers(self, sizes: Sequence[int]) -> int:
+        """How many of the next messages, by their sizes, may be sent."""
+        left = self.bytes
+        for count, size in enumerate(sizes[: max(0, self.messages)]):
+            if left <= 0:
+                return count
+            left -= size
+        return min(len(sizes), max(0, self.messages))
+
+    async def wait(self) -> None:
+        """Return once anything may be sent."""
+        while not self.is_there:
+            self._news = self._news or asyncio.Event()
+            await self._news.wait()

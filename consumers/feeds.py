@@ -1,0 +1,325 @@
+"""Feeds: what many read of a shard is read and encoded once.
+
+    reader ─┐ at(7)                            ┌─ recent blocks, bounded in bytes over all feeds
+    reader ─┼ at(7) ──▶ feed of the shard ─────┤
+    reader ─┘ at(3)     one in a process       └─ else one read of the store for all who ask for the same place;
+                                                  at the tip it waits, and all wait on it
+
+A feed lives as long as it has readers. It belongs to one stream: where another one takes the name, its readers hear
+that their stream is gone.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from consumers.chunks import Block, Chunk, Format
+from consumers.recent import Recent, Shelf
+from storage.catalog import Catalog
+from storage.domain import limits
+from storage.domain.errors import (
+    MillstreamError,
+    OffsetExpired,
+    StorageBusy,
+    StorageUnavailable,
+    StreamNotFound,
+)
+from storage.domain.names import LogId, StreamName
+from storage.domain.streams import Gap, ReadFrom, ShardRead
+from storage.domain.tasks import end, give
+from storage.streams import Streams
+
+
+class _Key(NamedTuple):
+    stream_id: LogId
+    shard: int
+
+
+class Feeds:
+    """The feeds of a process. Close it when no reader is left."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        catalog: Catalog,
+        formats: Mapping[str, Format],
+        bytes_max: int = limits.FEEDS_BYTES_MAX,
+    ) -> None:
+        self._streams = streams
+        self._catalog = catalog
+        self._formats = formats
+        self._recent = Recent(bytes_max)
+        self._feeds: dict[_Key, Feed] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._readers = 0
+        self.draining = False
+        """The process is to end, and its readers with it."""
+
+    def of(self, name: StreamName, shard: int) -> "Reader":
+        """The feed of a shard, shared with its other readers: `async with`. Raises StreamNotFound."""
+        return Reader(self, name, shard)
+
+    async def enter(self, name: StreamName, shard: int) -> "Feed":
+        """For a reader that begins."""
+        key = _Key((await self._catalog.stream(name)).stream_id, shard)
+        feed = self._feeds.get(key)
+        if feed is None:
+            feed = self._feeds[key] = Feed(self, name, key)
+        feed.readers += 1
+        return feed
+
+    def leave(self, feed: "Feed") -> None:
+        """For a reader that ends."""
+        feed.readers -= 1
+        if feed.readers == 0:
+            del self._feeds[feed.key]
+            self._recent.drop_all(feed.shelf)
+
+    def check_room(self) -> None:
+        """Raise StorageBusy when as many answers go on as may."""
+        if self._readers >= limits.EVENT_READERS_MAX:
+            raise StorageBusy("Too many readers of events.")
+
+    def begin(self) -> None:
+        """An answer that goes on begins, and is to `finish`. Raises StorageBusy."""
+        self.check_room()
+        self._readers += 1
+
+    def finish(self) -> None:
+        """It is over."""
+        self._readers -= 1
+
+    def drain(self) -> None:
+        """The process is to end: whoever waits until then hears that there is nothing more."""
+        self.draining = True
+        for feed in self._feeds.values():
+            feed.release()
+
+    async def close(self) -> None:
+        """End all reads; who still waits hears StorageUnavailable."""
+        await end(*self._tasks)
+
+    @property
+    def count(self) -> int:
+        """How many shards are being read."""
+        return len(self._feeds)
+
+    @property
+    def size_bytes(self) -> int:
+        """What is remembered."""
+        return self._recent.size_bytes
+
+    # For a feed
+
+    def find(self, shelf: Shelf, offset: int) -> Block | None:
+        """A remembered block in which this offset lies."""
+        return self._recent.find(shelf, offset)
+
+    def keep(self, shelf: Shelf, offset: int, read: ShardRead) -> Block:
+        """What was read from `offset` on, as a block; remembered, where there is anything in it."""
+        block = Block(offset, read, self._formats, self._recent.grew)
+        if block.next > block.first:
+            self._recent.keep(shelf, block)
+        self._recent.drop_below(shelf, read.start)
+        return block
+
+    def run(self, read: "_SharedRead", feed: "Feed") -> None:
+        """Begin a read."""
+        task = asyncio.create_task(read.run(feed))
+        read.task = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def read(self, name: StreamName, key: _Key, offset: int, wait_ms: int) -> ShardRead:
+        """One read of the store, of the stream that the key names. What expired is told as a gap.
+
+        Raises what `Streams.read_shard` does but OffsetExpired; StreamNotFound also when another stream has the name.
+        """
+        try:
+            read = await self._read(name, key.shard, offset, wait_ms)
+        except MillstreamError:
+            await self._check(name, key)
+            raise
+        await self._check(name, key)
+        return read
+
+    async def _read(self, name: StreamName, shard: int, offset: int, wait_ms: int) -> ShardRead:
+        start = offset
+        while True:
+            try:
+                read = await self._streams.read_shard(
+                    name,
+                    shard,
+                    ReadFrom(offset=start),
+                    records_max=limits.FEED_READ_RECORDS,
+                    bytes_max=limits.FEED_READ_BYTES,
+                    wait_ms=wait_ms if start == offset else 0,
+                )
+            except OffsetExpired as expired:
+                start = int(expired.facts["earliest_offset"])
+                continue
+            if start == offset:
+                return read
+            return replace(read, gap=Gap(offset, read.gap.next if read.gap else start, "expired"))
+
+    async def _check(self, name: StreamName, key: _Key) -> None:
+        """A read that met another stream has made it known here."""
+        if (await self._catalog.stream(name)).stream_id != key.stream_id:
+            raise StreamNotFound(f"Stream '{name.name}' was deleted.")
+
+
+class Reader:
+    """One of those who read a shard. Small: there are thousands."""
+
+    __slots__ = ("_feed", "_feeds", "_name", "_shard")
+
+    def __init__(self, feeds: Feeds, name: StreamName, shard: int) -> None:
+        self._feeds = feeds
+        self._name = name
+        self._shard = shard
+
+    async def __aenter__(self) -> "Feed":
+        self._feed = await self._feeds.enter(self._name, self._shard)
+        return self._feed
+
+    async def __aexit__(self, *_: object) -> None:
+        self._feeds.leave(self._feed)
+
+
+class Feed:
+    """What is read of one shard, for all who read it in this process."""
+
+    def __init__(self, feeds: Feeds, name: StreamName, key: _Key) -> None:
+        self._feeds = feeds
+        self._name = name
+        self.key = key
+        self.shelf = Shelf()
+        self.readers = 0
+        self._start = 0  # what lies below is not to be read any more, as far as is known
+        self._tip = 0
+        self._end: Block | None = None  # of a closed shard, which stays as it is
+        self._reads: dict[tuple[int, bool], _SharedRead] = {}
+
+    @property
+    def stream_id(self) -> LogId:
+        """The stream that it is of, whatever takes its name."""
+        return self.key.stream_id
+
+    async def at(self, offset: int, wait_ms: float = 0, *, until_drain: bool = False) -> Chunk:
+        """What there is from an offset on; at the tip an empty chunk, after so long; with `until_drain`, as soon as
+        the process is to end.
+
+        What expired is told as a gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was
+        deleted; StorageUnavailable and its like, after which it may be asked again.
+        """
+        block = None if offset < self._start else self._feeds.find(self.shelf, offset)
+        if block is not None:
+            await asyncio.sleep(0)  # who finds everything here leaves room for others all the same
+            return block.chunk(offset, max(self._tip, block.next))
+        if self._end is not None and self._end.next == offset:
+            return Chunk(
+                self._end, offset, len(self._end.records), len(self._end.records), None, offset
+            )
+        if until_drain and self._feeds.draining:
+            wait_ms = 0
+        found = await self._join(offset, wait_ms, until_drain)
+        if found is None:
+            return self._nothing(offset)
+        return found.chunk(offset, max(self._tip, found.next))
+
+    async def _join(self, offset: int, wait_ms: float, until_drain: bool) -> Block | None:
+        """What a read finds there, which all who ask share; None when the time is up."""
+        key = offset, wait_ms > 0
+        read = self._reads.get(key)
+        if read is None:
+            read = self._reads[key] = _SharedRead(*key)
+            self._feeds.run(read, self)
+        try:
+            return await read.wait(wait_ms, until_drain)
+        finally:
+            if not read.waiters:
+                self.forget(read)
+                read.task.cancel()
+
+    def release(self) -> None:
+        """The process is to end."""
+        for (_, waits), read in self._reads.items():
+            if waits:
+                read.release()
+
+    def forget(self, read: "_SharedRead") -> None:
+        """Nobody joins this read any more."""
+        if self._reads.get(read.key) is read:
+            del self._reads[read.key]
+
+    async def look(self, offset: int, waits: bool) -> Block:
+        """Read there, until there is something to tell if that is wanted."""
+        wait_ms = limits.WAIT_MS_MAX if waits else 0
+        while True:
+            read = await self._feeds.read(self._name, self.key, offset, wait_ms)
+            self._start = read.start
+            self._tip = max(self._tip, read.tip)
+            block = self._feeds.keep(self.shelf, offset, read)
+            if block.ended:
+                self._end = block
+            if block.next > offset or block.ended or not waits:
+                return block
+
+    def _nothing(self, offset: int) -> Chunk:
+        """What is told when the time is up."""
+        tip = max(self._tip, offset)
+        read = ShardRead(self.key.shard, (), offset, self._start, tip, 0)
+        return Block(offset, read, {}).chunk(offset, tip)
+
+
+class _SharedRead:
+    """A read that is under way, and those who wait for it. It ends when nobody does."""
+
+    __slots__ = ("key", "task", "waiters")
+    task: "asyncio.Task[None]"
+
+    def __init__(self, offset: int, waits: bool) -> None:
+        self.key = offset, waits
+        self.waiters: dict[asyncio.Future[Block | None], bool] = {}
+
+    async def wait(self, wait_ms: float, until_drain: bool) -> Block | None:
+        """What it finds, or None after so long; infinity needs no timer. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Block | None] = loop.create_future()
+        self.waiters[found] = until_drain
+        timer = None
+        if 0 < wait_ms < inf:
+            timer = loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
+        try:
+            return await found
+        except MillstreamError as error:
+            raise error.with_traceback(None) from None  # it is raised for each who waits
+        finally:
+            del self.waiters[found]
+            if timer:
+                timer.cancel()
+
+    def release(self) -> None:
+        """The time is up for those who wait until the process is to end."""
+        for waiter, until_drain in self.waiters.items():
+            if until_drain:
+                give(waiter, None)
+
+    async def run(self, feed: Feed) -> None:
+        """Read, and tell all who wait."""
+        try:
+            told: Block | Exception = await feed.look(*self.key)
+        except Exception as error:
+            told = error
+        except asyncio.CancelledError:
+            self._tell(feed, StorageUnavailable("The service is shutting down."))
+            raise
+        self._tell(feed, told)
+
+    def _tell(self, feed: Feed, told: "Block | Exception") -> None:
+        feed.forget(self)
+        for waiter in self.waiters:
+            give(waiter, told)

@@ -1,0 +1,93 @@
+"""The blocks that were read last, of all feeds of a process, in a bounded number of bytes."""
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+
+from consumers.chunks import Block
+
+
+class Shelf:
+    """The remembered blocks of one shard, by where they begin."""
+
+    __slots__ = ("blocks", "firsts")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.blocks: list[Block] = []
+
+    def find(self, offset: int) -> Block | None:
+        """The block in which this offset lies."""
+        number = bisect_right(self.firsts, offset) - 1
+        if number < 0 or self.blocks[number].next <= offset:
+            return None
+        return self.blocks[number]
+
+    def put(self, block: Block) -> Block | None:
+        """Add a block; gives the one that it takes the place of."""
+        number = bisect_left(self.firsts, block.first)
+        if number < len(self.firsts) and self.firsts[number] == block.first:
+            before, self.blocks[number] = self.blocks[number], block
+            return before
+        self.firsts.insert(number, block.first)
+        self.blocks.insert(number, block)
+        return None
+
+    def remove(self, block: Block) -> None:
+        """Forget a block."""
+        number = bisect_left(self.firsts, block.first)
+        assert self.blocks[number] is block
+        del self.firsts[number], self.blocks[number]
+
+
+class Recent:
+    """Keeps what was asked for last, and lets go of the rest."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._shelves: OrderedDict[Block, Shelf] = OrderedDict()
+        self.size_bytes = 0
+
+    def find(self, shelf: Shelf, offset: int) -> Block | None:
+        """The block of a shard in which this offset lies."""
+        block = shelf.find(offset)
+        if block is not None:
+            self._shelves.move_to_end(block)
+        return block
+
+    def keep(self, shelf: Shelf, block: Block) -> None:
+        """Remember a block."""
+        before = shelf.put(block)
+        if before is not None:
+            self._let_go(before)
+        self._shelves[block] = shelf
+        self.size_bytes += block.size_bytes
+        self._shrink()
+
+    def grew(self, block: Block, count: int) -> None:
+        """A block has got so many bytes more: it was encoded."""
+        if block in self._shelves:
+            self.size_bytes += count
+            self._shrink()
+
+    def drop_below(self, shelf: Shelf, offset: int) -> None:
+        """Forget what lies before an offset: it is not to be read any more."""
+        while shelf.blocks and shelf.blocks[0].next <= offset:
+            self._drop(shelf, shelf.blocks[0])
+
+    def drop_all(self, shelf: Shelf) -> None:
+        """Forget everything of a shard."""
+        while shelf.blocks:
+            self._drop(shelf, shelf.blocks[-1])
+
+    def _shrink(self) -> None:
+        while self.size_bytes > self._bytes_max:
+            block, shelf = next(iter(self._shelves.items()))
+            self._drop(shelf, block)
+
+    def _drop(self, shelf: Shelf, block: Block) -> None:
+        shelf.remove(block)
+        self._let_go(block)
+
+    def _let_go(self, block: Block) -> None:
+        del self._shelves[block]
+        self.size_bytes -= block.size_bytes

@@ -1,0 +1,255 @@
+"""Reading all shards of a stream at once, by their feeds: each in order, and a child after all its parents.
+
+positions    where the reader stands in each shard: `storage.domain.lineage` draws it
+next ──▶ a chunk of some shard ──▶ take (all of it, or its beginning) ──▶ the positions behind it
+"""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from consumers.chunks import Block, Chunk
+from consumers.feeds import Feed, Feeds, Reader
+from storage.catalog import Catalog
+from storage.domain import limits
+from storage.domain.errors import ShardNotFound
+from storage.domain.lineage import ENDED, frontier, lost
+from storage.domain.names import StreamName
+from storage.domain.streams import Gap, ShardRead
+
+TO_ITS_END = limits.OFFSET_MAX + 1
+"""As far as a closed shard goes."""
+
+
+class _Lane:
+    """One shard that is being read."""
+
+    __slots__ = ("feed", "reader", "shard", "task")
+
+    def __init__(self, shard: int, reader: Reader, feed: Feed) -> None:
+        self.shard = shard
+        self.reader = reader
+        self.feed = feed
+        self.task: asyncio.Task[Chunk] | None = None
+
+
+class Tail:
+    """One reader of a stream. To be used as `async with`.
+
+    `until`: how far to read of each shard, where not for ever; others are not begun with. `alone`: the one shard that
+    there is a position in, and none of its children. Small, as there are thousands, most of them idle.
+    """
+
+    __slots__ = (
+        "_alone",
+        "_catalog",
+        "_feeds",
+        "_gone",
+        "_lanes",
+        "_must_regroup",
+        "_name",
+        "_news",
+        "_ready",
+        "_until",
+        "positions",
+    )
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        catalog: Catalog,
+        name: StreamName,
+        positions: Mapping[int, int],
+        *,
+        until: Mapping[int, int] | None = None,
+        alone: bool = False,
+    ) -> None:
+        self._feeds = feeds
+        self._catalog = catalog
+        self._name = name
+        self._until = until
+        self._alone = alone
+        self._lanes: dict[int, _Lane] = {}
+        self._ready: list[_Lane] = []
+        self._gone: list[Chunk] = []
+        self._news: asyncio.Future[None] | None = None
+        self._must_regroup = False  # a shard has ended, or was lost
+        self.positions = dict(positions)
+        """The next offset wanted of each shard, or ENDED while a child of it waits for another parent."""
+
+    async def __aenter__(self) -> Self:
+        try:
+            await (self._begin() if self._alone else self._regroup())
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._close()
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing is left to read."""
+        return not (self._lanes or self._gone or self._must_regroup)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the one shard that is read was read to its end."""
+        return self._alone and ENDED in self.positions.values()
+
+    @property
+    def follows(self) -> bool:
+        """Whether it goes on at the tips."""
+        return self._until is None
+
+    # Reading
+
+    async def next(self, wait_ms: int) -> Chunk | None:
+        """What is read of some shard; None when there is nothing for so long, or sooner.
+
+        What is not taken is given again. Raises what `Feed.at` raises; it may be called again after that.
+        """
+        if self._must_regroup:
+            await self._regroup()
+        if self._gone:
+            return self._gone[0]
+        if len(self._lanes) == 1:
+            [lane] = self._lanes.values()
+            if lane.task is None:
+                return await self._look(lane, wait_ms)
+        return await self._look_around(wait_ms)
+
+    async def take(self, chunk: Chunk) -> None:
+        """Go on behind what was read: all of a chunk, or its beginning."""
+        if self._gone and chunk is self._gone[0]:
+            self._gone.pop(0)
+            return
+        shard = chunk.shard
+        self.positions[shard] = ENDED if chunk.ended else chunk.next_offset
+        if chunk.ended or self._is_done(shard):
+            await self._leave(shard)
+        self._must_regroup = chunk.ended and not self._alone
+
+    async def _look(self, lane: _Lane, wait_ms: int) -> Chunk | None:
+        try:
+            chunk = await self._at(lane, wait_ms)
+        except ShardNotFound:
+            await self._lose(lane)
+            return None
+        return await self._cut(lane, chunk)
+
+    async def _at(self, lane: _Lane, wait_ms: int) -> Chunk:
+        offset = self.positions[lane.shard]
+        return await lane.feed.at(offset, wait_ms if self.follows else 0, until_drain=True)
+
+    async def _look_around(self, wait_ms: int) -> Chunk | None:
+        for lane in self._lanes.values():
+            if lane.task is None:
+                self._ask(lane)
+        if not self._ready:
+            await self._hear(wait_ms)
+        if not self._ready:
+            return None
+        lane = self._ready.pop(0)
+        task, lane.task = lane.task, None
+        assert task is not None
+        try:
+            chunk = task.result()
+        except ShardNotFound:
+            await self._lose(lane)
+            return None
+        return await self._cut(lane, chunk)
+
+    def _ask(self, lane: _Lane) -> None:
+        lane.task = asyncio.create_task(self._at(lane, limits.WAIT_MS_MAX))
+        lane.task.add_done_callback(partial(self._answered, lane))
+
+    def _answered(self, lane: _Lane, task: "asyncio.Task[Chunk]") -> None:
+        if task.cancelled():
+            return
+        self._ready.append(lane)
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    async def _hear(self, wait_ms: int) -> None:
+        self._news = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(wait_ms / limits.SECOND_MS):
+                await self._news
+        except TimeoutError:
+            return
+        finally:
+            self._news = None
+
+    async def _cut(self, lane: _Lane, chunk: Chunk) -> Chunk | None:
+        """What is wanted of it; a shard that has no more, though it should, is read to its end."""
+        if self._until is not None:
+            if chunk.is_empty:
+                await self._leave(lane.shard)
+                return None
+            chunk = chunk.before(self._until[lane.shard])
+        return None if chunk.is_empty else chunk
+
+    async def _lose(self, lane: _Lane) -> None:
+        """The shard expired before it was read to its end. Raises ShardNotFound for one that was asked for alone."""
+        if self._alone:
+            raise ShardNotFound(f"Stream '{self._name.name}' has no shard {lane.shard}.")
+        await self._leave(lane.shard)
+        self._must_regroup = True
+
+    # Where it stands
+
+    async def _regroup(self) -> None:
+        """Children take the place of parents that were read to their ends; what expired unread is told.
+
+        Where it fails nothing is lost: it is done again at the next read.
+        """
+        stream = await self._catalog.fresh_stream(self._name)
+        self._gone.extend(
+            _gone(shard, offset) for shard, offset in lost(stream, self.positions).items()
+        )
+        ahead = frontier(stream, self.positions)
+        self.positions = {shard: offset or 0 for shard, offset in ahead.items()}
+        await self._begin()
+        self._must_regroup = False
+
+    async def _begin(self) -> None:
+        for shard, offset in self.positions.items():
+            if offset != ENDED and shard not in self._lanes and not self._is_done(shard):
+                reader = self._feeds.of(self._name, shard)
+                self._lanes[shard] = _Lane(shard, reader, await reader.__aenter__())
+
+    def _is_done(self, shard: int) -> bool:
+        """Whether it was read as far as is wanted."""
+        return self._until is not None and self.positions[shard] >= self._until.get(shard, 0)
+
+    async def _leave(self, shard: int) -> None:
+        lane = self._lanes.pop(shard)
+        if lane in self._ready:
+            self._ready.remove(lane)
+        await self._end(lane)
+
+    async def _end(self, lane: _Lane) -> None:
+        if lane.task is not None:
+            lane.task.cancel()
+            await asyncio.gather(lane.task, return_exceptions=True)
+        await lane.reader.__aexit__()
+
+    async def _close(self) -> None:
+        while self._lanes:
+            _, lane = self._lanes.popitem()
+            await self._end(lane)
+
+
+def _gone(shard: int, offset: int) -> Chunk:
+    """What is told of a shard that expired before it was read to its end: how much was left is not known any more."""
+    read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+    return Block(offset, read, {}).chunk(offset, offset)

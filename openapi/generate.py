@@ -1,0 +1,178 @@
+"""Generates the SDKs from openapi/openapi.json. `make sdk` runs it; a test compares what it makes with what is committed.
+
+python openapi/generate.py python [folder]       the core, tables and the synchronous half of the Python SDK
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tokenize
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+DOCUMENT = HERE / "openapi.json"
+PYTHON = HERE / "sdk" / "python" / "millstream_client"
+TYPESCRIPT = HERE / "sdk" / "typescript"
+BIN = Path(sys.executable).parent
+GENERATED = "# Generated from {source} by `make sdk`; changes are lost.\n"
+
+
+# ── Python: the core ──
+
+
+def write_core(package: Path) -> None:
+    """One function and its models for each operation, and what is known of operations and problems."""
+    core = package / "core"
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "core"
+        command: list[str | Path] = [BIN / "openapi-python-client", "generate", "--path", DOCUMENT]
+        command += ["--config", HERE / "python.yaml", "--custom-template-path", HERE / "templates"]
+        command += ["--meta", "none", "--output-path", made, "--fail-on-warning"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for unused in ("client.py", "errors.py"):
+            (made / unused).unlink()
+        (made / "__init__.py").write_text('"""Generated from the OpenAPI document."""\n')
+        (made / "tables.py").write_text(_tables(json.loads(DOCUMENT.read_text())))
+        shutil.rmtree(core, ignore_errors=True)
+        shutil.copytree(made, core)
+    _format(core)
+
+
+def _tables(document: dict[str, Any]) -> str:
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    repeats = {one["operationId"]: one["x-millstream-repeat"] for one in operations}
+    guards = {
+        one["operationId"]: tuple(one["x-millstream-guards"])
+        for one in operations
+        if "x-millstream-guards" in one
+    }
+    told = document["components"]["schemas"]["Problem"]["x-millstream-problems"]
+    statuses = {code: row["status"] for code, row in told.items()}
+    return (
+        '"""What the OpenAPI document says of repeats and of problems."""\n\n'
+        f"REPEATS: dict[str, str] = {dict(sorted(repeats.items()))!r}\n"
+        f"GUARDS: dict[str, tuple[str, ...]] = {dict(sorted(guards.items()))!r}\n"
+        f"STATUSES: dict[str, int] = {statuses!r}\n"
+    )
+
+
+def _format(folder: Path) -> None:
+    """In one form whatever the generator's, without a look at how the repository lints."""
+    same = ["--isolated", "--quiet", "--target-version=py311", str(folder)]
+    sorting = ["--select=I,F401", "--config=lint.isort.known-first-party=['millstream_client']"]
+    subprocess.run([BIN / "ruff", "check", "--fix", *sorting, *same], check=True)
+    subprocess.run([BIN / "ruff", "format", "--line-length=100", *same], check=True)
+
+
+# ── Python: the synchronous half ──
+
+WORDS = {
+    "AsyncClient": "Client",
+    "AsyncIterator": "Iterator",
+    "AsyncGenerator": "Generator",
+    "AsyncExitStack": "ExitStack",
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
+    "__anext__": "__next__",
+    "StopAsyncIteration": "StopIteration",
+    "aclose": "close",
+    "aio": "sync",
+    "anext": "next",
+}
+DROPPED = frozenset({"async", "await"})
+
+
+def write_sync(package: Path) -> None:
+    """`sync/x.py` of each `aio/x.py`, but for those that are written by hand."""
+    (package / "sync").mkdir(exist_ok=True)
+    for source in sorted((package / "aio").glob("*.py")):
+        if source.name not in BY_HAND:
+            text = GENERATED.format(source=f"aio/{source.name}") + synchronous(source.read_text())
+            (package / "sync" / source.name).write_text(text)
+            _format(package / "sync" / source.name)
+
+
+BY_HAND = frozenset({"__init__.py", "waiting.py", "work.py", "subscriptions.py"})
+"""They wait in their own way, or run the asynchronous ones on a loop."""
+
+
+def synchronous(text: str) -> str:
+    """The same program without `async` and `await`, with names to match."""
+    lines = text.splitlines(keepends=True)
+    for token in reversed(list(_changed(text))):
+        (row, start), (_, end) = token.start, token.end
+        line = lines[row - 1]
+        if token.string in DROPPED:
+            lines[row - 1] = line[:start] + line[end:].removeprefix(" ")
+        else:
+            lines[row - 1] = line[:start] + _renamed(token) + line[end:]
+    return "".join(lines)
+
+
+def _changed(text: str) -> Iterator[tokenize.TokenInfo]:
+    for token in tokenize.generate_tokens(StringIO(text).readline):
+        is_word = token.type == tokenize.NAME
+        is_text = token.type == tokenize.STRING and "\n" not in token.string
+        if (is_word or is_text) and (token.string in DROPPED or _renamed(token) != token.string):
+            yield token
+
+
+def _renamed(token: tokenize.TokenInfo) -> str:
+    if token.type == tokenize.STRING:  # a docstring or a quoted type
+        return re.sub(r"\bAsync(?=[A-Z])|\bawait ", "", token.string)
+    if token.string in WORDS:
+        return WORDS[token.string]
+    return re.sub(r"^(_?)Async(?=[A-Z])", r"\1", token.string)
+
+
+def python(package: Path = PYTHON) -> None:
+    """Everything of the Python SDK that is generated."""
+    write_core(package)
+    if (package / "aio").exists():
+        write_sync(package)
+
+
+# ── TypeScript ──
+
+
+def typescript(source: Path = TYPESCRIPT / "src") -> None:
+    """Everything of the TypeScript SDK that is generated."""
+    command: list[str | Path] = [
+        TYPESCRIPT / "node_modules" / ".bin" / "openapi-ts",
+        "-o",
+        source / "generated",
+    ]
+    subprocess.run(command, cwd=TYPESCRIPT, check=True, stdout=subprocess.DEVNULL)
+    (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
+
+
+def _typescript_tables(document: dict[str, Any]) -> str:
+    rows = [
+        [method.upper(), path, one["x-millstream-repeat"], one.get("x-millstream-guards", [])]
+        for path, methods in document["paths"].items()
+        for method, one in methods.items()
+    ]
+    lines = "".join(f"  {json.dumps(row)},\n" for row in rows)
+    return (
+        "// Generated from openapi.json by `make sdk`; changes are lost.\n\n"
+        "/** What a second call does: method, path, repeat, and the fields of which one guards it. */\n"
+        "export const REPEATS: readonly (readonly [string, string, string, readonly string[]])[] = [\n"
+        f"{lines}];\n"
+    )
+
+
+def main(words: Iterable[str]) -> None:
+    """Generate what the first word names."""
+    language, *rest = words
+    {"python": python, "typescript": typescript}[language](*map(Path, rest))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

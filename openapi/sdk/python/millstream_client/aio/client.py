@@ -1,0 +1,170 @@
+"""The client: one of it for a service, and everything else comes from it."""
+
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+import httpx
+
+from millstream_client.aio.groups import AsyncGroup
+from millstream_client.aio.jobs import AsyncJob
+from millstream_client.aio.pages import all_pages
+from millstream_client.aio.queues import AsyncQueue
+from millstream_client.aio.replays import AsyncReplay, AsyncReplays
+from millstream_client.aio.streams import AsyncStream
+from millstream_client.aio.subscriptions import AsyncSubscription
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.calls import Call
+from millstream_client.core.api.archives.list_archived_files import list_archived_files
+from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
+from millstream_client.core.api.health.check_ready import check_ready
+from millstream_client.core.api.jobs.list_jobs import list_jobs
+from millstream_client.core.api.queues.list_queues import list_queues
+from millstream_client.core.api.replays.list_replays import list_replays
+from millstream_client.core.api.streams.list_streams import list_streams
+from millstream_client.core.models.archived_file_out import ArchivedFileOut
+from millstream_client.core.models.group_out import GroupOut
+from millstream_client.core.models.job_kind import JobKind
+from millstream_client.core.models.job_out import JobOut
+from millstream_client.core.models.job_state import JobState
+from millstream_client.core.models.queue_out import QueueOut
+from millstream_client.core.models.ready_out import ReadyOut
+from millstream_client.core.models.replay_out import ReplayOut
+from millstream_client.core.models.stream_out import StreamOut
+from millstream_client.core.types import UNSET
+from millstream_client.retries import Retries
+from millstream_client.settings import DEFAULT, read_options
+
+T = TypeVar("T")
+
+PAGE = 1_000
+
+
+class AsyncMillstream:
+    """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
+
+    Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
+    `http`: a client of httpx to use, with certificates or proxies of your own.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_seconds: float = 30.0,
+        retries: Retries = DEFAULT,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self.options = read_options(url, api_key, timeout_seconds, retries)
+        self.transport = AsyncTransport(self.options, http)
+        self.replays = AsyncReplays(self.transport)
+
+    async def __aenter__(self) -> "AsyncMillstream":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self.transport.aclose()
+
+    async def call(self, call: Call[T]) -> T:
+        """Send a call of the generated core, with retries where they are safe."""
+        return await self.transport.call(call)
+
+    async def ready(self) -> ReadyOut:
+        """Whether the service can serve, and each check it made. Raises Unavailable when it cannot."""
+        return await self.transport.call(check_ready(), Retries(seconds=0))
+
+    def queue(self, name: str) -> AsyncQueue:
+        """A queue, there or not."""
+        return AsyncQueue(self.transport, name)
+
+    def stream(self, name: str) -> AsyncStream:
+        """A stream, there or not."""
+        return AsyncStream(self.transport, name)
+
+    def group(self, name: str) -> AsyncGroup:
+        """A consumer group, there or not."""
+        return AsyncGroup(self.transport, name)
+
+    def replay(self, name: str) -> AsyncReplay:
+        """A replay, there or not; `replays.start` begins one."""
+        return AsyncReplay(self.transport, name)
+
+    def job(self, name: str) -> AsyncJob:
+        """A job, there or not."""
+        return AsyncJob(self.transport, name)
+
+    def subscribe(self, source: str, **options: Any) -> AsyncSubscription:
+        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        kind, _, name = source.partition(":")
+        if kind == "queue":
+            return self.queue(name).subscribe(**options)
+        if kind == "group":
+            return self.group(name).subscribe(**options)
+        if kind == "stream":
+            return self.stream(name).subscribe(**options)
+        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
+
+    # ── Lists ──
+
+    async def queues(self, prefix: str = "") -> AsyncIterator[QueueOut]:
+        """Its queues by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for queue in all_pages(self.transport, ask):
+            yield queue
+
+    async def streams(self, prefix: str = "") -> AsyncIterator[StreamOut]:
+        """Its streams by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for stream in all_pages(self.transport, ask):
+            yield stream
+
+    async def groups(self, prefix: str = "") -> AsyncIterator[GroupOut]:
+        """Its consumer groups by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for group in all_pages(self.transport, ask):
+            yield group
+
+    async def all_replays(self, state: str | None = None) -> AsyncIterator[ReplayOut]:
+        """Its replays, the newest first."""
+        wanted = UNSET if state is None else JobState(state)
+
+        def ask(cursor: str) -> Any:
+            return list_replays(state=wanted, cursor=cursor or UNSET)
+
+        async for replay in all_pages(self.transport, ask):
+            yield replay
+
+    async def jobs(
+        self, kind: str | None = None, state: str | None = None
+    ) -> AsyncIterator[JobOut]:
+        """Its jobs, the newest first."""
+        of_kind = UNSET if kind is None else JobKind(kind)
+        in_state = UNSET if state is None else JobState(state)
+
+        def ask(cursor: str) -> Any:
+            return list_jobs(kind=of_kind, state=in_state, cursor=cursor or UNSET)
+
+        async for job in all_pages(self.transport, ask):
+            yield job
+
+    async def archived_files(self, stream: str) -> AsyncIterator[ArchivedFileOut]:
+        """The Parquet files that hold a stream's records."""
+
+        def ask(cursor: str) -> Any:
+            return list_archived_files(stream, limit=PAGE, cursor=cursor or UNSET)
+
+        async for file in all_pages(self.transport, ask):
+            yield file

@@ -1,0 +1,107 @@
+"""Reading a stream to its end, or for ever."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+from millstream_client import records as wire
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.gaps import OnGap, gaps_of, warn_of
+from millstream_client.records import Record, ShardRead, Start, StreamRead
+
+WAIT_S = 20.0
+
+
+class AsyncFollowing:
+    """What a stream has for reading on."""
+
+    transport: AsyncTransport
+    name: str
+
+    async def read(
+        self,
+        start: Start = "oldest",
+        *,
+        shard: int | None = None,
+        offset: int | None = None,
+        cursor: str = "",
+        follow: bool = False,
+        limit: int = 1000,
+        on_gap: OnGap = warn_of,
+    ) -> AsyncIterator[Record]:
+        """Records from the oldest or the latest, from a time or a cursor; of one shard also from an offset.
+
+        Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
+        records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
+        """
+        pages = self.pages(
+            start, shard=shard, offset=offset, cursor=cursor, follow=follow, limit=limit
+        )
+        async for page in pages:
+            for gap in gaps_of(page):
+                on_gap(gap)
+            for record in page.records:
+                yield record
+
+    async def pages(
+        self,
+        start: Start = "oldest",
+        *,
+        shard: int | None = None,
+        offset: int | None = None,
+        cursor: str = "",
+        follow: bool = False,
+        limit: int = 1000,
+    ) -> AsyncIterator[StreamRead | ShardRead]:
+        """As `read`, in pages: each says where to go on, how far behind it is, and what is missing."""
+        if shard is None:
+            async for page in self._all_shards(start, cursor, follow, limit):
+                yield page
+        else:
+            async for one in self._one_shard(shard, start, offset, follow, limit):
+                yield one
+
+    async def _all_shards(
+        self, start: Start, cursor: str, follow: bool, limit: int
+    ) -> AsyncIterator[StreamRead]:
+        query = _all_from(start, cursor)
+        while True:
+            page = await self._read_stream(query, follow, limit)
+            if page.records or page.gaps:
+                yield page
+            elif not follow and page.next_cursor == query.get("cursor"):
+                return
+            query = {"cursor": page.next_cursor}
+
+    async def _read_stream(self, query: dict[str, Any], follow: bool, limit: int) -> StreamRead:
+        wait = WAIT_S if follow else None
+        asked = {**query, "limit": limit, "wait_seconds": wait}
+        return await self.transport.call(wire.read_stream(self.name, asked))
+
+    async def _one_shard(
+        self, shard: int, start: Start, offset: int | None, follow: bool, limit: int
+    ) -> AsyncIterator[ShardRead]:
+        query = {"offset": offset} if offset is not None else await self._shard_from(shard, start)
+        while True:
+            wait = WAIT_S if follow else None
+            asked = {**query, "limit": limit, "wait_seconds": wait}
+            page = await self.transport.call(wire.read_shard(self.name, shard, asked))
+            if page.records or page.gap:
+                yield page
+            if page.ended or not (follow or page.next_offset < page.tip):
+                return
+            query = {"offset": page.next_offset}
+
+    async def _shard_from(self, shard: int, start: Start) -> dict[str, Any]:
+        if isinstance(start, datetime):
+            return {"time": start}
+        if start == "oldest":
+            return {}
+        found = await self.transport.call(wire.read_shard(self.name, shard, {"tail": 1}))
+        return {"offset": found.tip}
+
+
+def _all_from(start: Start, cursor: str) -> dict[str, Any]:
+    if cursor:
+        return {"cursor": cursor}
+    return {"time": start} if isinstance(start, datetime) else {"from": start}

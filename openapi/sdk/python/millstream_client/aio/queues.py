@@ -1,0 +1,297 @@
+"""A queue: its configuration, its messages, and its dead letters."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from millstream_client import messages as wire
+from millstream_client.aio.messages import AsyncMessage
+from millstream_client.aio.pages import all_pages
+from millstream_client.aio.subscriptions import AsyncSubscription
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.aio.work import AsyncWorking
+from millstream_client.batches import batches
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
+from millstream_client.core.api.queues.browse_messages import browse_messages
+from millstream_client.core.api.queues.change_move import change_move
+from millstream_client.core.api.queues.change_queue import change_queue
+from millstream_client.core.api.queues.delete_message import delete_message
+from millstream_client.core.api.queues.delete_queue import delete_queue
+from millstream_client.core.api.queues.get_message import get_message
+from millstream_client.core.api.queues.get_move import get_move
+from millstream_client.core.api.queues.get_queue import get_queue
+from millstream_client.core.api.queues.get_queue_stats import get_queue_stats
+from millstream_client.core.api.queues.list_dead_letters import list_dead_letters
+from millstream_client.core.api.queues.list_death_reasons import list_death_reasons
+from millstream_client.core.api.queues.list_moves import list_moves
+from millstream_client.core.api.queues.list_parked_groups import list_parked_groups
+from millstream_client.core.api.queues.pause_group import pause_group
+from millstream_client.core.api.queues.purge_queue import purge_queue
+from millstream_client.core.api.queues.put_queue import put_queue
+from millstream_client.core.api.queues.redrive_queue import redrive_queue
+from millstream_client.core.api.queues.resume_group import resume_group
+from millstream_client.core.api.queues.start_move import start_move
+from millstream_client.core.models.browsed_message_out import BrowsedMessageOut
+from millstream_client.core.models.dead_letter_out import DeadLetterOut
+from millstream_client.core.models.death_reason_out import DeathReasonOut
+from millstream_client.core.models.message_state import MessageState
+from millstream_client.core.models.move_change import MoveChange
+from millstream_client.core.models.move_out import MoveOut
+from millstream_client.core.models.move_state import MoveState
+from millstream_client.core.models.parked_group_out import ParkedGroupOut
+from millstream_client.core.models.queue_out import QueueOut
+from millstream_client.core.models.queue_patch import QueuePatch
+from millstream_client.core.models.queue_stats_out import QueueStatsOut
+from millstream_client.core.models.redriven import Redriven
+from millstream_client.core.types import UNSET
+from millstream_client.errors import ItemRefused, MillstreamError
+from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
+from millstream_client.starting import Plan
+
+
+class AsyncQueue(AsyncWorking):
+    """A queue of the service, there or not. Raises MillstreamError.
+
+    Fields of its configuration are those of the REST API: `visibility_timeout_seconds`, `attempts_max`, …
+    """
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        self.transport = transport
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    # ── Configuration ──
+
+    async def create(self, *, only_new: bool = False, **config: Any) -> QueueOut:
+        """Create it, or replace its configuration; with `only_new` raises PreconditionFailed when it is there."""
+        call = put_queue(self.name, if_none_match="*" if only_new else UNSET)
+        return await self.transport.call(replace(call, json=config))
+
+    async def config(self) -> QueueOut:
+        """Its configuration."""
+        return await self.transport.call(get_queue(self.name))
+
+    async def change(self, **config: Any) -> QueueOut:
+        """Change some of its configuration; None takes a field back to its default."""
+        call = change_queue(self.name, body=QueuePatch())
+        return await self.transport.call(replace(call, json=config))
+
+    async def delete(self) -> None:
+        """Delete it and its messages."""
+        await self.transport.call(delete_queue(self.name))
+
+    async def stats(self) -> QueueStatsOut:
+        """Its messages by state, exactly."""
+        return await self.transport.call(get_queue_stats(self.name))
+
+    # ── Sending ──
+
+    async def send(
+        self,
+        body: Any,
+        *,
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        group: str = "",
+        dedup_id: str = "",
+        delay_seconds: float | None = None,
+        ttl_seconds: float | None = None,
+        priority: int = 0,
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """Send one message. `body`: bytes, text, or anything that JSON can say."""
+        message = NewMessage(
+            body, headers, content_type, group, dedup_id, delay_seconds, ttl_seconds, priority
+        )
+        [sent] = await self._send([wire.outgoing(message)], idempotency_key)
+        return sent
+
+    async def send_many(self, messages: Iterable[Any]) -> list[Sent]:
+        """Send bodies, or NewMessages. So many that one call cannot carry them go in several: each all or nothing."""
+        out = map(wire.outgoing, messages)
+        sent: list[Sent] = []
+        for batch in batches(out, lambda message: len(message.body)):
+            sent += await self._send(batch, None)
+        return sent
+
+    async def _send(self, batch: Sequence[wire.OutMessage], key: str | None) -> list[Sent]:
+        return await self.transport.call(wire.send(self.name, batch, key or uuid.uuid4().hex))
+
+    # ── Receiving ──
+
+    async def receive(
+        self,
+        messages_max: int = 1,
+        *,
+        wait_seconds: float | None = None,
+        visibility_timeout_seconds: float | None = None,
+    ) -> list[AsyncMessage]:
+        """Take messages, waiting for the first; none says that none came."""
+        call = wire.receive(
+            self.name, messages_max, wait_seconds, visibility_timeout_seconds, uuid.uuid4().hex
+        )
+        return [AsyncMessage(delivery, self) for delivery in await self.transport.call(call)]
+
+    async def messages(
+        self,
+        *,
+        messages_max: int = 1,
+        wait_seconds: float = 20.0,
+        visibility_timeout_seconds: float | None = None,
+        until_empty: bool = False,
+    ) -> AsyncIterator[AsyncMessage]:
+        """Messages as they come, for ever, or until none comes within `wait_seconds`. Settle each of them.
+
+        `messages_max` are taken at once; those that were not looked at are released when the iteration ends.
+        """
+        while True:
+            batch = await self.receive(
+                messages_max,
+                wait_seconds=wait_seconds,
+                visibility_timeout_seconds=visibility_timeout_seconds,
+            )
+            if until_empty and not batch:
+                return
+            async for message in self._each(batch):
+                yield message
+
+    async def _each(self, batch: list[AsyncMessage]) -> AsyncIterator[AsyncMessage]:
+        waiting = batch[::-1]
+        try:
+            while waiting:
+                yield waiting.pop()
+        finally:
+            if waiting:
+                with suppress(MillstreamError):  # they come back at their timeout
+                    await self.release(waiting)
+
+    def subscribe(
+        self,
+        *,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+        visibility_timeout_seconds: float | None = None,
+        auto_extend: bool = True,
+    ) -> AsyncSubscription:
+        """Its messages over a WebSocket, at most so many at once; with `auto_extend` they stay hidden as long as the
+        socket lives."""
+        plan = Plan(
+            queue=self.name,
+            messages=messages,
+            bytes=bytes,
+            visibility_timeout_seconds=visibility_timeout_seconds,
+            auto_extend=auto_extend,
+        )
+        return AsyncSubscription(self.transport, plan)
+
+    # ── Settling ──
+
+    async def settle(self, settlements: Iterable[Settlement]) -> list[Settled | ItemRefused]:
+        """Give verdicts on deliveries; a result for each, in their order."""
+        results: list[Settled | ItemRefused] = []
+        for batch in batches(settlements, lambda one: len(one.receipt_handle)):
+            given = await self.transport.call(wire.settle(self.name, batch))
+            results += given
+        return results
+
+    async def settle_one(self, settlement: Settlement) -> Settled:
+        """Give a verdict. Raises ItemRefused."""
+        return wire.only(await self.settle([settlement]))
+
+    async def ack(self, messages: Iterable[AsyncMessage]) -> list[Settled | ItemRefused]:
+        """They are done, and gone."""
+        return await self.settle(
+            Settlement(message.receipt_handle, Verdict.ACK) for message in messages
+        )
+
+    async def release(self, messages: Iterable[AsyncMessage]) -> list[Settled | ItemRefused]:
+        """They were not tried: back at once."""
+        return await self.settle(
+            Settlement(message.receipt_handle, Verdict.RELEASE) for message in messages
+        )
+
+    # ── Looking ──
+
+    async def browse(self, state: str | None = None) -> AsyncIterator[BrowsedMessageOut]:
+        """Its messages without taking any: all, or those in a state."""
+        wanted = UNSET if state is None else MessageState(state)
+
+        def ask(cursor: str) -> Any:
+            return browse_messages(self.name, state=wanted, cursor=cursor or UNSET)
+
+        async for message in all_pages(self.transport, ask):
+            yield message
+
+    async def message(self, message: str | int) -> BrowsedMessageOut | DeadLetterOut:
+        """One message, dead or alive, by its id or its offset."""
+        return await self.transport.call(get_message(self.name, str(message)))
+
+    async def delete_message(self, message: str | int) -> None:
+        """Drop one message, by its id or its offset, whatever its state."""
+        await self.transport.call(delete_message(self.name, str(message)))
+
+    async def purge(self) -> int:
+        """Drop all its messages, those in flight too; gives how many. Dead letters stay."""
+        return (await self.transport.call(purge_queue(self.name))).purged
+
+    # ── Dead letters ──
+
+    async def dead_letters(self) -> AsyncIterator[DeadLetterOut]:
+        """The messages that it gave up on, oldest first."""
+
+        def ask(cursor: str) -> Any:
+            return list_dead_letters(self.name, cursor=cursor or UNSET)
+
+        async for letter in all_pages(self.transport, ask):
+            yield letter
+
+    async def death_reasons(self) -> list[DeathReasonOut]:
+        """Its dead letters counted by reason."""
+        return (await self.transport.call(list_death_reasons(self.name))).items
+
+    async def redrive(self, **which: Any) -> Redriven | MoveOut:
+        """Make dead letters ready again: all, or those of a `reason`, a `group`, or `messages`; with `per_second` in
+        the background."""
+        return await self.transport.call(replace(redrive_queue(self.name), json=which))
+
+    async def move(self, destination: str | None = None, per_second: int | None = None) -> MoveOut:
+        """Of a dead-letter queue: begin to move its messages where they came from, or to another queue."""
+        asked = {"destination": destination, "per_second": per_second}
+        said = {name: value for name, value in asked.items() if value is not None}
+        return await self.transport.call(replace(start_move(self.name), json=said))
+
+    async def moves(self) -> list[MoveOut]:
+        """The moves from it, the newest first."""
+        return (await self.transport.call(list_moves(self.name))).items
+
+    async def move_status(self, move: str) -> MoveOut:
+        """How far a move is."""
+        return await self.transport.call(get_move(self.name, move))
+
+    async def cancel_move(self, move: str) -> MoveOut:
+        """End a move."""
+        call = change_move(self.name, move, body=MoveChange(state=MoveState.CANCELLED))
+        return await self.transport.call(call)
+
+    # ── Groups ──
+
+    async def parked_groups(self) -> AsyncIterator[ParkedGroupOut]:
+        """The groups of which nothing is delivered until they are resumed."""
+
+        def ask(cursor: str) -> Any:
+            return list_parked_groups(self.name, cursor=cursor or UNSET)
+
+        async for group in all_pages(self.transport, ask):
+            yield group
+
+    async def pause_group(self, group: str, reason: str = "paused") -> None:
+        """Deliver nothing of a group until it is resumed."""
+        await self.transport.call(replace(pause_group(self.name, group), json={"reason": reason}))
+
+    async def resume_group(self, group: str) -> int:
+        """Deliver a parked group again; gives how many of its messages were parked."""
+        return (await self.transport.call(resume_group(self.name, group))).resumed

@@ -1,0 +1,93 @@
+"""Replays: sending records of a stream again, to another stream or to a queue."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.core.api.replays.cancel_replay import cancel_replay
+from millstream_client.core.api.replays.get_replay import get_replay
+from millstream_client.core.api.replays.pause_replay import pause_replay
+from millstream_client.core.api.replays.resume_replay import resume_replay
+from millstream_client.core.api.replays.retry_replay import retry_replay
+from millstream_client.core.api.replays.start_replay import start_replay
+from millstream_client.core.models.plan_out import PlanOut
+from millstream_client.core.models.replay_config import ReplayConfig
+from millstream_client.core.models.replay_detail import ReplayDetail
+from millstream_client.core.models.replay_out import ReplayOut
+from millstream_client.core.models.target_config import TargetConfig
+
+OVER = frozenset({"done", "failed", "cancelled"})
+LOOK_S = 0.5
+
+
+class AsyncReplay:
+    """A replay of the service, there or not. Raises MillstreamError."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        self.transport = transport
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    async def status(self) -> ReplayDetail:
+        """How far it is, by shard."""
+        return await self.transport.call(get_replay(self.name))
+
+    async def watch(self, every_seconds: float = LOOK_S) -> AsyncIterator[ReplayDetail]:
+        """How far it is, again and again until it is over."""
+        while True:
+            status = await self.status()
+            yield status
+            if str(status.state) in OVER:
+                return
+            await self.transport.sleep(every_seconds)
+
+    async def pause(self) -> ReplayOut:
+        """Stop it where it is."""
+        return await self.transport.call(pause_replay(self.name))
+
+    async def resume(self) -> ReplayOut:
+        """Let it go on."""
+        return await self.transport.call(resume_replay(self.name))
+
+    async def cancel(self) -> ReplayOut:
+        """End it; what it has sent stays."""
+        return await self.transport.call(cancel_replay(self.name))
+
+    async def retry(self) -> ReplayOut:
+        """Let one that failed go on where it is."""
+        return await self.transport.call(retry_replay(self.name))
+
+
+class AsyncReplays:
+    """Starting replays. Fields are those of the REST API: `filter`, `order`, `pacing`, …"""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.transport = transport
+
+    async def start(
+        self, stream: str, target: Mapping[str, Any], *, id: str | None = None, **config: Any
+    ) -> AsyncReplay:
+        """Begin one: `target` is {"stream": …} or {"queue": …}. With an `id` it is begun once, however often it is asked for."""
+        asked = {"id": id or f"replay-{uuid.uuid4().hex[:16]}"}
+        started = await self._ask({**asked, "stream": stream, "target": dict(target), **config})
+        assert isinstance(started, ReplayOut), "that is the answer unless a dry run was asked for"
+        return AsyncReplay(self.transport, started.id)
+
+    async def plan(self, stream: str, target: Mapping[str, Any], **config: Any) -> PlanOut:
+        """What a replay would do; it does nothing."""
+        planned = await self._ask(
+            {"dry_run": True, "stream": stream, "target": dict(target), **config}
+        )
+        assert isinstance(planned, PlanOut), "that is the answer to a dry run"
+        return planned
+
+    async def _ask(self, asked: dict[str, Any]) -> ReplayOut | PlanOut:
+        said = {
+            name.rstrip("_"): value for name, value in asked.items()
+        }  # `from_` is Python's `from`
+        call = start_replay(body=ReplayConfig(stream="", target=TargetConfig()))
+        return await self.transport.call(replace(call, json=said))

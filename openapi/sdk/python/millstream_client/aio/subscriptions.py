@@ -1,0 +1,220 @@
+"""A subscription over a WebSocket: what comes is handed over as it comes, over one connection after another."""
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.typing import Subprotocol
+
+from millstream_client.aio.messages import AsyncMessage
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.conversing import Conversation, Refusal, Said
+from millstream_client.errors import ConnectionFailed, Lost, MillstreamError, refused
+from millstream_client.frames import PROTOCOL, encode_frame
+from millstream_client.gaps import OnGap, warn_of
+from millstream_client.messages import Delivery, Settled, Settlement
+from millstream_client.records import Gap, Record
+from millstream_client.retries import Retries
+from millstream_client.starting import Plan, resolve
+
+log = logging.getLogger("millstream")
+
+PATH = "/v1/ws"
+NORMAL = 1000
+FOR_GOOD = 4500  # closed with this or more: coming back makes no sense
+RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
+
+
+class AsyncSubscription:
+    """Deliveries as they come: AsyncMessages of a queue, Records of a stream. Use it `async with`, once.
+
+    A connection that breaks is opened again, and nothing is skipped: what the service still knows goes on, otherwise
+    records begin where the last one was, and messages come again when their time is over. `on_gap` hears of offsets
+    that are gone for good. Raises MillstreamError where it cannot go on: Lost for what a server closed for good.
+    """
+
+    def __init__(self, transport: AsyncTransport, plan: Plan, on_gap: OnGap | None = None) -> None:
+        self._transport = transport
+        self._options = transport.options
+        self._plan = plan
+        self._on_gap = on_gap or warn_of
+        self._talk: Conversation | None = None
+        self._socket: ClientConnection | None = None
+        self._news = asyncio.Condition()
+        self._failure: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._was_on = False
+
+    async def __aenter__(self) -> "AsyncSubscription":
+        self._talk = Conversation(await resolve(self._transport, self._plan))
+        self._task = asyncio.create_task(self._run(self._talk))
+        try:
+            await self._until(lambda: self._was_on)
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close it: what was delivered and not settled is released at once."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if self._socket is not None:
+            with suppress(OSError, ConnectionClosed):
+                await self._socket.close(NORMAL)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await self._fail(Lost(NORMAL, "The subscription is closed"))
+
+    # ── For its owner ──
+
+    def __aiter__(self) -> "AsyncSubscription":
+        return self
+
+    async def __anext__(self) -> Any:
+        talk = self._talking
+        await self._say(talk.done())
+        while True:
+            await self._until(lambda: bool(talk.arrived))
+            item, said = talk.take()
+            await self._say(said)
+            if isinstance(item, Gap):
+                self._on_gap(item)
+            else:
+                return AsyncMessage(item, self) if isinstance(item, Delivery) else item
+
+    async def settle_one(self, settlement: Settlement) -> Settled:
+        """Give a verdict on a message. Raises ItemRefused."""
+        await self._answered(*self._talking.settle(settlement))
+        return Settled()
+
+    async def commit(self, record: Record) -> None:
+        """Of a group: this record, and what came before it in its shard, is done. Raises Conflict where the shard is
+        another member's now."""
+        await self._answered(*self._talking.commit(record.shard, record.offset + 1))
+
+    @property
+    def _talking(self) -> Conversation:
+        if self._talk is None:
+            raise RuntimeError("A subscription is used `async with`.")
+        return self._talk
+
+    async def _answered(self, id_: str, said: Iterable[Said]) -> None:
+        talk = self._talking
+        await self._say(said)
+        await self._until(lambda: id_ in talk.answers)
+        talk.result(id_)
+
+    async def _until(self, fact: Callable[[], bool]) -> None:
+        """Wait until a fact is so. Raises what has ended the subscription, if that was first."""
+        async with self._news:
+            await self._news.wait_for(lambda: fact() or self._failure is not None)
+        if self._failure is not None and not fact():
+            raise self._failure
+
+    async def _say(self, said: Iterable[Said]) -> None:
+        """Say it, if there is anybody to hear it; what matters is said again when there is."""
+        socket = self._socket
+        if socket is not None:
+            with suppress(OSError, ConnectionClosed):
+                for frame in said:
+                    await socket.send(encode_frame(frame))
+
+    # ── Connections ──
+
+    async def _run(self, talk: Conversation) -> None:
+        failures, started = 0, asyncio.get_running_loop().time()
+        while True:
+            pause_s = 0.0
+            try:
+                pause_s = await self._converse(talk)
+            except Refusal as refusal:
+                await self._fail(refusal.error)
+                return
+            except MillstreamError as error:
+                if not error.retryable or self._gives_up(started):
+                    await self._fail(error)
+                    return
+                log.warning("subscribing to %s: %s", self._options.url, error)
+            failures = 0 if talk.is_on else failures + 1
+            talk.is_on = False
+            pause_s += RECONNECTING.pause_s(failures, 0.0, random.random())  # noqa: S311
+            await asyncio.sleep(pause_s)
+
+    def _gives_up(self, started: float) -> bool:
+        """Whether a service that was never reached has been tried for long enough."""
+        waited_s = asyncio.get_running_loop().time() - started
+        return not self._was_on and waited_s > self._options.retries.seconds
+
+    async def _converse(self, talk: Conversation) -> float:
+        """Talk over one connection; seconds to wait before the next. Raises Refusal, MillstreamError."""
+        async with self._connected() as socket:
+            self._socket = socket
+            try:
+                await self._say(talk.connected())
+                async for payload in socket:
+                    await self._say(talk.hear(_bytes(payload)))
+                    self._was_on |= talk.is_on
+                    await self._tell()
+            except ConnectionClosed:
+                pass
+            finally:
+                self._socket = None
+        return _pause_of(talk, socket.close_code)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[ClientConnection]:
+        url = self._options.url.replace("http", "ws", 1) + PATH
+        try:
+            connecting = connect(
+                url,
+                subprotocols=[Subprotocol(PROTOCOL)],
+                additional_headers=self._options.headers,
+                user_agent_header=None,
+                compression=None,
+                max_size=None,
+            )
+            socket = await connecting
+        except InvalidStatus as denied:
+            answer = denied.response
+            raise refused(
+                httpx.Response(answer.status_code, content=bytes(answer.body or b""))
+            ) from denied
+        except (OSError, TimeoutError, InvalidHandshake, ssl.SSLError) as error:
+            raise ConnectionFailed(f"{url} cannot be reached: {error}") from error
+        try:
+            yield socket
+        finally:
+            with suppress(OSError, ConnectionClosed):
+                await socket.close()
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    async def _fail(self, failure: BaseException) -> None:
+        self._failure = self._failure or failure
+        await self._tell()
+
+
+def _bytes(payload: str | bytes) -> bytes:
+    return payload.encode() if isinstance(payload, str) else payload
+
+
+def _pause_of(talk: Conversation, closed_with: int | None) -> float:
+    """Seconds to wait after a connection has ended. Raises Refusal when it has ended for good."""
+    code = talk.bye.code if talk.bye is not None else closed_with
+    if code is not None and (code == NORMAL or code >= FOR_GOOD):
+        raise Refusal(Lost(code, talk.bye.reason if talk.bye is not None else ""))
+    return talk.bye.after_seconds if talk.bye is not None else 0.0

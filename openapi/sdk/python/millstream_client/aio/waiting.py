@@ -1,0 +1,8 @@
+"""How to wait."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+AsyncSleep = Callable[[float], Awaitable[None]]
+
+sleep: AsyncSleep = asyncio.sleep

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.flush_out import FlushOut
+
+
+def flush_archive(
+    stream: str,
+) -> Call[FlushOut]:
+    """Archive all there is of a stream now, whatever its age."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "flush_archive",
+        "POST",
+        "/v1/archives/{stream}/flushes".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> FlushOut:
+    if response.status_code == 202:
+        response_202 = FlushOut.from_dict(response.json())
+
+        return response_202
+
+    raise AssertionError(f"{response.status_code} was not read")

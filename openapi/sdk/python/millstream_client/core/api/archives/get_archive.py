@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.archive_out import ArchiveOut
+
+
+def get_archive(
+    stream: str,
+) -> Call[ArchiveOut]:
+    """Show how far a stream is archived, and how much of it waits."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_archive",
+        "GET",
+        "/v1/archives/{stream}".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ArchiveOut:
+    if response.status_code == 200:
+        response_200 = ArchiveOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

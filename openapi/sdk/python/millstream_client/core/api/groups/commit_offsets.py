@@ -1,0 +1,48 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.commit_in import CommitIn
+from ...models.committed_offsets import CommittedOffsets
+from ...types import UNSET, Unset
+
+
+def commit_offsets(
+    group: str,
+    *,
+    body: CommitIn | Unset = UNSET,
+) -> Call[CommittedOffsets]:
+    """Commit what was read: a token, or the next offset of each shard.
+
+    Each shard is answered for itself: look at `failed`. When all are refused, the answer is a problem.
+    An offset behind what was committed before changes nothing, so a commit can be repeated.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "commit_offsets",
+        "POST",
+        "/v1/groups/{group}/commit".format(
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> CommittedOffsets:
+    if response.status_code == 200:
+        response_200 = CommittedOffsets.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

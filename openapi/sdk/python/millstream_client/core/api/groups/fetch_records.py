@@ -1,0 +1,60 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.group_records import GroupRecords
+from ...types import UNSET, Unset
+
+
+def fetch_records(
+    group: str,
+    *,
+    member: str | Unset = UNSET,
+    after: str | Unset = UNSET,
+    limit: int | Unset = 1000,
+    bytes_max: int | Unset = 10485760,
+    wait_seconds: float | Unset = 0.0,
+) -> Call[GroupRecords]:
+    """Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
+
+    Repeated without a commit, it gives the same records. With `wait_seconds` it waits for the next
+    record. Shards that others are to have are given up by the next call.
+    """
+
+    params: dict[str, Any] = {}
+
+    params["member"] = member
+
+    params["after"] = after
+
+    params["limit"] = limit
+
+    params["bytes_max"] = bytes_max
+
+    params["wait_seconds"] = wait_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "fetch_records",
+        "GET",
+        "/v1/groups/{group}/records".format(
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> GroupRecords:
+    if response.status_code == 200:
+        response_200 = GroupRecords.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

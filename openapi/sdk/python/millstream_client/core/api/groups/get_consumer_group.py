@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.group_detail import GroupDetail
+
+
+def get_consumer_group(
+    group: str,
+) -> Call[GroupDetail]:
+    """Show a group, its members, and which shard each of them reads."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_consumer_group",
+        "GET",
+        "/v1/groups/{group}".format(
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> GroupDetail:
+    if response.status_code == 200:
+        response_200 = GroupDetail.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.group_lag import GroupLag
+
+
+def get_group_lag(
+    group: str,
+) -> Call[GroupLag]:
+    """Show how far a group is behind, in records and in time, and when records will be lost to it."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_group_lag",
+        "GET",
+        "/v1/groups/{group}/lag".format(
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> GroupLag:
+    if response.status_code == 200:
+        response_200 = GroupLag.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

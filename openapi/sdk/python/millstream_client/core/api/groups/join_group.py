@@ -1,0 +1,47 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.join_in import JoinIn
+from ...models.membership_out import MembershipOut
+from ...types import UNSET, Unset
+
+
+def join_group(
+    group: str,
+    *,
+    body: JoinIn | Unset = UNSET,
+) -> Call[MembershipOut]:
+    """Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+
+    Members then heartbeat, read their shards, and commit. `GET …/records` does all of that but the commit.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "join_group",
+        "POST",
+        "/v1/groups/{group}/members".format(
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> MembershipOut:
+    if response.status_code == 200:
+        response_200 = MembershipOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.bookmark_in import BookmarkIn
+from ...models.bookmark_out import BookmarkOut
+from ...types import UNSET, Unset
+
+
+def put_bookmark(
+    group: str,
+    bookmark: str,
+    *,
+    body: BookmarkIn | Unset = UNSET,
+) -> Call[BookmarkOut]:
+    """Keep where the group is now, or other positions, under a name to come back to."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "put_bookmark",
+        "PUT",
+        "/v1/groups/{group}/bookmarks/{bookmark}".format(
+            group=quote(str(group), safe=""),
+            bookmark=quote(str(bookmark), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> BookmarkOut:
+    if response.status_code == 200:
+        response_200 = BookmarkOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,50 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.heartbeat import Heartbeat
+from ...models.heartbeat_in import HeartbeatIn
+from ...types import UNSET, Unset
+
+
+def send_heartbeat(
+    group: str,
+    member: str,
+    *,
+    body: HeartbeatIn | Unset = UNSET,
+) -> Call[Heartbeat]:
+    """Say that a member is there, and hear what it reads now.
+
+    It stops reading what is `revoked`, commits, and leaves those shards out of `owned` next time: then
+    they go to others. A member that was silent for too long is unknown, and joins again.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "send_heartbeat",
+        "POST",
+        "/v1/groups/{group}/members/{member}/heartbeat".format(
+            group=quote(str(group), safe=""),
+            member=quote(str(member), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Heartbeat:
+    if response.status_code == 200:
+        response_200 = Heartbeat.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,29 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.live_out import LiveOut
+
+
+def check_live() -> Call[LiveOut]:
+    """Say that the process is alive; nothing else is looked at."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "check_live",
+        "GET",
+        "/livez",
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> LiveOut:
+    if response.status_code == 200:
+        response_200 = LiveOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

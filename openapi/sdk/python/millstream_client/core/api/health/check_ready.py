@@ -1,0 +1,29 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.ready_out import ReadyOut
+
+
+def check_ready() -> Call[ReadyOut]:
+    """Say whether requests can be served: the stores answer and are of the right version."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "check_ready",
+        "GET",
+        "/readyz",
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ReadyOut:
+    if response.status_code == 200:
+        response_200 = ReadyOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

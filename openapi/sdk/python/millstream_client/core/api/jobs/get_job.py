@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.job_detail import JobDetail
+
+
+def get_job(
+    job: str,
+) -> Call[JobDetail]:
+    """Show how far a job is."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_job",
+        "GET",
+        "/v1/jobs/{job}".format(
+            job=quote(str(job), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> JobDetail:
+    if response.status_code == 200:
+        response_200 = JobDetail.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

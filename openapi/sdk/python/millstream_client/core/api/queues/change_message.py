@@ -1,0 +1,61 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.browsed_message_out import BrowsedMessageOut
+from ...models.dead_letter_out import DeadLetterOut
+from ...models.message_change import MessageChange
+
+
+def change_message(
+    queue: str,
+    message: str,
+    *,
+    body: MessageChange,
+) -> Call[BrowsedMessageOut | DeadLetterOut]:
+    """Change a message's body, when it is due, counted from now, or its priority."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "change_message",
+        "PATCH",
+        "/v1/queues/{queue}/messages/{message}".format(
+            queue=quote(str(queue), safe=""),
+            message=quote(str(message), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> BrowsedMessageOut | DeadLetterOut:
+    if response.status_code == 200:
+
+        def _parse_response_200(data: object) -> BrowsedMessageOut | DeadLetterOut:
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                response_200_type_0 = BrowsedMessageOut.from_dict(data)
+
+                return response_200_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            if not isinstance(data, dict):
+                raise TypeError()
+            response_200_type_1 = DeadLetterOut.from_dict(data)
+
+            return response_200_type_1
+
+        response_200 = _parse_response_200(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.queue_out import QueueOut
+from ...models.queue_patch import QueuePatch
+from ...types import UNSET, Unset
+
+
+def change_queue(
+    queue: str,
+    *,
+    body: QueuePatch,
+    if_match: str | Unset = UNSET,
+) -> Call[QueueOut]:
+    """Change some of a queue's configuration."""
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "change_queue",
+        "PATCH",
+        "/v1/queues/{queue}".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> QueueOut:
+    if response.status_code == 200:
+        response_200 = QueueOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

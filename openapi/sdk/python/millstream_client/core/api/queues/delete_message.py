@@ -1,0 +1,32 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+
+
+def delete_message(
+    queue: str,
+    message: str,
+) -> Call[None]:
+    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "delete_message",
+        "DELETE",
+        "/v1/queues/{queue}/messages/{message}".format(
+            queue=quote(str(queue), safe=""),
+            message=quote(str(message), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> None:
+    if response.status_code == 204:
+        return None
+    raise AssertionError(f"{response.status_code} was not read")

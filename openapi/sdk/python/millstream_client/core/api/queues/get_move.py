@@ -1,0 +1,36 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.move_out import MoveOut
+
+
+def get_move(
+    queue: str,
+    move: str,
+) -> Call[MoveOut]:
+    """Show how far a move is."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_move",
+        "GET",
+        "/v1/queues/{queue}/moves/{move}".format(
+            queue=quote(str(queue), safe=""),
+            move=quote(str(move), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> MoveOut:
+    if response.status_code == 200:
+        response_200 = MoveOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

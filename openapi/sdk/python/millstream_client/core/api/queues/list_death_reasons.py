@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.death_reasons import DeathReasons
+
+
+def list_death_reasons(
+    queue: str,
+) -> Call[DeathReasons]:
+    """Count a queue's dead letters by reason, the most frequent first."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_death_reasons",
+        "GET",
+        "/v1/queues/{queue}/dead-letters/reasons".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> DeathReasons:
+    if response.status_code == 200:
+        response_200 = DeathReasons.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,44 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.move_list import MoveList
+from ...types import UNSET, Unset
+
+
+def list_moves(
+    queue: str,
+    *,
+    limit: int | Unset = 100,
+) -> Call[MoveList]:
+    """List the moves from a queue, the newest first."""
+
+    params: dict[str, Any] = {}
+
+    params["limit"] = limit
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_moves",
+        "GET",
+        "/v1/queues/{queue}/moves".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> MoveList:
+    if response.status_code == 200:
+        response_200 = MoveList.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

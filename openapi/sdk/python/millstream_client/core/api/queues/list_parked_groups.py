@@ -1,0 +1,50 @@
+from typing import Any, Literal
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.parked_groups import ParkedGroups
+from ...types import UNSET, Unset
+
+
+def list_parked_groups(
+    queue: str,
+    *,
+    state: Literal["parked"] | Unset = "parked",
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[ParkedGroups]:
+    """List a queue's parked groups by name: those of which nothing is delivered until they are resumed."""
+
+    params: dict[str, Any] = {}
+
+    params["state"] = state
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_parked_groups",
+        "GET",
+        "/v1/queues/{queue}/groups".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ParkedGroups:
+    if response.status_code == 200:
+        response_200 = ParkedGroups.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,42 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.pause_config import PauseConfig
+from ...types import UNSET, Unset
+
+
+def pause_group(
+    queue: str,
+    group: str,
+    *,
+    body: PauseConfig | Unset = UNSET,
+) -> Call[None]:
+    """Deliver nothing of a group until it is resumed; what of it is in flight stays so."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "pause_group",
+        "PUT",
+        "/v1/queues/{queue}/groups/{group}/pause".format(
+            queue=quote(str(queue), safe=""),
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> None:
+    if response.status_code == 204:
+        return None
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.purged import Purged
+
+
+def purge_queue(
+    queue: str,
+) -> Call[Purged]:
+    """Drop every message of a queue, those in flight too; dead letters stay."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "purge_queue",
+        "POST",
+        "/v1/queues/{queue}/purges".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Purged:
+    if response.status_code == 200:
+        response_200 = Purged.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,48 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.receive import Receive
+from ...models.received_messages import ReceivedMessages
+from ...types import UNSET, Unset
+
+
+def receive_messages(
+    queue: str,
+    *,
+    body: Receive | Unset = UNSET,
+) -> Call[ReceivedMessages]:
+    """Take messages to work on.
+
+    Each is hidden from other consumers until its visibility timeout passes: settle it before.
+    With `wait_seconds` the call waits for the first message; an empty list says that none came.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "receive_messages",
+        "POST",
+        "/v1/queues/{queue}/receive".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ReceivedMessages:
+    if response.status_code == 200:
+        response_200 = ReceivedMessages.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

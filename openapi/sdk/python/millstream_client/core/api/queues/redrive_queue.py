@@ -1,0 +1,53 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.move_out import MoveOut
+from ...models.redrive_config import RedriveConfig
+from ...models.redriven import Redriven
+from ...types import UNSET, Unset
+
+
+def redrive_queue(
+    queue: str,
+    *,
+    body: RedriveConfig | Unset = UNSET,
+) -> Call[Redriven | MoveOut]:
+    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+
+    With `per_second` this begins a move, whose progress is at `location`.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "redrive_queue",
+        "POST",
+        "/v1/queues/{queue}/redrives".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Redriven | MoveOut:
+    if response.status_code == 200:
+        response_200 = Redriven.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = MoveOut.from_dict(response.json())
+
+        return response_202
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,36 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.resumed import Resumed
+
+
+def resume_group(
+    queue: str,
+    group: str,
+) -> Call[Resumed]:
+    """Deliver a parked group again, in its order; what was to blame has all its attempts once more."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "resume_group",
+        "DELETE",
+        "/v1/queues/{queue}/groups/{group}/pause".format(
+            queue=quote(str(queue), safe=""),
+            group=quote(str(group), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Resumed:
+    if response.status_code == 200:
+        response_200 = Resumed.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

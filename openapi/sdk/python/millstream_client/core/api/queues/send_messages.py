@@ -1,0 +1,50 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.send_messages import SendMessages
+from ...models.sent_messages import SentMessages
+from ...types import UNSET, Unset
+
+
+def send_messages(
+    queue: str,
+    *,
+    body: SendMessages,
+    idempotency_key: str | Unset = UNSET,
+) -> Call[SentMessages]:
+    """Add messages to a queue.
+
+    All of them or none. One message may be sent alone, as an object or as a raw body of any other
+    content type (`curl -d hello`); its answer is then one object.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "send_messages",
+        "POST",
+        "/v1/queues/{queue}/messages".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SentMessages:
+    if response.status_code == 201:
+        response_201 = SentMessages.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

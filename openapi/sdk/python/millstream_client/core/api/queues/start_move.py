@@ -1,0 +1,44 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.move_config import MoveConfig
+from ...models.move_out import MoveOut
+from ...types import UNSET, Unset
+
+
+def start_move(
+    queue: str,
+    *,
+    body: MoveConfig | Unset = UNSET,
+) -> Call[MoveOut]:
+    """Begin to move the ready messages of a dead-letter queue."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "start_move",
+        "POST",
+        "/v1/queues/{queue}/moves".format(
+            queue=quote(str(queue), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> MoveOut:
+    if response.status_code == 202:
+        response_202 = MoveOut.from_dict(response.json())
+
+        return response_202
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.replay_out import ReplayOut
+
+
+def cancel_replay(
+    replay: str,
+) -> Call[ReplayOut]:
+    """End a replay; what it has sent stays."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "cancel_replay",
+        "POST",
+        "/v1/replays/{replay}/cancel".format(
+            replay=quote(str(replay), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ReplayOut:
+    if response.status_code == 200:
+        response_200 = ReplayOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,51 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.job_state import JobState
+from ...models.replay_page import ReplayPage
+from ...types import UNSET, Unset
+
+
+def list_replays(
+    *,
+    state: JobState | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[ReplayPage]:
+    """List replays, the newest first. What is over is listed for 30 days."""
+
+    params: dict[str, Any] = {}
+
+    json_state: str | Unset = UNSET
+    if not isinstance(state, Unset):
+        json_state = state.value
+
+    params["state"] = json_state
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_replays",
+        "GET",
+        "/v1/replays",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ReplayPage:
+    if response.status_code == 200:
+        response_200 = ReplayPage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

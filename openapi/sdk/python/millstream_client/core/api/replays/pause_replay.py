@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.replay_out import ReplayOut
+
+
+def pause_replay(
+    replay: str,
+) -> Call[ReplayOut]:
+    """Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "pause_replay",
+        "POST",
+        "/v1/replays/{replay}/pause".format(
+            replay=quote(str(replay), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ReplayOut:
+    if response.status_code == 200:
+        response_200 = ReplayOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

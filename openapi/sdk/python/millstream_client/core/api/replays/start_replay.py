@@ -1,0 +1,44 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.plan_out import PlanOut
+from ...models.replay_config import ReplayConfig
+from ...models.replay_out import ReplayOut
+
+
+def start_replay(
+    *,
+    body: ReplayConfig,
+) -> Call[PlanOut | ReplayOut]:
+    """Send records of a stream again, each once; or with `dry_run` say what that would be."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "start_replay",
+        "POST",
+        "/v1/replays",
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> PlanOut | ReplayOut:
+    if response.status_code == 200:
+        response_200 = PlanOut.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = ReplayOut.from_dict(response.json())
+
+        return response_202
+
+    raise AssertionError(f"{response.status_code} was not read")

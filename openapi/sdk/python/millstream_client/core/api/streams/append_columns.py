@@ -1,0 +1,49 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.append_columns import AppendColumns
+from ...models.appended_columns import AppendedColumns
+from ...types import UNSET, Unset
+
+
+def append_columns(
+    stream: str,
+    *,
+    body: AppendColumns,
+    idempotency_key: str | Unset = UNSET,
+) -> Call[AppendedColumns]:
+    """Append many records at once, column by column: the cheapest way, in MessagePack.
+
+    The records are as those of the other appends, without headers and event times. Look at `failed`.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "append_columns",
+        "POST",
+        "/v1/streams/{stream}/columns".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> AppendedColumns:
+    if response.status_code == 200:
+        response_200 = AppendedColumns.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

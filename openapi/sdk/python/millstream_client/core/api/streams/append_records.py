@@ -1,0 +1,56 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.append_records import AppendRecords
+from ...models.appended_record_out import AppendedRecordOut
+from ...models.appended_records import AppendedRecords
+from ...types import UNSET, Unset
+
+
+def append_records(
+    stream: str,
+    *,
+    body: AppendRecords,
+    idempotency_key: str | Unset = UNSET,
+) -> Call[AppendedRecords | AppendedRecordOut]:
+    """Append records to a stream; each one's key chooses its shard.
+
+    Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
+    or as a raw body of any other content type; its answer is then one object, or a problem.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "append_records",
+        "POST",
+        "/v1/streams/{stream}/records".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> AppendedRecords | AppendedRecordOut:
+    if response.status_code == 200:
+        response_200 = AppendedRecords.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 201:
+        response_201 = AppendedRecordOut.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,39 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.record_out import RecordOut
+
+
+def get_latest_record(
+    stream: str,
+    key: str,
+) -> Call[RecordOut]:
+    """Show the newest record of a key, if the stream has a `key_index`.
+
+    It knows the records that were routed by their key since the index was switched on.
+    """
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_latest_record",
+        "GET",
+        "/v1/streams/{stream}/keys/{key}".format(
+            stream=quote(str(stream), safe=""),
+            key=quote(str(key), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> RecordOut:
+    if response.status_code == 200:
+        response_200 = RecordOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

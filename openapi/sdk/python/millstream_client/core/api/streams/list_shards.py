@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.shards import Shards
+
+
+def list_shards(
+    stream: str,
+) -> Call[Shards]:
+    """List a stream's shards, open and closed, and how far their logs reach."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_shards",
+        "GET",
+        "/v1/streams/{stream}/shards".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Shards:
+    if response.status_code == 200:
+        response_200 = Shards.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

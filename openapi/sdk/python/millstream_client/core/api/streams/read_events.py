@@ -1,0 +1,83 @@
+import datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.start import Start
+from ...types import UNSET, Unset
+
+
+def read_events(
+    stream: str,
+    *,
+    from_: Start | Unset = UNSET,
+    time: datetime.datetime | Unset = UNSET,
+    cursor: str | Unset = UNSET,
+    key: list[str] | Unset = UNSET,
+    header: list[str] | Unset = UNSET,
+    limit: int | Unset = UNSET,
+    follow: bool | Unset = UNSET,
+) -> Call[str]:
+    """Read all shards of a stream as they are written, in an answer that goes on.
+
+    As server-sent events, or as lines of JSON where `Accept` asks for application/jsonl. Each shard comes in order,
+    and after its parents. The header `Last-Event-ID` goes on behind that event. With `follow=false` the answer ends
+    where the stream ends now; lines of JSON do so of themselves. An answer that ended well says so in its last event
+    or line, `end`.
+    """
+
+    params: dict[str, Any] = {}
+
+    json_from_: str | Unset = UNSET
+    if not isinstance(from_, Unset):
+        json_from_ = from_.value
+
+    params["from"] = json_from_
+
+    json_time: str | Unset = UNSET
+    if not isinstance(time, Unset):
+        json_time = time.isoformat()
+    params["time"] = json_time
+
+    params["cursor"] = cursor
+
+    json_key: list[str] | Unset = UNSET
+    if not isinstance(key, Unset):
+        json_key = key
+
+    params["key"] = json_key
+
+    json_header: list[str] | Unset = UNSET
+    if not isinstance(header, Unset):
+        json_header = header
+
+    params["header"] = json_header
+
+    params["limit"] = limit
+
+    params["follow"] = follow
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "read_events",
+        "GET",
+        "/v1/streams/{stream}/events".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> str:
+    if response.status_code == 200:
+        response_200 = response.text
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,69 @@
+import datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.shard_records import ShardRecords
+from ...types import UNSET, Unset
+
+
+def read_shard(
+    stream: str,
+    shard: int,
+    *,
+    offset: int | Unset = UNSET,
+    time: datetime.datetime | Unset = UNSET,
+    tail: int | Unset = UNSET,
+    limit: int | Unset = 1000,
+    bytes_max: int | Unset = 10485760,
+    wait_seconds: float | Unset = 0.0,
+) -> Call[ShardRecords]:
+    """Read a shard in order, from an offset, a time, or its last records.
+
+    `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
+    a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+    """
+
+    params: dict[str, Any] = {}
+
+    params["offset"] = offset
+
+    json_time: str | Unset = UNSET
+    if not isinstance(time, Unset):
+        json_time = time.isoformat()
+    params["time"] = json_time
+
+    params["tail"] = tail
+
+    params["limit"] = limit
+
+    params["bytes_max"] = bytes_max
+
+    params["wait_seconds"] = wait_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "read_shard",
+        "GET",
+        "/v1/streams/{stream}/shards/{shard}/records".format(
+            stream=quote(str(stream), safe=""),
+            shard=quote(str(shard), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ShardRecords:
+    if response.status_code == 200:
+        response_200 = ShardRecords.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,88 @@
+import datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.start import Start
+from ...types import UNSET, Unset
+
+
+def read_shard_events(
+    stream: str,
+    shard: int,
+    *,
+    from_: Start | Unset = UNSET,
+    time: datetime.datetime | Unset = UNSET,
+    cursor: str | Unset = UNSET,
+    key: list[str] | Unset = UNSET,
+    header: list[str] | Unset = UNSET,
+    limit: int | Unset = UNSET,
+    follow: bool | Unset = UNSET,
+    offset: int | Unset = UNSET,
+    tail: int | Unset = UNSET,
+) -> Call[str]:
+    """Read one shard as it is written, in an answer that goes on.
+
+    As for all shards. It ends with the shard, when that is split or merged; `shard_ended` names the children.
+    """
+
+    params: dict[str, Any] = {}
+
+    json_from_: str | Unset = UNSET
+    if not isinstance(from_, Unset):
+        json_from_ = from_.value
+
+    params["from"] = json_from_
+
+    json_time: str | Unset = UNSET
+    if not isinstance(time, Unset):
+        json_time = time.isoformat()
+    params["time"] = json_time
+
+    params["cursor"] = cursor
+
+    json_key: list[str] | Unset = UNSET
+    if not isinstance(key, Unset):
+        json_key = key
+
+    params["key"] = json_key
+
+    json_header: list[str] | Unset = UNSET
+    if not isinstance(header, Unset):
+        json_header = header
+
+    params["header"] = json_header
+
+    params["limit"] = limit
+
+    params["follow"] = follow
+
+    params["offset"] = offset
+
+    params["tail"] = tail
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "read_shard_events",
+        "GET",
+        "/v1/streams/{stream}/shards/{shard}/events".format(
+            stream=quote(str(stream), safe=""),
+            shard=quote(str(shard), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> str:
+    if response.status_code == 200:
+        response_200 = response.text
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,56 @@
+from io import BytesIO
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...types import UNSET, File, Unset
+
+
+def read_table(
+    stream: str,
+    shard: int,
+    *,
+    offset: int,
+    end: int | Unset = UNSET,
+    bytes_max: int | Unset = 16777216,
+) -> Call[File]:
+    """Read a shard in order from an offset on, as an Arrow stream of many records.
+
+    For programs that read much. Where to go on and what the shard has is told in headers; records in memory and in the
+    archive are read as one.
+    """
+
+    params: dict[str, Any] = {}
+
+    params["offset"] = offset
+
+    params["end"] = end
+
+    params["bytes_max"] = bytes_max
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "read_table",
+        "GET",
+        "/v1/streams/{stream}/shards/{shard}/table".format(
+            stream=quote(str(stream), safe=""),
+            shard=quote(str(shard), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> File:
+    if response.status_code == 200:
+        response_200 = File(payload=BytesIO(response.content))
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.reshard import Reshard
+from ...models.shards import Shards
+
+
+def reshard_stream(
+    stream: str,
+    *,
+    body: Reshard,
+) -> Call[Shards]:
+    """Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+
+    Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
+    stream's shards afterwards. One reshard of a stream at a time.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "reshard_stream",
+        "POST",
+        "/v1/streams/{stream}/reshard".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> Shards:
+    if response.status_code == 200:
+        response_200 = Shards.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

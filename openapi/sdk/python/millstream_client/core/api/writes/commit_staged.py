@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.commit_out import CommitOut
+from ...models.staged_commit import StagedCommit
+
+
+def commit_staged(
+    stream: str,
+    *,
+    body: StagedCommit,
+) -> Call[CommitOut]:
+    """Append what was put aside, as one batch of a writer, each record once.
+
+    The first commit of a writer's batch decides what it is made of. Whoever commits the batch again finishes that, and
+    what this call names beside it is discarded.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "commit_staged",
+        "POST",
+        "/v1/streams/{stream}/commits".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> CommitOut:
+    if response.status_code == 200:
+        response_200 = CommitOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.staged_out import StagedOut
+from ...types import File
+
+
+def stage_records(
+    stream: str,
+    *,
+    body: File,
+) -> Call[StagedOut]:
+    """Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
+    `event_ts` and `headers`.
+
+    Nobody reads them before they are committed.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["content"] = body.payload
+
+    headers["Content-Type"] = "application/vnd.apache.arrow.stream"
+    return Call(
+        "stage_records",
+        "POST",
+        "/v1/streams/{stream}/staged".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> StagedOut:
+    if response.status_code == 201:
+        response_201 = StagedOut.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

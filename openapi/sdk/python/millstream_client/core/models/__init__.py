@@ -1,0 +1,1 @@
+"""What goes over the wire, a module for each shape."""

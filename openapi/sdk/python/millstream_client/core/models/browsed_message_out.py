@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.message_state import MessageState
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.browsed_message_out_headers import BrowsedMessageOutHeaders
+    from ..models.browsed_message_out_headers_base_64 import (
+        BrowsedMessageOutHeadersBase64,
+    )
+
+
+T = TypeVar("T", bound="BrowsedMessageOut")
+
+
+@_attrs_define
+class BrowsedMessageOut:
+    """A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends.
+
+    Attributes:
+        id (str):
+        offset (int):
+        state (MessageState): Where a message is that can be browsed; dead letters have a list of their own.
+        sent_at (datetime.datetime):
+        receives (int):
+        failures (int):
+        crashes (int):
+        body (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        body_base64 (str | Unset): Bytes in standard base64.
+        content_type (str | Unset):  Default: ''.
+        headers (BrowsedMessageOutHeaders | Unset):
+        headers_base64 (BrowsedMessageOutHeadersBase64 | Unset):
+        group (str | Unset):  Default: ''.
+        dedup_id (str | Unset):  Default: ''.
+        due_at (datetime.datetime | Unset):
+        first_received_at (datetime.datetime | Unset):
+    """
+
+    id: str
+    offset: int
+    state: MessageState
+    sent_at: datetime.datetime
+    receives: int
+    failures: int
+    crashes: int
+    body: Any | Unset = UNSET
+    body_base64: str | Unset = UNSET
+    content_type: str | Unset = ""
+    headers: BrowsedMessageOutHeaders | Unset = UNSET
+    headers_base64: BrowsedMessageOutHeadersBase64 | Unset = UNSET
+    group: str | Unset = ""
+    dedup_id: str | Unset = ""
+    due_at: datetime.datetime | Unset = UNSET
+    first_received_at: datetime.datetime | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        offset = self.offset
+
+        state = self.state.value
+
+        sent_at = self.sent_at.isoformat()
+
+        receives = self.receives
+
+        failures = self.failures
+
+        crashes = self.crashes
+
+        body = self.body
+
+        body_base64 = self.body_base64
+
+        content_type = self.content_type
+
+        headers: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers, Unset):
+            headers = self.headers.to_dict()
+
+        headers_base64: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers_base64, Unset):
+            headers_base64 = self.headers_base64.to_dict()
+
+        group = self.group
+
+        dedup_id = self.dedup_id
+
+        due_at: str | Unset = UNSET
+        if not isinstance(self.due_at, Unset):
+            due_at = self.due_at.isoformat()
+
+        first_received_at: str | Unset = UNSET
+        if not isinstance(self.first_received_at, Unset):
+            first_received_at = self.first_received_at.isoformat()
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "offset": offset,
+                "state": state,
+                "sent_at": sent_at,
+                "receives": receives,
+                "failures": failures,
+                "crashes": crashes,
+            }
+        )
+        if body is not UNSET:
+            field_dict["body"] = body
+        if body_base64 is not UNSET:
+            field_dict["body_base64"] = body_base64
+        if content_type is not UNSET:
+            field_dict["content_type"] = content_type
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if headers_base64 is not UNSET:
+            field_dict["headers_base64"] = headers_base64
+        if group is not UNSET:
+            field_dict["group"] = group
+        if dedup_id is not UNSET:
+            field_dict["dedup_id"] = dedup_id
+        if due_at is not UNSET:
+            field_dict["due_at"] = due_at
+        if first_received_at is not UNSET:
+            field_dict["first_received_at"] = first_received_at
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.browsed_message_out_headers import BrowsedMessageOutHeaders  # noqa: PLC0415
+        from ..models.browsed_message_out_headers_base_64 import (
+            BrowsedMessageOutHeadersBase64,  # noqa: PLC0415
+        )
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        offset = d.pop("offset")
+
+        state = MessageState(d.pop("state"))
+
+        sent_at = datetime.datetime.fromisoformat(d.pop("sent_at"))
+
+        receives = d.pop("receives")
+
+        failures = d.pop("failures")
+
+        crashes = d.pop("crashes")
+
+        body = d.pop("body", UNSET)
+
+        body_base64 = d.pop("body_base64", UNSET)
+
+        content_type = d.pop("content_type", UNSET)
+
+        _headers = d.pop("headers", UNSET)
+        headers: BrowsedMessageOutHeaders | Unset
+        if isinstance(_headers, Unset):
+            headers = UNSET
+        else:
+            headers = BrowsedMessageOutHeaders.from_dict(_headers)
+
+        _headers_base64 = d.pop("headers_base64", UNSET)
+        headers_base64: BrowsedMessageOutHeadersBase64 | Unset
+        if isinstance(_headers_base64, Unset):
+            headers_base64 = UNSET
+        else:
+            headers_base64 = BrowsedMessageOutHeadersBase64.from_dict(_headers_base64)
+
+        group = d.pop("group", UNSET)
+
+        dedup_id = d.pop("dedup_id", UNSET)
+
+        _due_at = d.pop("due_at", UNSET)
+        due_at: datetime.datetime | Unset
+        if isinstance(_due_at, Unset):
+            due_at = UNSET
+        else:
+            due_at = datetime.datetime.fromisoformat(_due_at)
+
+        _first_received_at = d.pop("first_received_at", UNSET)
+        first_received_at: datetime.datetime | Unset
+        if isinstance(_first_received_at, Unset):
+            first_received_at = UNSET
+        else:
+            first_received_at = datetime.datetime.fromisoformat(_first_received_at)
+
+        browsed_message_out = cls(
+            id=id,
+            offset=offset,
+            state=state,
+            sent_at=sent_at,
+            receives=receives,
+            failures=failures,
+            crashes=crashes,
+            body=body,
+            body_base64=body_base64,
+            content_type=content_type,
+            headers=headers,
+            headers_base64=headers_base64,
+            group=group,
+            dedup_id=dedup_id,
+            due_at=due_at,
+            first_received_at=first_received_at,
+        )
+
+        browsed_message_out.additional_properties = d
+        return browsed_message_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

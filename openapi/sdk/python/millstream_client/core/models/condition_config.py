@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="ConditionConfig")
+
+
+@_attrs_define
+class ConditionConfig:
+    """What is at a place of a JSON body: exactly one of `equals` and `exists`.
+
+    Attributes:
+        path (str): A JSON Pointer, such as /user/id.
+        equals (Any | Unset): Any JSON value.
+        exists (bool | None | Unset):
+    """
+
+    path: str
+    equals: Any | Unset = UNSET
+    exists: bool | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        path = self.path
+
+        equals = self.equals
+
+        exists: bool | None | Unset
+        if isinstance(self.exists, Unset):
+            exists = UNSET
+        else:
+            exists = self.exists
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "path": path,
+            }
+        )
+        if equals is not UNSET:
+            field_dict["equals"] = equals
+        if exists is not UNSET:
+            field_dict["exists"] = exists
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        path = d.pop("path")
+
+        equals = d.pop("equals", UNSET)
+
+        def _parse_exists(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        exists = _parse_exists(d.pop("exists", UNSET))
+
+        condition_config = cls(
+            path=path,
+            equals=equals,
+            exists=exists,
+        )
+
+        return condition_config

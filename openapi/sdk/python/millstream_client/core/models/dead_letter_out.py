@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.dead_letter_out_headers import DeadLetterOutHeaders
+    from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64
+
+
+T = TypeVar("T", bound="DeadLetterOut")
+
+
+@_attrs_define
+class DeadLetterOut:
+    """A message that the queue gave up on, and why.
+
+    Attributes:
+        id (str):
+        offset (int):
+        reason (str):
+        sent_at (datetime.datetime):
+        died_at (datetime.datetime):
+        receives (int):
+        failures (int):
+        crashes (int):
+        body (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+        body_base64 (str | Unset): Bytes in standard base64.
+        content_type (str | Unset):  Default: ''.
+        headers (DeadLetterOutHeaders | Unset):
+        headers_base64 (DeadLetterOutHeadersBase64 | Unset):
+        group (str | Unset):  Default: ''.
+    """
+
+    id: str
+    offset: int
+    reason: str
+    sent_at: datetime.datetime
+    died_at: datetime.datetime
+    receives: int
+    failures: int
+    crashes: int
+    body: Any | Unset = UNSET
+    body_base64: str | Unset = UNSET
+    content_type: str | Unset = ""
+    headers: DeadLetterOutHeaders | Unset = UNSET
+    headers_base64: DeadLetterOutHeadersBase64 | Unset = UNSET
+    group: str | Unset = ""
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        offset = self.offset
+
+        reason = self.reason
+
+        sent_at = self.sent_at.isoformat()
+
+        died_at = self.died_at.isoformat()
+
+        receives = self.receives
+
+        failures = self.failures
+
+        crashes = self.crashes
+
+        body = self.body
+
+        body_base64 = self.body_base64
+
+        content_type = self.content_type
+
+        headers: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers, Unset):
+            headers = self.headers.to_dict()
+
+        headers_base64: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers_base64, Unset):
+            headers_base64 = self.headers_base64.to_dict()
+
+        group = self.group
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "offset": offset,
+                "reason": reason,
+                "sent_at": sent_at,
+                "died_at": died_at,
+                "receives": receives,
+                "failures": failures,
+                "crashes": crashes,
+            }
+        )
+        if body is not UNSET:
+            field_dict["body"] = body
+        if body_base64 is not UNSET:
+            field_dict["body_base64"] = body_base64
+        if content_type is not UNSET:
+            field_dict["content_type"] = content_type
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if headers_base64 is not UNSET:
+            field_dict["headers_base64"] = headers_base64
+        if group is not UNSET:
+            field_dict["group"] = group
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.dead_letter_out_headers import DeadLetterOutHeaders  # noqa: PLC0415
+        from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64  # noqa: PLC0415
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        offset = d.pop("offset")
+
+        reason = d.pop("reason")
+
+        sent_at = datetime.datetime.fromisoformat(d.pop("sent_at"))
+
+        died_at = datetime.datetime.fromisoformat(d.pop("died_at"))
+
+        receives = d.pop("receives")
+
+        failures = d.pop("failures")
+
+        crashes = d.pop("crashes")
+
+        body = d.pop("body", UNSET)
+
+        body_base64 = d.pop("body_base64", UNSET)
+
+        content_type = d.pop("content_type", UNSET)
+
+        _headers = d.pop("headers", UNSET)
+        headers: DeadLetterOutHeaders | Unset
+        if isinstance(_headers, Unset):
+            headers = UNSET
+        else:
+            headers = DeadLetterOutHeaders.from_dict(_headers)
+
+        _headers_base64 = d.pop("headers_base64", UNSET)
+        headers_base64: DeadLetterOutHeadersBase64 | Unset
+        if isinstance(_headers_base64, Unset):
+            headers_base64 = UNSET
+        else:
+            headers_base64 = DeadLetterOutHeadersBase64.from_dict(_headers_base64)
+
+        group = d.pop("group", UNSET)
+
+        dead_letter_out = cls(
+            id=id,
+            offset=offset,
+            reason=reason,
+            sent_at=sent_at,
+            died_at=died_at,
+            receives=receives,
+            failures=failures,
+            crashes=crashes,
+            body=body,
+            body_base64=body_base64,
+            content_type=content_type,
+            headers=headers,
+            headers_base64=headers_base64,
+            group=group,
+        )
+
+        dead_letter_out.additional_properties = d
+        return dead_letter_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.condition_config import ConditionConfig
+    from ..models.filter_config_headers import FilterConfigHeaders
+    from ..models.sample_config import SampleConfig
+
+
+T = TypeVar("T", bound="FilterConfig")
+
+
+@_attrs_define
+class FilterConfig:
+    """Which records are meant: those that meet all that is said.
+
+    Attributes:
+        keys (list[str] | Unset):
+        headers (FilterConfigHeaders | Unset):
+        body (list[ConditionConfig] | Unset):
+        sample (None | SampleConfig | Unset):
+    """
+
+    keys: list[str] | Unset = UNSET
+    headers: FilterConfigHeaders | Unset = UNSET
+    body: list[ConditionConfig] | Unset = UNSET
+    sample: None | SampleConfig | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.sample_config import SampleConfig  # noqa: PLC0415
+
+        keys: list[str] | Unset = UNSET
+        if not isinstance(self.keys, Unset):
+            keys = self.keys
+
+        headers: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers, Unset):
+            headers = self.headers.to_dict()
+
+        body: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.body, Unset):
+            body = []
+            for body_item_data in self.body:
+                body_item = body_item_data.to_dict()
+                body.append(body_item)
+
+        sample: dict[str, Any] | None | Unset
+        if isinstance(self.sample, Unset):
+            sample = UNSET
+        elif isinstance(self.sample, SampleConfig):
+            sample = self.sample.to_dict()
+        else:
+            sample = self.sample
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if keys is not UNSET:
+            field_dict["keys"] = keys
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if body is not UNSET:
+            field_dict["body"] = body
+        if sample is not UNSET:
+            field_dict["sample"] = sample
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.condition_config import ConditionConfig  # noqa: PLC0415
+        from ..models.filter_config_headers import FilterConfigHeaders  # noqa: PLC0415
+        from ..models.sample_config import SampleConfig  # noqa: PLC0415
+
+        d = dict(src_dict)
+        keys = cast(list[str], d.pop("keys", UNSET))
+
+        _headers = d.pop("headers", UNSET)
+        headers: FilterConfigHeaders | Unset
+        if isinstance(_headers, Unset):
+            headers = UNSET
+        else:
+            headers = FilterConfigHeaders.from_dict(_headers)
+
+        _body = d.pop("body", UNSET)
+        body: list[ConditionConfig] | Unset = UNSET
+        if _body is not UNSET:
+            body = []
+            for body_item_data in _body:
+                body_item = ConditionConfig.from_dict(body_item_data)
+
+                body.append(body_item)
+
+        def _parse_sample(data: object) -> None | SampleConfig | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                sample_type_0 = SampleConfig.from_dict(data)
+
+                return sample_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SampleConfig | Unset, data)
+
+        sample = _parse_sample(d.pop("sample", UNSET))
+
+        filter_config = cls(
+            keys=keys,
+            headers=headers,
+            body=body,
+            sample=sample,
+        )
+
+        return filter_config

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.group_kind import GroupKind
+from ..models.start_at import StartAt
+
+T = TypeVar("T", bound="GroupOut")
+
+
+@_attrs_define
+class GroupOut:
+    """A group: its configuration, and its version, which is its ETag.
+
+    Attributes:
+        name (str):
+        stream (str):
+        kind (GroupKind): `ordered`: members share the shards, each shard one reader. `simple`: the group only keeps
+            offsets.
+        start (StartAt): Where a group begins that has committed nothing.
+        start_time (datetime.datetime | None):
+        session_timeout_seconds (float | int):
+        static_timeout_seconds (float | int):
+        revoke_timeout_seconds (float | int):
+        version (int):
+        created_at (datetime.datetime):
+        changed_at (datetime.datetime):
+    """
+
+    name: str
+    stream: str
+    kind: GroupKind
+    start: StartAt
+    start_time: datetime.datetime | None
+    session_timeout_seconds: float | int
+    static_timeout_seconds: float | int
+    revoke_timeout_seconds: float | int
+    version: int
+    created_at: datetime.datetime
+    changed_at: datetime.datetime
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        name = self.name
+
+        stream = self.stream
+
+        kind = self.kind.value
+
+        start = self.start.value
+
+        start_time: None | str
+        if isinstance(self.start_time, datetime.datetime):
+            start_time = self.start_time.isoformat()
+        else:
+            start_time = self.start_time
+
+        session_timeout_seconds: float | int
+        session_timeout_seconds = self.session_timeout_seconds
+
+        static_timeout_seconds: float | int
+        static_timeout_seconds = self.static_timeout_seconds
+
+        revoke_timeout_seconds: float | int
+        revoke_timeout_seconds = self.revoke_timeout_seconds
+
+        version = self.version
+
+        created_at = self.created_at.isoformat()
+
+        changed_at = self.changed_at.isoformat()
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "name": name,
+                "stream": stream,
+                "kind": kind,
+                "start": start,
+                "start_time": start_time,
+                "session_timeout_seconds": session_timeout_seconds,
+                "static_timeout_seconds": static_timeout_seconds,
+                "revoke_timeout_seconds": revoke_timeout_seconds,
+                "version": version,
+                "created_at": created_at,
+                "changed_at": changed_at,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        stream = d.pop("stream")
+
+        kind = GroupKind(d.pop("kind"))
+
+        start = StartAt(d.pop("start"))
+
+        def _parse_start_time(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                start_time_type_0 = datetime.datetime.fromisoformat(data)
+
+                return start_time_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        start_time = _parse_start_time(d.pop("start_time"))
+
+        def _parse_session_timeout_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        session_timeout_seconds = _parse_session_timeout_seconds(d.pop("session_timeout_seconds"))
+
+        def _parse_static_timeout_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        static_timeout_seconds = _parse_static_timeout_seconds(d.pop("static_timeout_seconds"))
+
+        def _parse_revoke_timeout_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        revoke_timeout_seconds = _parse_revoke_timeout_seconds(d.pop("revoke_timeout_seconds"))
+
+        version = d.pop("version")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        changed_at = datetime.datetime.fromisoformat(d.pop("changed_at"))
+
+        group_out = cls(
+            name=name,
+            stream=stream,
+            kind=kind,
+            start=start,
+            start_time=start_time,
+            session_timeout_seconds=session_timeout_seconds,
+            static_timeout_seconds=static_timeout_seconds,
+            revoke_timeout_seconds=revoke_timeout_seconds,
+            version=version,
+            created_at=created_at,
+            changed_at=changed_at,
+        )
+
+        group_out.additional_properties = d
+        return group_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.job_kind import JobKind
+from ..models.job_state import JobState
+from ..models.wish import Wish
+
+if TYPE_CHECKING:
+    from ..models.job_detail_progress import JobDetailProgress
+    from ..models.job_part_out import JobPartOut
+
+
+T = TypeVar("T", bound="JobDetail")
+
+
+@_attrs_define
+class JobDetail:
+    """A job, and how far each part of it is.
+
+    Attributes:
+        id (str):
+        kind (JobKind): What is to be done.
+        subject (str): Of one kind and subject, one job is open at a time.
+        state (JobState): Where a job is: see the picture above.
+        wish (Wish): What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat.
+        attempt (int): How often it was begun.
+        failures (int): Attempts in a row that failed, since it last got further.
+        attempts_max (int):
+        progress (JobDetailProgress): In words of its kind.
+        failure (str): Why an attempt failed last; empty unless one did.
+        created_at (datetime.datetime):
+        run_after (datetime.datetime): A queued job is not begun before.
+        started_at (datetime.datetime | None):
+        ended_at (datetime.datetime | None):
+        parts (list[JobPartOut]):
+    """
+
+    id: str
+    kind: JobKind
+    subject: str
+    state: JobState
+    wish: Wish
+    attempt: int
+    failures: int
+    attempts_max: int
+    progress: JobDetailProgress
+    failure: str
+    created_at: datetime.datetime
+    run_after: datetime.datetime
+    started_at: datetime.datetime | None
+    ended_at: datetime.datetime | None
+    parts: list[JobPartOut]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        kind = self.kind.value
+
+        subject = self.subject
+
+        state = self.state.value
+
+        wish = self.wish.value
+
+        attempt = self.attempt
+
+        failures = self.failures
+
+        attempts_max = self.attempts_max
+
+        progress = self.progress.to_dict()
+
+        failure = self.failure
+
+        created_at = self.created_at.isoformat()
+
+        run_after = self.run_after.isoformat()
+
+        started_at: None | str
+        if isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        ended_at: None | str
+        if isinstance(self.ended_at, datetime.datetime):
+            ended_at = self.ended_at.isoformat()
+        else:
+            ended_at = self.ended_at
+
+        parts = []
+        for parts_item_data in self.parts:
+            parts_item = parts_item_data.to_dict()
+            parts.append(parts_item)
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "kind": kind,
+                "subject": subject,
+                "state": state,
+                "wish": wish,
+                "attempt": attempt,
+                "failures": failures,
+                "attempts_max": attempts_max,
+                "progress": progress,
+                "failure": failure,
+                "created_at": created_at,
+                "run_after": run_after,
+                "started_at": started_at,
+                "ended_at": ended_at,
+                "parts": parts,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.job_detail_progress import JobDetailProgress  # noqa: PLC0415
+        from ..models.job_part_out import JobPartOut  # noqa: PLC0415
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        kind = JobKind(d.pop("kind"))
+
+        subject = d.pop("subject")
+
+        state = JobState(d.pop("state"))
+
+        wish = Wish(d.pop("wish"))
+
+        attempt = d.pop("attempt")
+
+        failures = d.pop("failures")
+
+        attempts_max = d.pop("attempts_max")
+
+        progress = JobDetailProgress.from_dict(d.pop("progress"))
+
+        failure = d.pop("failure")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        run_after = datetime.datetime.fromisoformat(d.pop("run_after"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        started_at = _parse_started_at(d.pop("started_at"))
+
+        def _parse_ended_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                ended_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return ended_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        ended_at = _parse_ended_at(d.pop("ended_at"))
+
+        parts = []
+        _parts = d.pop("parts")
+        for parts_item_data in _parts:
+            parts_item = JobPartOut.from_dict(parts_item_data)
+
+            parts.append(parts_item)
+
+        job_detail = cls(
+            id=id,
+            kind=kind,
+            subject=subject,
+            state=state,
+            wish=wish,
+            attempt=attempt,
+            failures=failures,
+            attempts_max=attempts_max,
+            progress=progress,
+            failure=failure,
+            created_at=created_at,
+            run_after=run_after,
+            started_at=started_at,
+            ended_at=ended_at,
+            parts=parts,
+        )
+
+        job_detail.additional_properties = d
+        return job_detail
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class JobKind(StrEnum):
+    ARCHIVE = "archive"
+    COMPACT = "compact"
+    REPLAY = "replay"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="MemberOut")
+
+
+@_attrs_define
+class MemberOut:
+    """A member. `away`: it left for a while and keeps its shards. `revoked` are those it is to give up.
+
+    Attributes:
+        member (str):
+        static (bool):
+        away (bool):
+        joined_at (datetime.datetime):
+        heartbeat_at (datetime.datetime):
+        assigned (list[int]):
+        revoked (list[int]):
+    """
+
+    member: str
+    static: bool
+    away: bool
+    joined_at: datetime.datetime
+    heartbeat_at: datetime.datetime
+    assigned: list[int]
+    revoked: list[int]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        member = self.member
+
+        static = self.static
+
+        away = self.away
+
+        joined_at = self.joined_at.isoformat()
+
+        heartbeat_at = self.heartbeat_at.isoformat()
+
+        assigned = self.assigned
+
+        revoked = self.revoked
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "member": member,
+                "static": static,
+                "away": away,
+                "joined_at": joined_at,
+                "heartbeat_at": heartbeat_at,
+                "assigned": assigned,
+                "revoked": revoked,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        member = d.pop("member")
+
+        static = d.pop("static")
+
+        away = d.pop("away")
+
+        joined_at = datetime.datetime.fromisoformat(d.pop("joined_at"))
+
+        heartbeat_at = datetime.datetime.fromisoformat(d.pop("heartbeat_at"))
+
+        assigned = cast(list[int], d.pop("assigned"))
+
+        revoked = cast(list[int], d.pop("revoked"))
+
+        member_out = cls(
+            member=member,
+            static=static,
+            away=away,
+            joined_at=joined_at,
+            heartbeat_at=heartbeat_at,
+            assigned=assigned,
+            revoked=revoked,
+        )
+
+        member_out.additional_properties = d
+        return member_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

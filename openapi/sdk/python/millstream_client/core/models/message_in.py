@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.message_in_headers import MessageInHeaders
+
+
+T = TypeVar("T", bound="MessageIn")
+
+
+@_attrs_define
+class MessageIn:
+    """A message to send: `body` or `body_base64`.
+
+    Attributes:
+        body_base64 (str | Unset): Bytes in standard base64.
+        headers (MessageInHeaders | Unset): Names without a leading ':', text values.
+        content_type (str | Unset): Of the body; 'application/json' comes back as a JSON value. Default: ''.
+        group (str | Unset): FIFO queues only. Default: ''.
+        dedup_id (str | Unset): FIFO queues only. Default: ''.
+        delay_seconds (float | None | Unset):
+        ttl_seconds (float | Unset): How long it may wait from when it is due; 0: as its queue says. Default: 0.0.
+        priority (int | Unset):  Default: 0.
+        body (Any | Unset): A string is kept as its UTF-8 text, any other value as compact JSON.
+    """
+
+    body_base64: str | Unset = UNSET
+    headers: MessageInHeaders | Unset = UNSET
+    content_type: str | Unset = ""
+    group: str | Unset = ""
+    dedup_id: str | Unset = ""
+    delay_seconds: float | None | Unset = UNSET
+    ttl_seconds: float | Unset = 0.0
+    priority: int | Unset = 0
+    body: Any | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        body_base64 = self.body_base64
+
+        headers: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.headers, Unset):
+            headers = self.headers.to_dict()
+
+        content_type = self.content_type
+
+        group = self.group
+
+        dedup_id = self.dedup_id
+
+        delay_seconds: float | None | Unset
+        if isinstance(self.delay_seconds, Unset):
+            delay_seconds = UNSET
+        else:
+            delay_seconds = self.delay_seconds
+
+        ttl_seconds = self.ttl_seconds
+
+        priority = self.priority
+
+        body = self.body
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update({})
+        if body_base64 is not UNSET:
+            field_dict["body_base64"] = body_base64
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if content_type is not UNSET:
+            field_dict["content_type"] = content_type
+        if group is not UNSET:
+            field_dict["group"] = group
+        if dedup_id is not UNSET:
+            field_dict["dedup_id"] = dedup_id
+        if delay_seconds is not UNSET:
+            field_dict["delay_seconds"] = delay_seconds
+        if ttl_seconds is not UNSET:
+            field_dict["ttl_seconds"] = ttl_seconds
+        if priority is not UNSET:
+            field_dict["priority"] = priority
+        if body is not UNSET:
+            field_dict["body"] = body
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.message_in_headers import MessageInHeaders  # noqa: PLC0415
+
+        d = dict(src_dict)
+        body_base64 = d.pop("body_base64", UNSET)
+
+        _headers = d.pop("headers", UNSET)
+        headers: MessageInHeaders | Unset
+        if isinstance(_headers, Unset):
+            headers = UNSET
+        else:
+            headers = MessageInHeaders.from_dict(_headers)
+
+        content_type = d.pop("content_type", UNSET)
+
+        group = d.pop("group", UNSET)
+
+        dedup_id = d.pop("dedup_id", UNSET)
+
+        def _parse_delay_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds", UNSET))
+
+        ttl_seconds = d.pop("ttl_seconds", UNSET)
+
+        priority = d.pop("priority", UNSET)
+
+        body = d.pop("body", UNSET)
+
+        message_in = cls(
+            body_base64=body_base64,
+            headers=headers,
+            content_type=content_type,
+            group=group,
+            dedup_id=dedup_id,
+            delay_seconds=delay_seconds,
+            ttl_seconds=ttl_seconds,
+            priority=priority,
+            body=body,
+        )
+
+        message_in.additional_properties = d
+        return message_in
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

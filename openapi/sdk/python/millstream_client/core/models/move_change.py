@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+
+from ..models.move_state import MoveState
+
+T = TypeVar("T", bound="MoveChange")
+
+
+@_attrs_define
+class MoveChange:
+    """What to do with a running move: stop it. What has moved stays where it is.
+
+    Attributes:
+        state (MoveState): How far a move is.
+    """
+
+    state: MoveState
+
+    def to_dict(self) -> dict[str, Any]:
+        state = self.state.value
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "state": state,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        state = MoveState(d.pop("state"))
+
+        move_change = cls(
+            state=state,
+        )
+
+        return move_change

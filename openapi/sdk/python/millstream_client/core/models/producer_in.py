@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="ProducerIn")
+
+
+@_attrs_define
+class ProducerIn:
+    """An idempotent producer: its first record's sequence; the next ones follow. A new epoch starts at 0.
+
+    Attributes:
+        id (str):
+        epoch (int):
+        sequence (int):
+    """
+
+    id: str
+    epoch: int
+    sequence: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        epoch = self.epoch
+
+        sequence = self.sequence
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "epoch": epoch,
+                "sequence": sequence,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        epoch = d.pop("epoch")
+
+        sequence = d.pop("sequence")
+
+        producer_in = cls(
+            id=id,
+            epoch=epoch,
+            sequence=sequence,
+        )
+
+        producer_in.additional_properties = d
+        return producer_in
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.job_state import JobState
+from ..models.order import Order
+from ..models.wish import Wish
+
+if TYPE_CHECKING:
+    from ..models.replay_detail_request import ReplayDetailRequest
+    from ..models.replay_progress_out import ReplayProgressOut
+    from ..models.replay_shard_out import ReplayShardOut
+    from ..models.target_config import TargetConfig
+
+
+T = TypeVar("T", bound="ReplayDetail")
+
+
+@_attrs_define
+class ReplayDetail:
+    """A replay, what was asked for, and how far it is. Without shards it has not begun.
+
+    Attributes:
+        id (str):
+        stream (str):
+        target (TargetConfig): Where records go: exactly one of the two.
+        order (Order): What keeps its order: see above.
+        state (JobState): Where a job is: see the picture above.
+        wish (Wish): What its owner wants of a job that a worker has in hand; the worker sees it at its next heartbeat.
+        attempt (int):
+        failure (str): Why an attempt failed last; empty unless one did.
+        created_at (datetime.datetime):
+        started_at (datetime.datetime | None):
+        ended_at (datetime.datetime | None):
+        request (ReplayDetailRequest):
+        progress (ReplayProgressOut): A replay as a whole; `records` are the offsets of its window.
+        shards (list[ReplayShardOut]):
+    """
+
+    id: str
+    stream: str
+    target: TargetConfig
+    order: Order
+    state: JobState
+    wish: Wish
+    attempt: int
+    failure: str
+    created_at: datetime.datetime
+    started_at: datetime.datetime | None
+    ended_at: datetime.datetime | None
+    request: ReplayDetailRequest
+    progress: ReplayProgressOut
+    shards: list[ReplayShardOut]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        stream = self.stream
+
+        target = self.target.to_dict()
+
+        order = self.order.value
+
+        state = self.state.value
+
+        wish = self.wish.value
+
+        attempt = self.attempt
+
+        failure = self.failure
+
+        created_at = self.created_at.isoformat()
+
+        started_at: None | str
+        if isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        ended_at: None | str
+        if isinstance(self.ended_at, datetime.datetime):
+            ended_at = self.ended_at.isoformat()
+        else:
+            ended_at = self.ended_at
+
+        request = self.request.to_dict()
+
+        progress = self.progress.to_dict()
+
+        shards = []
+        for shards_item_data in self.shards:
+            shards_item = shards_item_data.to_dict()
+            shards.append(shards_item)
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "stream": stream,
+                "target": target,
+                "order": order,
+                "state": state,
+                "wish": wish,
+                "attempt": attempt,
+                "failure": failure,
+                "created_at": created_at,
+                "started_at": started_at,
+                "ended_at": ended_at,
+                "request": request,
+                "progress": progress,
+                "shards": shards,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.replay_detail_request import ReplayDetailRequest  # noqa: PLC0415
+        from ..models.replay_progress_out import ReplayProgressOut  # noqa: PLC0415
+        from ..models.replay_shard_out import ReplayShardOut  # noqa: PLC0415
+        from ..models.target_config import TargetConfig  # noqa: PLC0415
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        stream = d.pop("stream")
+
+        target = TargetConfig.from_dict(d.pop("target"))
+
+        order = Order(d.pop("order"))
+
+        state = JobState(d.pop("state"))
+
+        wish = Wish(d.pop("wish"))
+
+        attempt = d.pop("attempt")
+
+        failure = d.pop("failure")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        started_at = _parse_started_at(d.pop("started_at"))
+
+        def _parse_ended_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                ended_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return ended_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        ended_at = _parse_ended_at(d.pop("ended_at"))
+
+        request = ReplayDetailRequest.from_dict(d.pop("request"))
+
+        progress = ReplayProgressOut.from_dict(d.pop("progress"))
+
+        shards = []
+        _shards = d.pop("shards")
+        for shards_item_data in _shards:
+            shards_item = ReplayShardOut.from_dict(shards_item_data)
+
+            shards.append(shards_item)
+
+        replay_detail = cls(
+            id=id,
+            stream=stream,
+            target=target,
+            order=order,
+            state=state,
+            wish=wish,
+            attempt=attempt,
+            failure=failure,
+            created_at=created_at,
+            started_at=started_at,
+            ended_at=ended_at,
+            request=request,
+            progress=progress,
+            shards=shards,
+        )
+
+        replay_detail.additional_properties = d
+        return replay_detail
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+
+from ..models.sample_by import SampleBy
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="SampleConfig")
+
+
+@_attrs_define
+class SampleConfig:
+    """A lot, drawn alike each time.
+
+    Attributes:
+        fraction (float):
+        by (SampleBy | Unset): What draws the lot: a key takes all of its records along.
+    """
+
+    fraction: float
+    by: SampleBy | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        fraction = self.fraction
+
+        by: str | Unset = UNSET
+        if not isinstance(self.by, Unset):
+            by = self.by.value
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "fraction": fraction,
+            }
+        )
+        if by is not UNSET:
+            field_dict["by"] = by
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        fraction = d.pop("fraction")
+
+        _by = d.pop("by", UNSET)
+        by: SampleBy | Unset
+        if isinstance(_by, Unset):
+            by = UNSET
+        else:
+            by = SampleBy(_by)
+
+        sample_config = cls(
+            fraction=fraction,
+            by=by,
+        )
+
+        return sample_config

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+if TYPE_CHECKING:
+    from ..models.settlement_in import SettlementIn
+
+
+T = TypeVar("T", bound="Settle")
+
+
+@_attrs_define
+class Settle:
+    """Verdicts on deliveries of one queue, each answered for itself.
+
+    Attributes:
+        settlements (list[SettlementIn]):
+    """
+
+    settlements: list[SettlementIn]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        settlements = []
+        for settlements_item_data in self.settlements:
+            settlements_item = settlements_item_data.to_dict()
+            settlements.append(settlements_item)
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "settlements": settlements,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.settlement_in import SettlementIn  # noqa: PLC0415
+
+        d = dict(src_dict)
+        settlements = []
+        _settlements = d.pop("settlements")
+        for settlements_item_data in _settlements:
+            settlements_item = SettlementIn.from_dict(settlements_item_data)
+
+            settlements.append(settlements_item)
+
+        settle = cls(
+            settlements=settlements,
+        )
+
+        settle.additional_properties = d
+        return settle
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.settle_action import SettleAction
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="SettlementIn")
+
+
+@_attrs_define
+class SettlementIn:
+    """A verdict on one delivery.
+
+        ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not
+    tried, back at once.
+        extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+
+        Attributes:
+            receipt_handle (str):
+            action (SettleAction): What a consumer says of a delivery.
+
+                    ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
+                    failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+            delay_seconds (float | None | Unset):
+            visibility_timeout_seconds (float | None | Unset):
+            reason (str | Unset):  Default: ''.
+    """
+
+    receipt_handle: str
+    action: SettleAction
+    delay_seconds: float | None | Unset = UNSET
+    visibility_timeout_seconds: float | None | Unset = UNSET
+    reason: str | Unset = ""
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        receipt_handle = self.receipt_handle
+
+        action = self.action.value
+
+        delay_seconds: float | None | Unset
+        if isinstance(self.delay_seconds, Unset):
+            delay_seconds = UNSET
+        else:
+            delay_seconds = self.delay_seconds
+
+        visibility_timeout_seconds: float | None | Unset
+        if isinstance(self.visibility_timeout_seconds, Unset):
+            visibility_timeout_seconds = UNSET
+        else:
+            visibility_timeout_seconds = self.visibility_timeout_seconds
+
+        reason = self.reason
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "receipt_handle": receipt_handle,
+                "action": action,
+            }
+        )
+        if delay_seconds is not UNSET:
+            field_dict["delay_seconds"] = delay_seconds
+        if visibility_timeout_seconds is not UNSET:
+            field_dict["visibility_timeout_seconds"] = visibility_timeout_seconds
+        if reason is not UNSET:
+            field_dict["reason"] = reason
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        receipt_handle = d.pop("receipt_handle")
+
+        action = SettleAction(d.pop("action"))
+
+        def _parse_delay_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds", UNSET))
+
+        def _parse_visibility_timeout_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        visibility_timeout_seconds = _parse_visibility_timeout_seconds(
+            d.pop("visibility_timeout_seconds", UNSET)
+        )
+
+        reason = d.pop("reason", UNSET)
+
+        settlement_in = cls(
+            receipt_handle=receipt_handle,
+            action=action,
+            delay_seconds=delay_seconds,
+            visibility_timeout_seconds=visibility_timeout_seconds,
+            reason=reason,
+        )
+
+        settlement_in.additional_properties = d
+        return settlement_in
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,25 @@
+"""What becomes of offsets that are gone: never nothing."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from millstream_client.records import Gap, ShardRead, StreamRead
+
+log = logging.getLogger("millstream")
+
+OnGap = Callable[[Gap], Any]
+
+
+def warn_of(gap: Gap) -> None:
+    """What is done where nobody else is asked."""
+    log.warning(
+        "offsets %d to %d of shard %d are gone: %s", gap.first, gap.next - 1, gap.shard, gap.reason
+    )
+
+
+def gaps_of(page: StreamRead | ShardRead) -> list[Gap]:
+    """What a page says is gone."""
+    if isinstance(page, StreamRead):
+        return page.gaps
+    return [] if page.gap is None else [page.gap]

@@ -1,0 +1,77 @@
+"""Whether a call that failed is made again, and when. Pure: it is told what happened, and sleeps nowhere.
+
+refused, retryable                          again, after Retry-After or a while
+never sent                                  again
+unknown: no answer, or outcome 'unknown'    again only where a repeat changes nothing more
+anything else                               raised
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from millstream_client.calls import Call
+from millstream_client.errors import MillstreamError, OutcomeUnknown, Refused
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How long to go on, and how fast. `seconds` is from the first failure on; 0 tries once."""
+
+    seconds: float = 60.0
+    first_pause_s: float = 0.1
+    longest_pause_s: float = 5.0
+
+    def pause_s(self, failures: int, at_least_s: float, chance: float) -> float:
+        """Exponential with full jitter, and never sooner than the service asked for. `chance`: from 0 to 1."""
+        most = min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures, 16))
+        return at_least_s + most * chance
+
+
+class Attempts:
+    """One logical call. `pause_after` is told each failure."""
+
+    def __init__(
+        self,
+        call: Call[Any],
+        retries: Retries,
+        now: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._call = call
+        self._retries = retries
+        self._now = now
+        self._chance = chance
+        self._failures = 0
+        self._first_failure_at = 0.0
+        self._may_have_happened = False
+
+    def pause_after(self, failure: MillstreamError) -> float:
+        """Seconds until the next attempt. Raises the failure where there is none."""
+        now = self._now()
+        if not self._failures:
+            self._first_failure_at = now
+        self._may_have_happened |= failure.outcome_unknown
+        if not failure.retryable or (failure.outcome_unknown and not self._call.may_repeat):
+            raise self._last(failure)
+        pause = self._retries.pause_s(self._failures, failure.retry_after_s, self._chance())
+        self._failures += 1
+        if now + pause > self._first_failure_at + self._retries.seconds:
+            raise self._last(failure)
+        return pause
+
+    def _last(self, failure: MillstreamError) -> MillstreamError:
+        """A refusal now does not say what an attempt before it did, and may come of that one."""
+        if self._may_have_happened and not failure.outcome_unknown and self._call.method != "GET":
+            unknown = OutcomeUnknown(
+                f"An earlier attempt may have happened; the last one: {failure}"
+            )
+            unknown.__cause__ = failure
+            return unknown
+        return failure
+
+    def has_happened_before(self, failure: Refused) -> bool:
+        """Whether a delete that finds nothing is the repeat of one that was done."""
+        return self._may_have_happened and self._call.method == "DELETE" and failure.status == 404

@@ -1,0 +1,101 @@
+"""What a subscription is to be, and where it begins: at offsets, so that it goes on without a gap over any socket."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from millstream_client import records as wire
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT, Ask
+from millstream_client.core.api.groups.get_consumer_group import get_consumer_group
+from millstream_client.core.api.streams.list_shards import list_shards
+from millstream_client.records import ShardRead, Start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One of: a `queue`; a `stream`, from `start` or `offsets`; a `group`.
+
+    `messages` and `bytes` are the most that is under way to its owner or waits for it.
+    """
+
+    queue: str = ""
+    stream: str = ""
+    group: str = ""
+    start: Start = "latest"
+    offsets: Mapping[int, int] | None = None
+    shard: int | None = None
+    filter: Mapping[str, Any] | None = None
+    visibility_timeout_seconds: float | None = None
+    auto_extend: bool = True
+    messages: int = MESSAGES_DEFAULT
+    bytes: int = BYTES_DEFAULT
+
+
+async def resolve(transport: AsyncTransport, plan: Plan) -> Ask:
+    """What to say for it. Raises MillstreamError."""
+    if plan.queue:
+        extra: dict[str, Any] = {"mode": "work", "auto_extend": plan.auto_extend}
+        if plan.visibility_timeout_seconds is not None:
+            extra["visibility_timeout_seconds"] = plan.visibility_timeout_seconds
+        return _ask(plan, f"queue:{plan.queue}", extra=extra)
+    if plan.group:
+        stream = (await transport.call(get_consumer_group(plan.group))).stream
+        return _ask(plan, f"stream:{stream}", group=plan.group)
+    positions = plan.offsets if plan.offsets is not None else await _positions(transport, plan)
+    extra = {"mode": "read", "start": {"from": "oldest"}}
+    extra |= {} if plan.shard is None else {"shard": plan.shard}
+    extra |= {} if plan.filter is None else {"filter": dict(plan.filter)}
+    return _ask(plan, f"stream:{plan.stream}", positions=positions, extra=extra)
+
+
+def _ask(plan: Plan, source: str, **more: Any) -> Ask:
+    return Ask(source, messages=plan.messages, bytes=plan.bytes, **more)
+
+
+async def _positions(transport: AsyncTransport, plan: Plan) -> dict[int, int]:
+    """The next offset of each shard that a reader begins with; none for the oldest of all."""
+    if plan.start == "oldest":
+        return {}
+    shards = (await transport.call(list_shards(plan.stream))).items
+    wanted = [shard for shard in shards if plan.shard is None or shard.index == plan.shard]
+    if not isinstance(plan.start, datetime):
+        return {
+            shard.index: shard.next_ for shard in wanted if shard.open_ or plan.shard is not None
+        }
+    if plan.shard is not None:
+        read = await _first_since(transport, plan, plan.shard)
+        return {plan.shard: _offset_of(read)}
+    known = {shard.index for shard in shards}
+    roots = [shard.index for shard in shards if not known.intersection(shard.parents)]
+    return await _since(transport, plan, roots)
+
+
+async def _since(transport: AsyncTransport, plan: Plan, roots: list[int]) -> dict[int, int]:
+    """From the oldest shards on: one that ended before that time is followed by its children, once all their parents
+    have."""
+    ended: set[int] = set()
+    found: dict[int, int] = {}
+    looking = list(roots)
+    while looking:
+        shard = looking.pop(0)
+        read = await _first_since(transport, plan, shard)
+        found[shard] = _offset_of(read)
+        if read.ended and not read.records:
+            ended.add(shard)
+            looking += [
+                child.shard
+                for child in read.children
+                if ended.issuperset(child.parents) and child.shard not in looking
+            ]
+    return found
+
+
+async def _first_since(transport: AsyncTransport, plan: Plan, shard: int) -> ShardRead:
+    asked = {"time": plan.start, "limit": 1, "bytes_max": 1}
+    return await transport.call(wire.read_shard(plan.stream, shard, asked))
+
+
+def _offset_of(read: ShardRead) -> int:
+    return read.records[0].offset if read.records else read.next_offset

@@ -1,0 +1,1 @@
+"""The synchronous client, most of it generated from the asynchronous one."""

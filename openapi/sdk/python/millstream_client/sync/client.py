@@ -1,0 +1,169 @@
+# Generated from aio/client.py by `make sdk`; changes are lost.
+"""The client: one of it for a service, and everything else comes from it."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import httpx
+
+from millstream_client.calls import Call
+from millstream_client.core.api.archives.list_archived_files import list_archived_files
+from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
+from millstream_client.core.api.health.check_ready import check_ready
+from millstream_client.core.api.jobs.list_jobs import list_jobs
+from millstream_client.core.api.queues.list_queues import list_queues
+from millstream_client.core.api.replays.list_replays import list_replays
+from millstream_client.core.api.streams.list_streams import list_streams
+from millstream_client.core.models.archived_file_out import ArchivedFileOut
+from millstream_client.core.models.group_out import GroupOut
+from millstream_client.core.models.job_kind import JobKind
+from millstream_client.core.models.job_out import JobOut
+from millstream_client.core.models.job_state import JobState
+from millstream_client.core.models.queue_out import QueueOut
+from millstream_client.core.models.ready_out import ReadyOut
+from millstream_client.core.models.replay_out import ReplayOut
+from millstream_client.core.models.stream_out import StreamOut
+from millstream_client.core.types import UNSET
+from millstream_client.retries import Retries
+from millstream_client.settings import DEFAULT, read_options
+from millstream_client.sync.groups import Group
+from millstream_client.sync.jobs import Job
+from millstream_client.sync.pages import all_pages
+from millstream_client.sync.queues import Queue
+from millstream_client.sync.replays import Replay, Replays
+from millstream_client.sync.streams import Stream
+from millstream_client.sync.subscriptions import Subscription
+from millstream_client.sync.transport import Transport
+
+T = TypeVar("T")
+
+PAGE = 1_000
+
+
+class Millstream:
+    """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
+
+    Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
+    `http`: a client of httpx to use, with certificates or proxies of your own.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_seconds: float = 30.0,
+        retries: Retries = DEFAULT,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self.options = read_options(url, api_key, timeout_seconds, retries)
+        self.transport = Transport(self.options, http)
+        self.replays = Replays(self.transport)
+
+    def __enter__(self) -> "Millstream":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.transport.close()
+
+    def call(self, call: Call[T]) -> T:
+        """Send a call of the generated core, with retries where they are safe."""
+        return self.transport.call(call)
+
+    def ready(self) -> ReadyOut:
+        """Whether the service can serve, and each check it made. Raises Unavailable when it cannot."""
+        return self.transport.call(check_ready(), Retries(seconds=0))
+
+    def queue(self, name: str) -> Queue:
+        """A queue, there or not."""
+        return Queue(self.transport, name)
+
+    def stream(self, name: str) -> Stream:
+        """A stream, there or not."""
+        return Stream(self.transport, name)
+
+    def group(self, name: str) -> Group:
+        """A consumer group, there or not."""
+        return Group(self.transport, name)
+
+    def replay(self, name: str) -> Replay:
+        """A replay, there or not; `replays.start` begins one."""
+        return Replay(self.transport, name)
+
+    def job(self, name: str) -> Job:
+        """A job, there or not."""
+        return Job(self.transport, name)
+
+    def subscribe(self, source: str, **options: Any) -> Subscription:
+        """What comes of "queue:orders", "stream:clicks" or "group:readers": see `subscribe` of each."""
+        kind, _, name = source.partition(":")
+        if kind == "queue":
+            return self.queue(name).subscribe(**options)
+        if kind == "group":
+            return self.group(name).subscribe(**options)
+        if kind == "stream":
+            return self.stream(name).subscribe(**options)
+        raise ValueError(f"{source!r} is neither of queue:, stream: and group:")
+
+    # ── Lists ──
+
+    def queues(self, prefix: str = "") -> Iterator[QueueOut]:
+        """Its queues by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for queue in all_pages(self.transport, ask):
+            yield queue
+
+    def streams(self, prefix: str = "") -> Iterator[StreamOut]:
+        """Its streams by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for stream in all_pages(self.transport, ask):
+            yield stream
+
+    def groups(self, prefix: str = "") -> Iterator[GroupOut]:
+        """Its consumer groups by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for group in all_pages(self.transport, ask):
+            yield group
+
+    def all_replays(self, state: str | None = None) -> Iterator[ReplayOut]:
+        """Its replays, the newest first."""
+        wanted = UNSET if state is None else JobState(state)
+
+        def ask(cursor: str) -> Any:
+            return list_replays(state=wanted, cursor=cursor or UNSET)
+
+        for replay in all_pages(self.transport, ask):
+            yield replay
+
+    def jobs(self, kind: str | None = None, state: str | None = None) -> Iterator[JobOut]:
+        """Its jobs, the newest first."""
+        of_kind = UNSET if kind is None else JobKind(kind)
+        in_state = UNSET if state is None else JobState(state)
+
+        def ask(cursor: str) -> Any:
+            return list_jobs(kind=of_kind, state=in_state, cursor=cursor or UNSET)
+
+        for job in all_pages(self.transport, ask):
+            yield job
+
+    def archived_files(self, stream: str) -> Iterator[ArchivedFileOut]:
+        """The Parquet files that hold a stream's records."""
+
+        def ask(cursor: str) -> Any:
+            return list_archived_files(stream, limit=PAGE, cursor=cursor or UNSET)
+
+        for file in all_pages(self.transport, ask):
+            yield file

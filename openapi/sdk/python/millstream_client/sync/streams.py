@@ -1,0 +1,235 @@
+# Generated from aio/streams.py by `make sdk`; changes are lost.
+"""A stream: its configuration, its records, and its shards."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from millstream_client import records as wire
+from millstream_client.batches import batches
+from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
+from millstream_client.core.api.archives.flush_archive import flush_archive
+from millstream_client.core.api.archives.get_archive import get_archive
+from millstream_client.core.api.streams.change_stream import change_stream
+from millstream_client.core.api.streams.delete_stream import delete_stream
+from millstream_client.core.api.streams.get_latest_record import get_latest_record
+from millstream_client.core.api.streams.get_stream import get_stream
+from millstream_client.core.api.streams.list_shards import list_shards
+from millstream_client.core.api.streams.put_fence import put_fence
+from millstream_client.core.api.streams.put_stream import put_stream
+from millstream_client.core.api.streams.reshard_stream import reshard_stream
+from millstream_client.core.api.streams.truncate_shard import truncate_shard
+from millstream_client.core.models.fence_config import FenceConfig
+from millstream_client.core.models.record_out import RecordOut
+from millstream_client.core.models.reshard import Reshard
+from millstream_client.core.models.shard_out import ShardOut
+from millstream_client.core.models.stream_out import StreamOut
+from millstream_client.core.models.stream_patch import StreamPatch
+from millstream_client.core.models.truncate import Truncate
+from millstream_client.core.types import UNSET
+from millstream_client.errors import ItemRefused, PartlyRefused
+from millstream_client.gaps import OnGap
+from millstream_client.messages import only
+from millstream_client.records import Appended, NewRecord, ShardRead, Start, StreamRead
+from millstream_client.repeating import Remaining
+from millstream_client.starting import Plan
+from millstream_client.sync.following import Following
+from millstream_client.sync.subscriptions import Subscription
+from millstream_client.sync.transport import Transport
+
+
+class Stream(Following):
+    """A stream of the service, there or not. Raises MillstreamError.
+
+    Fields of its configuration are those of the REST API: `shards`, `retention_seconds`, …
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.transport = transport
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    # ── Configuration ──
+
+    def create(self, *, only_new: bool = False, **config: Any) -> StreamOut:
+        """Create it, or replace its configuration; with `only_new` raises PreconditionFailed when it is there."""
+        call = put_stream(self.name, if_none_match="*" if only_new else UNSET)
+        return self.transport.call(replace(call, json=config))
+
+    def config(self) -> StreamOut:
+        """Its configuration."""
+        return self.transport.call(get_stream(self.name))
+
+    def change(self, **config: Any) -> StreamOut:
+        """Change some of its configuration; None takes a field back to its default."""
+        call = change_stream(self.name, body=StreamPatch())
+        return self.transport.call(replace(call, json=config))
+
+    def delete(self) -> None:
+        """Delete it and its records."""
+        self.transport.call(delete_stream(self.name))
+
+    # ── Putting ──
+
+    def put(
+        self,
+        data: Any,
+        *,
+        key: str = "",
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        event_time: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> Appended:
+        """Append one record. `data`: bytes, text, or anything that JSON can say. Raises ItemRefused."""
+        record = wire.outgoing(NewRecord(data, key, headers, content_type, event_time))
+        return only(self._append([record], idempotency_key))
+
+    def put_many(self, records: Iterable[Any], *, key: str = "") -> list[Appended]:
+        """Append data, or NewRecords; `key` is for bare data. Gives where each went, in their order.
+
+        So many that one call cannot carry them go in several. Raises PartlyRefused when some were refused; what
+        comes behind the call with the first of those was not sent.
+        """
+        named = (one if isinstance(one, NewRecord) else NewRecord(one, key) for one in records)
+        done: list[Appended] = []
+        for batch in batches(map(wire.outgoing, named), lambda record: len(record.data)):
+            results = self._append(batch, None)
+            if any(isinstance(one, ItemRefused) for one in results):
+                raise PartlyRefused([*done, *results])
+            done += [one for one in results if isinstance(one, Appended)]
+        return done
+
+    def _append(self, batch: list[wire.OutRecord], key: str | None) -> list[Appended | ItemRefused]:
+        """Append a batch; what was refused for now is tried again with the same key, which adds nothing twice."""
+        call = wire.append(self.name, batch, key or uuid.uuid4().hex)
+        remaining = Remaining(call, self.transport.options.retries)
+        while True:
+            results = self.transport.call(call)
+            pause = remaining.pause_after(results)
+            if pause is None:
+                return results
+            self.transport.sleep(pause)
+
+    def put_to_shard(
+        self,
+        shard: int,
+        records: Iterable[Any],
+        *,
+        producer: Mapping[str, Any] | None = None,
+        expected_offset: int | None = None,
+        fence: str | None = None,
+    ) -> list[Appended]:
+        """Append to one shard, all of them or none. Only with a `producer` {id, epoch, sequence}, or an expected
+        offset, is it made again when no answer came."""
+        conditions = {"producer": producer, "expected_offset": expected_offset, "fence": fence}
+        batch = [wire.outgoing(record) for record in records]
+        results = self.transport.call(wire.append_to_shard(self.name, shard, batch, conditions))
+        return [only([one]) for one in results]
+
+    # ── Reading ──
+
+    def read_page(
+        self,
+        *,
+        cursor: str = "",
+        start: str = "oldest",
+        limit: int = 1000,
+        bytes_max: int | None = None,
+        wait_seconds: float = 0,
+    ) -> StreamRead:
+        """Records of all shards, by arrival; `next_cursor` is where to go on."""
+        query: dict[str, Any] = {"cursor": cursor, "limit": limit, "bytes_max": bytes_max}
+        query |= {"wait_seconds": wait_seconds or None, "from": None if cursor else start}
+        return self.transport.call(wire.read_stream(self.name, query))
+
+    def read_shard_page(
+        self,
+        shard: int,
+        *,
+        offset: int | None = None,
+        time: datetime | None = None,
+        tail: int | None = None,
+        limit: int = 1000,
+        bytes_max: int | None = None,
+        wait_seconds: float = 0,
+    ) -> ShardRead:
+        """Records of one shard from an offset, a time, or its last ones; `next_offset` is where to go on."""
+        query: dict[str, Any] = {"offset": offset, "time": time, "tail": tail, "limit": limit}
+        query |= {"bytes_max": bytes_max, "wait_seconds": wait_seconds or None}
+        return self.transport.call(wire.read_shard(self.name, shard, query))
+
+    def subscribe(
+        self,
+        start: Start = "latest",
+        *,
+        offsets: Mapping[int, int] | None = None,
+        shard: int | None = None,
+        filter: Mapping[str, Any] | None = None,
+        on_gap: OnGap | None = None,
+        messages: int = MESSAGES_DEFAULT,
+        bytes: int = BYTES_DEFAULT,
+    ) -> Subscription:
+        """Its records over a WebSocket, from the oldest or the latest, a time, or offsets by shard; `filter` as a
+        replay has it. At most so many at once are under way or wait."""
+        plan = Plan(
+            stream=self.name,
+            start=start,
+            offsets=offsets,
+            shard=shard,
+            filter=filter,
+            messages=messages,
+            bytes=bytes,
+        )
+        return Subscription(self.transport, plan, on_gap)
+
+    def latest(self, key: str) -> RecordOut:
+        """The newest record of a key, if the stream has a `key_index`. Raises NotFound."""
+        return self.transport.call(get_latest_record(self.name, key))
+
+    # ── Shards ──
+
+    def shards(self) -> list[ShardOut]:
+        """Its shards, open and closed, and how far they reach."""
+        return (self.transport.call(list_shards(self.name))).items
+
+    def reshard(
+        self,
+        shards: int | None = None,
+        *,
+        split: int | None = None,
+        at_hash_key: int | None = None,
+        merge: tuple[int, int] | None = None,
+    ) -> list[ShardOut]:
+        """To so many equal shards; or split one, in its middle or at a hash key; or merge two neighbours."""
+        asked: dict[str, Any] = {"shards": shards, "merge": merge}
+        if split is not None:
+            place = None if at_hash_key is None else str(at_hash_key)
+            asked["split"] = {"shard": split, "at_hash_key": place}
+        said = {name: value for name, value in asked.items() if value is not None}
+        call = replace(reshard_stream(self.name, body=Reshard()), json=said)
+        return (self.transport.call(call)).items
+
+    def truncate(self, shard: int, before: int) -> int:
+        """Forget a shard's records before an offset, for good; gives its oldest offset."""
+        call = truncate_shard(self.name, shard, body=Truncate(before))
+        return (self.transport.call(call)).start
+
+    def fence(self, shard: int, token: str, expected: str | None = None) -> bool:
+        """Give a shard to one writer: appends must carry this token. An empty one gives it back to all."""
+        asked = FenceConfig(token, UNSET if expected is None else expected)
+        return (self.transport.call(put_fence(self.name, shard, body=asked))).fenced
+
+    # ── Archive ──
+
+    def archive(self) -> Any:
+        """What of it lies in Parquet files, by shard."""
+        return self.transport.call(get_archive(self.name))
+
+    def flush_archive(self) -> str:
+        """Archive all there is now; gives the id of the job."""
+        return (self.transport.call(flush_archive(self.name))).job

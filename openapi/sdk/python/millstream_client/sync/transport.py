@@ -1,0 +1,75 @@
+# Generated from aio/transport.py by `make sdk`; changes are lost.
+"""Sends calls, again where that is safe."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from millstream_client.calls import Call
+from millstream_client.errors import Refused, refused, unsent_or_unknown
+from millstream_client.retries import Attempts, Retries
+from millstream_client.settings import Options
+from millstream_client.sync.waiting import Sleep, sleep
+
+T = TypeVar("T")
+
+CONNECT_S = 5.0
+CONNECTIONS_MAX = 200
+
+
+class Transport:
+    """A pool of connections to one service. Raises MillstreamError."""
+
+    def __init__(
+        self,
+        options: Options,
+        http: httpx.Client | None = None,
+        pause: Sleep = sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.options = options
+        self._is_ours = http is None
+        self._http = http or httpx.Client(
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0)
+        )
+        self.sleep = pause
+        self._now = now
+
+    def call(self, call: Call[T], retries: Retries | None = None) -> T:
+        """The call's result, after as many attempts as its retries allow."""
+        attempts = Attempts(call, retries or self.options.retries, self._now)
+        while True:
+            try:
+                response = self._send(call)
+            except httpx.TransportError as error:
+                failure = unsent_or_unknown(error, self.options.url)
+                failure.__cause__ = error
+                pause = attempts.pause_after(failure)
+            else:
+                if response.is_success:
+                    return call.read(response)
+                problem: Refused = refused(response)
+                if attempts.has_happened_before(problem):
+                    return call.read(httpx.Response(204))
+                pause = attempts.pause_after(problem)
+            self.sleep(pause)
+
+    def _send(self, call: Call[Any]) -> httpx.Response:
+        content = call.content if call.json is None else msgspec.json.encode(call.json)
+        patience = httpx.Timeout(self.options.timeout_s + call.patience_s, connect=CONNECT_S)
+        return self._http.request(
+            call.method,
+            self.options.url + call.path,
+            params=call.params,
+            headers={**self.options.headers, **call.headers},
+            content=content,
+            timeout=patience,
+        )
+
+    def close(self) -> None:
+        """Close the connections, unless they were handed in."""
+        if self._is_ours:
+            self._http.close()

@@ -1,0 +1,189 @@
+"""kill -9 of each process under sockets that work, read and share: nothing is lost, and nothing is passed over."""
+
+import asyncio
+import os
+import signal
+from collections import defaultdict
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
+from websockets.typing import Subprotocol
+
+from tests.acceptance.deployment import Deployment
+from tests.acceptance.writers import insist, write
+from tests.sockets import Frame, Socket
+
+WRITERS = 3
+LOAD_S = 4.0
+PAUSE_S = 0.1
+CATCH_UP_S = 40.0
+
+
+class Client:
+    """Connects again whenever its socket breaks, as the page says; what it hears is in `heard`."""
+
+    def __init__(self, url: str) -> None:
+        self._address = url.replace("http", "ws") + "/v1/ws"
+        self._resume: dict[str, Any] | None = None
+        self.heard: set[str] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            with suppress(OSError, WebSocketException, TimeoutError):
+                async with connect(
+                    self._address, subprotocols=[Subprotocol("millstream.v1.json")]
+                ) as connection:
+                    await self._speak(Socket(connection))
+            await asyncio.sleep(PAUSE_S)
+
+    async def _speak(self, socket: Socket) -> None:
+        welcome = await socket.hello(**({"resume": self._resume} if self._resume else {}))
+        self.heard.add("resumed" if welcome["resumed"] else "new")
+        if not welcome["resumed"]:
+            await self.subscribe(socket)
+        seq = 0
+        while True:
+            frame = await socket.hear("messages", "records", "ping", "paused", "error", "bye")
+            self.heard.add(frame["type"])
+            assert frame["type"] != "error" or frame["problem"]["retryable"], frame
+            if frame["type"] == "ping":
+                await socket.say("pong", seq=seq)
+            if "seq" in frame:
+                await self.take(socket, frame)
+                seq = frame["seq"]
+                self._resume = {"session": welcome["session"], "seq": seq}
+                await socket.say("credit", sub="a", messages=100, bytes=2**20, seq=seq)
+
+    async def subscribe(self, socket: Socket) -> None:
+        raise NotImplementedError
+
+    async def take(self, socket: Socket, frame: Frame) -> None:
+        raise NotImplementedError
+
+
+class Worker(Client):
+    """Acknowledges what it gets; what was confirmed is in `done`."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.done: list[str] = []
+
+    async def subscribe(self, socket: Socket) -> None:
+        await socket.subscribe("a", "queue:work", visibility_timeout_seconds=3, auto_extend=True)
+
+    async def take(self, socket: Socket, frame: Frame) -> None:
+        handles = [message["receipt_handle"] for message in frame["messages"]]
+        told = await socket.ask("ack", sub="a", receipt_handles=handles)
+        for message, result in zip(frame["messages"], told.get("results", ()), strict=False):
+            if result["status"] == "ok":
+                self.done.append(message["body"])
+
+
+class Reader(Client):
+    """Keeps where it is, as a client does that must miss nothing."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.found: dict[str, list[int]] = defaultdict(list)
+        self._offsets: dict[str, int] = {}
+
+    async def subscribe(self, socket: Socket) -> None:
+        start = {"offsets": self._offsets} if self._offsets else {"from": "oldest"}
+        await socket.subscribe("a", "stream:clicks", start=start)
+
+    async def take(self, socket: Socket, frame: Frame) -> None:
+        shard = str(frame["shard"])
+        for record in frame["records"]:
+            assert record["offset"] == self._offsets.get(shard, 0), "in order, once"
+            self._offsets[shard] = record["offset"] + 1
+            self.found[record["key"]].append(int(record["data"]))
+
+
+class Member(Client):
+    """Commits what it gets."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.found: dict[str, set[int]] = defaultdict(set)
+
+    async def subscribe(self, socket: Socket) -> None:
+        await socket.subscribe("a", "stream:clicks", group="readers")
+
+    async def take(self, socket: Socket, frame: Frame) -> None:
+        for record in frame["records"]:
+            self.found[record["key"]].add(int(record["data"]))
+        await socket.say("ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"])
+
+
+async def send(client: httpx.AsyncClient, name: str, done: asyncio.Event) -> set[str]:
+    """Send messages, each until it is acknowledged; their bodies."""
+    sent: set[str] = set()
+    while not done.is_set():
+        body = f"{name}-{len(sent)}"
+        headers = {"idempotency-key": body}
+        await insist(client, "/v1/queues/work/messages", {"body": body}, headers)
+        sent.add(body)
+    return sent
+
+
+@pytest.mark.parametrize("victim", ["api", "valkey", "postgres"])
+async def test_sockets_outlive_what_is_killed(millstream: Deployment, victim):
+    async with httpx.AsyncClient(base_url=millstream.url, timeout=30) as client:
+        for path, body in (
+            ("/v1/queues/work", {}),
+            ("/v1/streams/clicks", {"shards": 2}),
+            ("/v1/groups/readers", {"stream": "clicks", "session_timeout_seconds": 3}),
+        ):
+            await client.delete(path)
+            (await client.put(path, json=body)).raise_for_status()
+        workers = [Worker(millstream.url) for _ in range(2)]
+        readers = [Reader(millstream.url) for _ in range(2)]
+        members = [Member(millstream.url) for _ in range(2)]
+        clients = [*workers, *readers, *members]
+        running = [asyncio.create_task(one.run()) for one in clients]
+        done = asyncio.Event()
+        writers = [
+            asyncio.create_task(write(client, "/v1/streams/clicks", f"key-{nth}", done))
+            for nth in range(WRITERS)
+        ]
+        senders = [asyncio.create_task(send(client, f"body-{nth}", done)) for nth in range(WRITERS)]
+
+        await asyncio.sleep(LOAD_S / 2)
+        os.kill(millstream.children()[victim], signal.SIGKILL)
+        await asyncio.sleep(LOAD_S / 2)
+        done.set()
+        written = {key: list(range(number)) for key, number in await asyncio.gather(*writers)}
+        sent = set().union(*await asyncio.gather(*senders))
+
+        def everything_came() -> bool:
+            shared = {key: set(numbers) for key, numbers in written.items()}
+            joined = {
+                key: set().union(*(member.found[key] for member in members)) for key in shared
+            }
+            return (
+                {body for worker in workers for body in worker.done} >= sent
+                and all(reader.found == written for reader in readers)
+                and joined == shared
+            )
+
+        try:
+            async with asyncio.timeout(CATCH_UP_S):
+                while not everything_came():
+                    assert not any(task.done() for task in running), [
+                        task.exception() for task in running if task.done()
+                    ]
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    counted = [body for worker in workers for body in worker.done]
+    assert len(counted) == len(set(counted)), "an acknowledged message returned"
+    if victim == "valkey":
+        assert any("paused" in one.heard for one in clients)

@@ -1,0 +1,1 @@
+"""The SDKs, on a live service."""

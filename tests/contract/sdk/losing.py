@@ -1,0 +1,76 @@
+"""A proxy in front of a service that loses answers: the service does what is asked, and nobody hears of it."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+
+class Losing:
+    """Its URL, and its switches. `lose`: so many of the next answers are lost. `refuse`: no connection gets through."""
+
+    def __init__(self, target: str) -> None:
+        parts = urlsplit(target)
+        self._target = (str(parts.hostname), int(parts.port or 80))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: set[socket.socket] = set()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.lose = 0
+        self.refuse = False
+
+    def run(self) -> None:
+        """Serve until it is closed."""
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if self.refuse:
+                near.close()
+                continue
+            far = socket.create_connection(self._target)
+            self._sockets |= {near, far}
+            threading.Thread(target=self._copy, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self._copy, args=(far, near, True), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                if answers and self.lose:
+                    self.lose -= 1
+                    break
+                target.sendall(data)
+        self._end(source)
+        self._end(target)
+
+    def _end(self, ended: socket.socket) -> None:
+        with suppress(OSError):
+            ended.shutdown(socket.SHUT_RDWR)
+        self._sockets.discard(ended)
+        ended.close()
+
+    def cut(self) -> None:
+        """End every connection now."""
+        for one in list(self._sockets):
+            self._end(one)
+
+    def close(self) -> None:
+        """End everything."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+
+@contextmanager
+def losing(target: str) -> Iterator[Losing]:
+    """Such a proxy in front of `target`."""
+    proxy = Losing(target)
+    thread = threading.Thread(target=proxy.run, daemon=True)
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+        thread.join(5)

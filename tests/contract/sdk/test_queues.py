@@ -1,0 +1,240 @@
+"""Queues through the Python SDK."""
+
+from itertools import islice
+
+import pytest
+
+from millstream_client import (
+    BadRequest,
+    Conflict,
+    ItemRefused,
+    NewMessage,
+    NotFound,
+    PreconditionFailed,
+    Queue,
+)
+
+
+def test_a_message_is_sent_received_and_acknowledged(orders):
+    sent = orders.send({"order": 7}, headers={"source": "web"})
+    [message] = orders.receive()
+    message.ack()
+
+    assert (message.id, message.json()) == (sent.id, {"order": 7})
+    assert (message.content_type, message.headers) == ("application/json", {"source": "web"})
+    assert (message.receives, message.settled) == (1, True)
+    assert orders.stats().acknowledged == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [(b"\x00\xff", b"\x00\xff"), ("blüe", "blüe".encode()), ([1, None], b"[1,null]")],
+)
+def test_a_body_comes_back_as_its_bytes(orders, body, kept):
+    orders.send(body)
+
+    [message] = orders.receive()
+
+    assert message.body == kept
+
+
+def test_what_has_no_form_in_json_is_refused_before_it_is_sent(orders):
+    with pytest.raises(TypeError):
+        orders.send(object())
+
+
+def test_text_that_is_no_json_says_so(orders):
+    orders.send("hello")
+    [message] = orders.receive()
+
+    with pytest.raises(ValueError, match="not JSON"):
+        message.json()
+    assert message.text == "hello"
+
+
+def test_more_messages_than_a_call_takes_go_in_several_and_keep_their_order(orders):
+    sent = orders.send_many(str(number) for number in range(1_500))
+
+    assert [one.offset for one in sent] == list(range(1_500))
+    assert orders.stats().ready == 1_500
+
+
+def test_messages_with_properties_of_their_own(millstream, name):
+    queue = millstream.queue(name)
+    queue.create(type="fifo")
+    queue.send_many([NewMessage("one", group="a", dedup_id="1"), NewMessage("two", group="a")])
+
+    again = queue.send("one", group="a", dedup_id="1")
+    [first] = queue.receive(messages_max=1)
+
+    assert again.duplicate
+    assert (first.text, first.group) == ("one", "a")
+
+
+def test_a_repeat_with_the_same_key_adds_nothing(orders):
+    first = orders.send("hello", idempotency_key="once")
+    again = orders.send("hello", idempotency_key="once")
+
+    assert (again.id, again.duplicate) == (first.id, True)
+
+
+def test_a_message_may_come_again_later_at_once_or_never(orders):
+    orders.send("hello")
+    orders.receive()[0].nack(delay_seconds=0)
+    orders.receive()[0].release()
+    [message] = orders.receive()
+    message.extend(60)
+
+    message.reject("no such customer")
+
+    [letter] = orders.dead_letters()
+    assert (message.receives, message.failures) == (3, 1)
+    assert letter.reason == "no such customer"
+    assert [reason.count for reason in orders.death_reasons()] == [1]
+    assert orders.redrive().redriven == 1
+    assert orders.stats().ready == 1
+
+
+def test_a_verdict_on_a_delivery_that_is_over_is_refused(orders):
+    orders.send("hello")
+    [message] = orders.receive()
+    message.release()
+
+    with pytest.raises(ItemRefused) as refused:
+        message.nack()
+
+    assert refused.value.code == "receipt_handle_expired"
+
+
+def test_messages_come_one_after_another_until_there_are_none(orders):
+    orders.send_many(["a", "b", "c"])
+
+    texts = []
+    for message in orders.messages(messages_max=2, wait_seconds=0, until_empty=True):
+        texts.append(message.text)
+        message.ack()
+
+    assert texts == ["a", "b", "c"]
+
+
+def test_what_an_iteration_took_and_nobody_looked_at_is_released(orders):
+    orders.send_many(["a", "b", "c"])
+    messages = orders.messages(messages_max=3, wait_seconds=0)
+
+    [first] = islice(messages, 1)
+    first.ack()
+    messages.close()
+
+    assert orders.stats().in_flight == 0
+    assert orders.stats().ready == 2
+
+
+def test_a_batch_of_verdicts_is_answered_one_by_one(orders):
+    orders.send_many(["a", "b"])
+    first, second = orders.receive(messages_max=2)
+    first.release()
+
+    results = orders.ack([second])
+
+    assert not isinstance(results[0], ItemRefused)
+    assert orders.stats().acknowledged == 1
+
+
+def test_a_queue_is_configured(millstream, orders):
+    changed = orders.change(attempts_max=3, tags={"team": "shop"})
+
+    assert (changed.attempts_max, orders.config().attempts_max) == (3, 3)
+    assert orders.config().tags.to_dict() == {"team": "shop"}
+    with pytest.raises(PreconditionFailed):
+        orders.create(only_new=True)
+
+
+def test_a_word_that_is_no_field_is_refused_with_its_place(orders):
+    with pytest.raises(BadRequest) as refused:
+        orders.change(atempts_max=3)
+
+    assert refused.value.code == "validation_failed"
+    assert [fault.pointer for fault in refused.value.errors] == ["/atempts_max"]
+    assert refused.value.request_id
+
+
+def test_what_is_not_there_is_not_found(millstream, name):
+    with pytest.raises(NotFound) as missing:
+        millstream.queue(name).stats()
+
+    assert (missing.value.code, missing.value.status) == ("queue_not_found", 404)
+    assert not missing.value.retryable
+
+
+def test_queues_are_listed_page_after_page(millstream, name, monkeypatch):
+    monkeypatch.setattr("millstream_client.sync.client.PAGE", 2)
+    for number in range(5):
+        millstream.queue(f"{name}-{number}").create()
+
+    assert [queue.name for queue in millstream.queues(f"{name}-")] == [
+        f"{name}-{number}" for number in range(5)
+    ]
+
+
+def test_a_queue_is_looked_into_purged_and_deleted(millstream, orders):
+    sent = orders.send_many(["a", "b", "c"])
+    orders.delete_message(sent[0].id)
+
+    assert [message.body for message in orders.browse("ready")] == ["b", "c"]
+    assert orders.message(sent[1].id).offset == 1
+    assert orders.purge() == 2
+    orders.delete()
+    assert orders.name not in [queue.name for queue in millstream.queues(orders.name)]
+
+
+def test_groups_are_parked_and_resumed(millstream, name):
+    queue = millstream.queue(name)
+    queue.create(type="fifo", deduplicate_by_content=True)
+    queue.send("hello", group="customer 7/8")
+
+    queue.pause_group("customer 7/8", "disputed")
+    parked = [(group.group, group.reason) for group in queue.parked_groups()]
+    resumed = queue.resume_group("customer 7/8")
+
+    assert parked == [("customer 7/8", "disputed")]
+    assert resumed == 1
+
+
+def test_a_dead_letter_queue_is_moved_from(millstream, name):
+    source, dead = millstream.queue(f"{name}-source"), millstream.queue(f"{name}-dead")
+    dead.create()
+    source.create(dead_letters={"queue": dead.name, "receives_max": 1})
+    dead.send_many(["a", "b"])
+
+    move = dead.move(destination=source.name, per_second=1)
+    dead.cancel_move(move.id)
+
+    assert [one.id for one in dead.moves()] == [move.id]
+    assert str(dead.move_status(move.id).state) in {"running", "cancelling", "cancelled"}
+    with pytest.raises(Conflict):
+        millstream.queue(source.name).move()
+
+
+async def test_the_asynchronous_client_says_the_same(asynchronous, name):
+    queue = asynchronous.queue(name)
+    await queue.create()
+    await queue.send_many(["a", "b"])
+
+    texts = []
+    async for message in queue.messages(wait_seconds=0, until_empty=True):
+        texts.append(message.text)
+        await message.ack()
+
+    assert texts == ["a", "b"]
+    assert [found.name async for found in asynchronous.queues(name)] == [name]
+
+
+def test_a_client_finds_its_service_in_the_environment(service_url, monkeypatch):
+    from millstream_client import Millstream
+
+    monkeypatch.setenv("MILLSTREAM_URL", service_url + "/")
+    monkeypatch.setenv("MILLSTREAM_API_KEY", "secret")
+    with Millstream() as client:
+        assert client.ready().status == "ok"
+        assert client.options.headers["authorization"] == "Bearer secret"
+        assert isinstance(client.queue("orders"), Queue)

@@ -1,0 +1,294 @@
+"""Subscriptions of the Python SDK, over a WebSocket to the service, with and without a network that breaks."""
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from millstream_client import (
+    AsyncMillstream,
+    Conflict,
+    ConnectionFailed,
+    Gap,
+    Millstream,
+    NewRecord,
+    NotFound,
+    Record,
+    Retries,
+)
+from tests.contract.sdk.losing import losing
+
+
+async def some(subscription, number):
+    """The next items, so many."""
+    async with asyncio.timeout(15):
+        return [await anext(subscription) for _ in range(number)]
+
+
+async def test_messages_of_a_queue_come_as_they_are_sent(asynchronous, orders):
+    orders.send(b"\xff")
+    async with asynchronous.queue(orders.name).subscribe() as subscription:
+        [first] = await some(subscription, 1)
+        orders.send({"order": 7})
+        [second] = await some(subscription, 1)
+        await first.ack()
+        await second.ack()
+
+    assert (first.body, second.json()) == (b"\xff", {"order": 7})
+    assert (orders.stats().acknowledged, orders.stats().in_flight) == (2, 0)
+
+
+async def test_verdicts_over_the_socket(asynchronous, orders):
+    orders.send_many(["nack", "release", "reject", "extend"])
+    async with asynchronous.queue(orders.name).subscribe() as subscription:
+        by_text = {message.text: message for message in await some(subscription, 4)}
+        await by_text["reject"].reject("never")
+        await by_text["extend"].extend(100)
+        await by_text["nack"].nack(delay_seconds=3_600)
+        await by_text["release"].release()
+        [again] = await some(subscription, 1)
+
+    assert (again.text, again.receives) == ("release", 2)
+    assert [letter.reason for letter in orders.dead_letters()] == ["never"]
+    assert (orders.stats().delayed, orders.stats().in_flight) == (1, 0)
+
+
+async def test_what_was_not_settled_is_released_when_the_subscription_is_closed(
+    asynchronous, orders
+):
+    orders.send_many(["a", "b"])
+    async with asynchronous.queue(orders.name).subscribe() as subscription:
+        await some(subscription, 1)
+
+    for _ in range(200):
+        if orders.stats().ready == 2:
+            break
+        await asyncio.sleep(0.01)
+    assert (orders.stats().ready, orders.stats().in_flight) == (2, 0)
+
+
+async def test_credit_is_given_again_as_messages_are_taken(asynchronous, orders):
+    """Never more than the credit is under way, however many there are."""
+    orders.send_many(str(number) for number in range(60))
+    taken = []
+    async with asynchronous.queue(orders.name).subscribe(messages=10) as subscription:
+        for _ in range(60):
+            [message] = await some(subscription, 1)
+            taken.append(message.text)
+            await message.ack()
+            assert orders.stats().in_flight <= 10
+
+    assert taken == [str(number) for number in range(60)]
+
+
+async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchronous, clicks):
+    clicks.put_many(["a", "b"], key="x")
+    between = clicks.put_many(["c"], key="x")
+    since = next(record for record in clicks.read() if record.text == "c").arrival_time
+    stream = asynchronous.stream(clicks.name)
+    [at] = between
+    wanted = {
+        "oldest": stream.subscribe("oldest"),
+        "latest": stream.subscribe(),
+        "time": stream.subscribe(since),
+        "offsets": stream.subscribe(offsets={at.shard: at.offset}, shard=at.shard),
+    }
+    found = {}
+
+    for name, subscription in wanted.items():
+        async with subscription:
+            clicks.put(name, key="x")
+            records: list[Record] = []
+            while not records or records[-1].text != name:
+                records += await some(subscription, 1)
+            found[name] = [record.text for record in records]
+
+    assert found["oldest"] == ["a", "b", "c", "oldest"]
+    assert found["latest"] == ["latest"]
+    assert found["time"][0] in ("a", "c")  # what arrived in the same millisecond came then too
+    assert found["offsets"][0] == "c"
+
+
+async def test_a_filter_leaves_records_out(asynchronous, clicks):
+    clicks.put_many([NewRecord("a", "ann"), NewRecord("b", "bea"), NewRecord("c", "ann")])
+
+    subscription = asynchronous.stream(clicks.name).subscribe("oldest", filter={"keys": ["ann"]})
+    async with subscription:
+        records = await some(subscription, 2)
+
+    assert [record.text for record in records] == ["a", "c"]
+
+
+async def test_offsets_that_are_gone_are_told(asynchronous, clicks):
+    shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
+    clicks.truncate(shard, 2)
+    gaps: list[Gap] = []
+
+    subscription = asynchronous.stream(clicks.name).subscribe(
+        offsets={shard: 0}, shard=shard, on_gap=gaps.append
+    )
+    async with subscription:
+        [record] = await some(subscription, 1)
+
+    assert record.text == "c"
+    assert [(gap.shard, gap.first, gap.next, gap.reason) for gap in gaps] == [
+        (shard, 0, 2, "expired")
+    ]
+
+
+async def test_reading_goes_on_through_a_reshard(asynchronous, clicks):
+    clicks.put_many([NewRecord("before", str(number)) for number in range(8)])
+    stream = asynchronous.stream(clicks.name)
+    async with stream.subscribe("oldest") as subscription:
+        first = await some(subscription, 8)
+        clicks.reshard(4)
+        clicks.put_many([NewRecord("after", str(number)) for number in range(8)])
+        then = await some(subscription, 8)
+
+    assert [record.text for record in [*first, *then]] == ["before"] * 8 + ["after"] * 8
+    assert {record.shard for record in then} != {record.shard for record in first}
+
+
+async def test_members_of_a_group_share_a_stream_and_commit(asynchronous, millstream, clicks):
+    group = millstream.group(clicks.name)
+    group.create(clicks.name)
+    clicks.put_many([str(number) for number in range(10)], key="one")
+
+    async with asynchronous.group(clicks.name).subscribe() as subscription:
+        records = await some(subscription, 10)
+        await subscription.commit(records[3])
+
+    async with asynchronous.group(clicks.name).subscribe() as subscription:
+        [next_one] = await some(subscription, 1)
+
+    assert [record.text for record in records] == [str(number) for number in range(10)]
+    assert next_one.text == "4"
+
+
+async def test_a_commit_of_a_shard_that_is_another_members_is_refused(asynchronous, clicks):
+    """Two shards, two members: each gives one up, and neither may commit the other's."""
+    group = asynchronous.group(clicks.name)
+    await group.create(clicks.name, session_timeout_seconds=3, revoke_timeout_seconds=3)
+    for shard in (0, 1):
+        clicks.put_to_shard(shard, ["a"])
+    async with group.subscribe() as first:
+        records = await some(first, 2)
+        for record in records:
+            await first.commit(record)
+        async with group.subscribe() as second:
+            for _ in range(500):
+                owners = {shard.member for shard in (await group.details()).shards}
+                if len(owners - {None}) == 2:
+                    break
+                await asyncio.sleep(0.02)
+            for shard in (0, 1):
+                clicks.put_to_shard(shard, ["b"])
+            [own] = await some(second, 1)
+            [others] = [record for record in records if record.shard != own.shard]
+            await second.commit(own)
+            with pytest.raises(Conflict) as refused:
+                await second.commit(others)
+
+    assert own.text == "b"
+    assert refused.value.code == "stale_generation"
+
+
+async def test_a_connection_that_breaks_is_taken_up_again_without_a_gap(service_url, clicks):
+    with losing(service_url) as proxy:
+        client = AsyncMillstream(proxy.url)
+        async with client, client.stream(clicks.name).subscribe(messages=20) as subscription:
+            records: list[Record] = []
+            for number in range(100):
+                clicks.put(str(number), key="one")
+                if number % 25 == 20:
+                    proxy.cut()
+            while len(records) < 100:
+                records += await some(subscription, 1)
+                if len(records) in (30, 70):
+                    proxy.cut()
+
+    assert [record.text for record in records] == [str(number) for number in range(100)]
+
+
+async def test_messages_survive_a_connection_that_breaks(service_url, orders):
+    """Also the verdicts that were on their way, and the credit."""
+    done: set[str] = set()
+    with losing(service_url) as proxy:
+        client = AsyncMillstream(proxy.url)
+        async with client, client.queue(orders.name).subscribe(messages=10) as subscription:
+            orders.send_many(str(number) for number in range(60))
+            while len(done) < 60:
+                [message] = await some(subscription, 1)
+                done.add(message.text)
+                if len(done) % 20 == 10:
+                    proxy.cut()
+                await message.ack()
+
+    assert (orders.stats().acknowledged, orders.stats().in_flight) == (60, 0)
+
+
+async def test_what_is_not_there_cannot_be_subscribed_to(asynchronous, name):
+    with pytest.raises(NotFound) as missing:
+        async with asynchronous.queue(name).subscribe():
+            pass
+
+    assert missing.value.code == "queue_not_found"
+
+
+async def test_a_source_is_named_by_its_kind(asynchronous, orders, clicks):
+    clicks.put("hello")
+    async with asynchronous.subscribe(f"stream:{clicks.name}", start="oldest") as subscription:
+        [record] = await some(subscription, 1)
+    async with asynchronous.subscribe(f"queue:{orders.name}"):
+        pass
+
+    assert record.text == "hello"
+    with pytest.raises(ValueError, match="neither"):
+        asynchronous.subscribe("orders")
+
+
+async def test_a_queue_that_is_deleted_ends_its_subscription(asynchronous, orders):
+    async with asynchronous.queue(orders.name).subscribe() as subscription:
+        orders.delete()
+        with pytest.raises(NotFound):
+            await some(subscription, 1)
+
+
+async def test_a_service_that_is_not_there_is_told(service_url):
+    with losing(service_url) as gone:
+        url = gone.url
+    async with AsyncMillstream(url, retries=Retries(seconds=0.2, first_pause_s=0.05)) as client:
+        with pytest.raises(ConnectionFailed):
+            async with client.queue("orders").subscribe():
+                pass
+
+
+def test_a_subscription_without_a_loop(millstream, orders):
+    orders.send("hello")
+    with orders.subscribe() as subscription:
+        message = next(subscription)
+        message.ack()
+
+    assert message.text == "hello"
+    assert orders.stats().acknowledged == 1
+
+
+def test_a_stream_is_subscribed_to_without_a_loop(service_url, clicks):
+    texts = []
+
+    def put():
+        for text in ("a", "b", "c"):
+            clicks.put(text, key="x")
+
+    with Millstream(service_url) as client, client.stream(clicks.name).subscribe() as records:
+        thread = threading.Thread(target=put)
+        thread.start()
+        for record in records:
+            texts.append(record.text)
+            assert record.arrival_time <= datetime.now(UTC).replace(year=9999)
+            if len(texts) == 3:
+                break
+        thread.join()
+
+    assert texts == ["a", "b", "c"]

@@ -1,0 +1,259 @@
+"""Workers of the Python SDK."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+
+from millstream_client import AsyncMillstream, NotFound, Reject, Retry
+from tests.contract.sdk.losing import losing
+
+
+async def until(fact) -> None:
+    """Wait until a fact is so; a test that would wait for ever fails."""
+    for _ in range(1_500):
+        if fact():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never became so")
+
+
+@asynccontextmanager
+async def running(worker):
+    """A worker at work meanwhile; it is stopped then, and has ended."""
+    task = asyncio.create_task(worker.run(signals=False))
+    try:
+        yield task
+    finally:
+        worker.stop()
+        async with asyncio.timeout(15):
+            await task
+
+
+async def test_what_a_handler_returns_from_is_acknowledged(asynchronous, orders):
+    done: list[str] = []
+
+    async def handle(message):
+        done.append(message.text)
+
+    orders.send_many(["a", "b", "c"])
+    async with running(asynchronous.queue(orders.name).worker(handle, concurrency=2)):
+        await until(lambda: orders.stats().acknowledged == 3)
+
+    assert sorted(done) == ["a", "b", "c"]
+
+
+async def test_what_a_handler_raises_decides_what_becomes_of_a_message(asynchronous, orders):
+    seen: list[str] = []
+
+    async def handle(message):
+        seen.append(message.text)
+        if message.text == "reject":
+            raise Reject("no such customer")
+        if message.text == "retry" and message.receives == 1:
+            raise Retry(0)
+        if message.text == "broken":
+            raise LookupError("no page")
+        if message.text == "own":
+            await message.reject("its own verdict")
+
+    orders.change(attempts_max=2, backoff={"delays_seconds": [0]})
+    orders.send_many(["reject", "retry", "broken", "own"])
+    async with running(asynchronous.queue(orders.name).worker(handle, concurrency=4)):
+        await until(lambda: orders.stats().acknowledged + orders.stats().dead_lettered == 4)
+
+    reasons = {letter.body: letter.reason for letter in orders.dead_letters()}
+    assert seen.count("retry") == seen.count("broken") == 2
+    assert seen.count("reject") == seen.count("own") == 1
+    assert reasons["reject"] == "no such customer"
+    assert reasons["own"] == "its own verdict"
+    assert reasons["broken"].startswith("LookupError: no page")
+    assert orders.stats().acknowledged == 1
+
+
+async def test_a_message_stays_hidden_for_as_long_as_it_is_worked_on(asynchronous, orders):
+    seen: list[int] = []
+    go = asyncio.Event()
+
+    async def handle(message):
+        seen.append(message.receives)
+        await go.wait()
+
+    orders.send("slow")
+    worker = asynchronous.queue(orders.name).worker(handle, concurrency=2, lease_seconds=0.6)
+    async with running(worker):
+        await until(lambda: seen)
+        await asyncio.sleep(1.5)  # more than two leases
+        go.set()
+        await until(lambda: orders.stats().acknowledged == 1)
+
+    assert seen == [1]
+
+
+async def test_a_worker_takes_no_more_than_it_has_hands(asynchronous, orders):
+    inside, most = 0, 0
+    go = asyncio.Event()
+
+    async def handle(message):
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await go.wait()
+        inside -= 1
+
+    orders.send_many(str(number) for number in range(9))
+    async with running(asynchronous.queue(orders.name).worker(handle, concurrency=3)):
+        await until(lambda: inside == 3)
+        assert orders.stats().in_flight == 3
+        go.set()
+        await until(lambda: orders.stats().acknowledged == 9)
+
+    assert most == 3
+
+
+async def test_a_worker_that_stops_finishes_what_it_has_and_takes_no_more(asynchronous, orders):
+    started = asyncio.Event()
+    go = asyncio.Event()
+
+    async def handle(message):
+        started.set()
+        await go.wait()
+
+    orders.send_many(["a", "b"])
+    worker = asynchronous.queue(orders.name).worker(handle)
+    async with running(worker) as task:
+        await started.wait()
+        worker.stop()
+        await asyncio.sleep(0.05)
+        assert not task.done()
+        go.set()
+
+    assert (orders.stats().acknowledged, orders.stats().ready) == (1, 1)
+
+
+async def test_what_takes_too_long_when_a_worker_stops_is_released(asynchronous, orders):
+    started = asyncio.Event()
+
+    async def handle(message):
+        started.set()
+        await asyncio.sleep(3600)
+
+    orders.send("slow")
+    async with running(asynchronous.queue(orders.name).worker(handle, grace_seconds=0.05)):
+        await started.wait()
+
+    assert (orders.stats().ready, orders.stats().in_flight) == (1, 0)
+
+
+async def test_an_idle_worker_stops_at_once_and_leaves_nothing_taken(asynchronous, orders):
+    async def handle(message):
+        raise AssertionError("nothing came")
+
+    worker = asynchronous.queue(orders.name).worker(handle)
+    async with running(worker):
+        await asyncio.sleep(0.2)
+        stopped_at = time.monotonic()
+    assert time.monotonic() - stopped_at < 5
+
+    orders.send("hello")
+    assert orders.receive()[0].receives == 1
+
+
+async def test_a_worker_without_its_queue_ends_with_the_reason(asynchronous, name):
+    async def handle(message):
+        pass
+
+    with pytest.raises(NotFound):
+        await asynchronous.queue(name).work(handle, signals=False)
+
+
+async def test_a_worker_goes_on_through_a_network_that_breaks(service_url, orders):
+    """Connections are cut, answers are lost: nothing is lost, and nothing is left in flight."""
+    done: list[str] = []
+
+    async def handle(message):
+        done.append(message.text)
+        await asyncio.sleep(0.01)
+
+    with losing(service_url) as proxy:
+        async with AsyncMillstream(proxy.url) as client:
+            worker = client.queue(orders.name).worker(handle, concurrency=4, lease_seconds=2)
+            async with running(worker):
+                for number in range(40):
+                    orders.send(str(number))
+                    if number % 10 == 5:
+                        proxy.lose = 1
+                    if number % 10 == 9:
+                        proxy.cut()
+                    await asyncio.sleep(0.01)
+                await until(lambda: orders.stats().acknowledged == 40)
+
+    assert {str(number) for number in range(40)} == set(done)
+    assert orders.stats().in_flight == 0
+
+
+def test_a_worker_of_threads(millstream, orders):
+    done: set[tuple[str, str]] = set()
+    together = threading.Barrier(3)
+
+    def handle(message):
+        together.wait(10)  # three at once, or never
+        done.add((message.text, threading.current_thread().name))
+
+    orders.send_many(["a", "b", "c"])
+    worker = orders.worker(handle, concurrency=3)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    while orders.stats().acknowledged < 3:
+        time.sleep(0.01)
+    worker.stop()
+    thread.join(10)
+
+    assert not thread.is_alive()
+    assert {text for text, _ in done} == {"a", "b", "c"}
+    assert len({name for _, name in done}) == 3
+
+
+def test_a_worker_that_was_stopped_before_it_began_ends_at_once(orders):
+    worker = orders.worker(lambda message: None)
+
+    worker.stop()
+    worker.run()
+
+
+PROGRAM = """
+import sys, time
+from millstream_client import Millstream
+
+def handle(message):
+    print(message.text, flush=True)
+    time.sleep(0.5)
+
+Millstream().queue(sys.argv[1]).work(handle)
+print("stopped")
+"""
+
+
+def test_a_process_that_is_told_to_end_finishes_its_message(service_url, orders):
+    orders.send("hello")
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, orders.name],
+        env={**os.environ, "MILLSTREAM_URL": service_url},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == "hello\n"
+        process.send_signal(signal.SIGTERM)
+
+        assert process.stdout.read() == "stopped\n"
+        assert process.wait(10) == 0
+
+    assert orders.stats().acknowledged == 1

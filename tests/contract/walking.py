@@ -1,0 +1,61 @@
+"""The examples of the OpenAPI document, walked through in their order on a live service."""
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID, Example
+from tests.arrow import arrow_stream
+
+STAGED = arrow_stream([b"one", b"two"])
+_NAMED = re.compile(
+    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|queue:orders"
+)
+_TOLD = {"start_move": ("id", MOVE_ID), "stage_records": ("id", STAGED_ID)}
+_TOLD |= {"fetch_records": ("token", READ_MARK)}
+
+
+class Walk:
+    """One way through the examples, with names of its own, and with ids as the answers told them."""
+
+    def __init__(
+        self,
+        name: str,
+        make_job: Callable[..., None],
+        fail_job: Callable[[str], None],
+        log_delivery: Callable[[str, str], None],
+    ) -> None:
+        self._name = name
+        self._fail_job = fail_job
+        self._log_delivery = log_delivery
+        self._known = {JOB_ID: uuid.uuid4().hex}
+        make_job(self._known[JOB_ID], "logs")
+
+    def own(self, text: str) -> str:
+        """A path or a body with this walk's names and ids."""
+        named = _NAMED.sub(lambda found: f"{found[0]}-{self._name}", text)
+        named = re.sub('"(orders|web|clicks|again)"', rf'"\1-{self._name}"', named)
+        for example, told in self._known.items():
+            named = named.replace(example, told)
+        return named.replace("prefix=cl", f"prefix=clicks-{self._name}")
+
+    def own_body(self, body: Any) -> Any:
+        """A JSON body with this walk's names and ids."""
+        return json.loads(self.own(json.dumps(body)))
+
+    def steps(self) -> Iterator[tuple[str, Example]]:
+        """Each operation and its example, once what it needs is so."""
+        for operation, example in EXAMPLES.items():
+            if operation == "retry_replay":
+                self._fail_job(f"replay:default:again-{self._name}")
+            if operation == "resend_delivery":
+                self._log_delivery(f"shop-{self._name}", example.path.split("/")[-2])
+            yield operation, example
+
+    def learn(self, operation: str, answer: dict[str, Any]) -> None:
+        """What an answer told that later examples name."""
+        if operation in _TOLD:
+            member, example = _TOLD[operation]
+            self._known[example] = answer[member]

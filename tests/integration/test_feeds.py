@@ -1,0 +1,490 @@
+"""Feeds: one read of a shard for all who read it in a process, and one encoding of each record."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import pytest
+
+from consumers.chunks import Chunk, Format
+from consumers.feeds import Feed, Feeds
+from storage.domain import limits
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    OffsetOutOfRange,
+    ShardNotFound,
+    StorageUnavailable,
+    StreamNotFound,
+)
+from storage.domain.limits import MIB
+from storage.domain.names import StreamName
+from storage.domain.streams import RING_SIZE, Gap, LogRecord, StreamSpec
+from storage.lifespan import open_storage
+from tests.archiving import archive
+
+CLICKS = StreamName("clicks")
+LONG_MS = 10_000
+NOTHING_HOT = StreamSpec(hot_retention_ms=0)
+
+
+class Counting:
+    """The streams, and how often they were read."""
+
+    def __init__(self, streams) -> None:
+        self._streams = streams
+        self.reads = 0
+        self.reads_of: Counter[StreamName] = Counter()
+        self.reading = asyncio.Event()
+        self.idle = asyncio.Event()
+        self.failure: Exception | None = None
+
+    async def read_shard(self, name, *asked, **how):
+        self.reads += 1
+        self.reads_of[name] += 1
+        self.reading.set()
+        self.idle.clear()
+        try:
+            if self.failure is not None:
+                raise self.failure
+            return await self._streams.read_shard(name, *asked, **how)
+        finally:
+            self.reading.clear()
+            self.idle.set()
+
+
+class Words:
+    """A format, and how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, shard: int, at: LogRecord) -> bytes:
+        self.count += 1
+        return b"%d/%d=%b" % (shard, at.offset, at.record.data)
+
+
+@pytest.fixture
+async def streams(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    return Counting(engines.streams)
+
+
+@pytest.fixture
+def words() -> Words:
+    return Words()
+
+
+@pytest.fixture
+async def feeds(engines, streams, words):
+    opened = Feeds(streams, engines.catalog, {"words": Format(words, b" ")})
+    yield opened
+    await opened.close()
+
+
+async def append(engines, count: int, data: bytes = b"", name: StreamName = CLICKS, shard: int = 0):
+    return await engines.streams.append_to_shard(
+        name, shard, [Record(data or b"%d" % number) for number in range(count)]
+    )
+
+
+def offsets(chunk: Chunk) -> list[int]:
+    return [at.offset for at in chunk.records]
+
+
+# Sharing
+
+
+async def test_all_who_wait_at_the_tip_share_one_read_and_one_encoding(
+    engines, feeds, streams, words
+):
+    async with AsyncExitStack() as stack:
+        some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(100)]
+        waiting = [asyncio.create_task(feed.at(0, LONG_MS)) for feed in some]
+        await streams.reading.wait()
+
+        await append(engines, 3)
+        chunks = await asyncio.gather(*waiting)
+        told = [chunk.joined("words") for chunk in chunks]
+
+    assert len({id(feed) for feed in some}) == 1
+    assert [offsets(chunk) for chunk in chunks] == [[0, 1, 2]] * 100
+    assert told == [b"0/0=0 0/1=1 0/2=2"] * 100
+    assert len({id(one) for one in told}) == 1, "joined once for everybody"
+    assert streams.reads == 1
+    assert words.count == 3
+
+
+async def test_history_is_read_once_for_readers_one_after_another(engines, feeds, streams):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed:
+        first = await feed.at(0, LONG_MS)
+        second = await feed.at(0, LONG_MS)
+
+    assert offsets(first) == offsets(second) == [0, 1, 2, 3, 4]
+    assert streams.reads == 1
+
+
+async def test_a_reader_in_the_middle_gets_a_part_of_what_is_known(engines, feeds, streams, words):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed:
+        await feed.at(0)
+        part = await feed.at(3)
+
+        assert offsets(part) == [3, 4]
+        assert (part.first, part.next_offset, part.tip) == (3, 5, 5)
+        assert part.encoded("words") == [b"0/3=3", b"0/4=4"]
+        assert part.joined("words") == b"0/3=3 0/4=4"
+    assert streams.reads == 1
+    assert words.count == 2, "nobody asked for the others"
+
+
+async def test_only_what_is_chosen_is_encoded(engines, feeds, words):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed:
+        chunk = await feed.at(1)
+
+        assert chunk.joined("words", [0, 2]) == b"0/1=1 0/3=3"
+        assert chunk.encoded("words", [2, 3]) == [b"0/3=3", b"0/4=4"]
+    assert words.count == 3
+
+
+@pytest.mark.parametrize(
+    ("records_max", "bytes_max", "taken"),
+    [(2, 1_000, [0, 1]), (9, 25, [0, 1]), (9, 30, [0, 1, 2]), (0, 99, []), (9, 5, [])],
+)
+async def test_a_reader_takes_as_much_as_it_has_credit_for(
+    engines, feeds, records_max, bytes_max, taken
+):
+    await append(engines, 5, b"ten bytes!")
+    async with feeds.of(CLICKS, 0) as feed:
+        chunk = (await feed.at(0)).within(records_max, bytes_max)
+
+        assert offsets(chunk) == taken
+        assert chunk.next_offset == len(taken)
+        rest = await feed.at(chunk.next_offset)
+        assert offsets(chunk) + offsets(rest) == [0, 1, 2, 3, 4]
+
+
+async def test_a_reader_stops_before_an_offset(engines, feeds):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed:
+        await feed.at(0)
+        chunk = await feed.at(2)
+
+    assert offsets(chunk.before(4)) == [2, 3]
+    assert offsets(chunk.before(2)) == []
+    assert offsets(chunk.before(1)) == []
+    assert offsets(chunk.before(9)) == [2, 3, 4]
+    assert (chunk.data_bytes, chunk.before(4).data_bytes) == (3, 2)
+
+
+async def test_a_read_is_bounded(engines, feeds):
+    for _ in range(3):
+        await append(engines, 500, b"x" * 100)
+
+    async with feeds.of(CLICKS, 0) as feed:
+        chunk = await feed.at(0)
+
+    assert len(chunk) == limits.FEED_READ_RECORDS
+    assert chunk.next_offset == limits.FEED_READ_RECORDS
+    assert chunk.tip == 1_500
+
+
+async def test_how_far_behind_a_part_is_counts_from_its_own_last_record(engines, feeds, clock):
+    await append(engines, 1)
+    clock.advance(ms=1_000)
+    await append(engines, 1)
+
+    async with feeds.of(CLICKS, 0) as feed:
+        whole = await feed.at(0)
+
+        assert whole.behind_ms == 0
+        assert whole.within(1, 100).behind_ms == 1_000
+
+
+# Waiting, and giving up
+
+
+async def test_the_time_is_up_for_each_reader_by_itself(engines, feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        patient = asyncio.create_task(feed.at(0, LONG_MS))
+        soon = await feed.at(0, 20)
+
+        assert soon.is_empty
+        assert (soon.first, soon.next_offset) == (0, 0)
+        await append(engines, 1)
+        assert offsets(await patient) == [0]
+    assert streams.reads == 1
+
+
+async def test_without_a_wait_the_tip_is_told_at_once(feeds):
+    async with feeds.of(CLICKS, 0) as feed:
+        chunk = await feed.at(0)
+
+    assert chunk.is_empty
+    assert chunk.tip == 0
+
+
+async def test_one_who_gives_up_does_not_end_the_read_of_the_others(engines, feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        first, second = (asyncio.create_task(feed.at(0, LONG_MS)) for _ in range(2))
+        await streams.reading.wait()
+
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await append(engines, 1)
+
+        assert offsets(await second) == [0]
+    assert streams.reads == 1
+
+
+async def test_the_last_one_who_gives_up_ends_the_read(feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        only = asyncio.create_task(feed.at(0, LONG_MS))
+        await streams.reading.wait()
+
+        only.cancel()
+        await asyncio.gather(only, return_exceptions=True)
+
+        await asyncio.wait_for(streams.idle.wait(), 5)
+
+
+async def test_one_who_comes_as_the_last_one_leaves_reads_anew(engines, feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        leaving = asyncio.create_task(feed.at(0, LONG_MS))
+        await streams.reading.wait()
+        leaving.cancel()
+        coming = asyncio.create_task(feed.at(0, LONG_MS))
+        await asyncio.gather(leaving, return_exceptions=True)
+
+        await append(engines, 1)
+
+        assert offsets(await coming) == [0]
+
+
+async def test_a_feed_without_readers_is_dropped_with_what_it_remembers(engines, feeds):
+    await append(engines, 5)
+    async with feeds.of(CLICKS, 0) as feed, feeds.of(CLICKS, 0):
+        await feed.at(0)
+        assert feeds.count == 1
+        assert feeds.size_bytes > 0
+
+    assert feeds.count == 0
+    assert feeds.size_bytes == 0
+
+
+async def test_who_still_waits_when_the_feeds_are_closed_hears_it(feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        waiting = asyncio.create_task(feed.at(0, LONG_MS))
+        await streams.reading.wait()
+
+        await feeds.close()
+
+        with pytest.raises(StorageUnavailable):
+            await waiting
+
+
+# What goes wrong
+
+
+async def test_a_failure_is_told_to_everybody_and_the_next_read_tries_again(
+    engines, feeds, streams
+):
+    await append(engines, 1)
+    streams.failure = StorageUnavailable()
+    async with feeds.of(CLICKS, 0) as feed:
+        told = await asyncio.gather(
+            *(feed.at(0, LONG_MS) for _ in range(3)), return_exceptions=True
+        )
+        streams.failure = None
+
+        assert [type(one) for one in told] == [StorageUnavailable] * 3
+        assert offsets(await feed.at(0, LONG_MS)) == [0]
+
+
+async def test_a_place_beyond_the_end_and_a_shard_that_is_not_there_are_refused(feeds):
+    async with feeds.of(CLICKS, 0) as feed:
+        with pytest.raises(OffsetOutOfRange):
+            await feed.at(7)
+    async with feeds.of(CLICKS, 9) as feed:
+        with pytest.raises(ShardNotFound):
+            await feed.at(0)
+
+
+async def test_a_stream_that_is_not_there_has_no_feed(feeds):
+    with pytest.raises(StreamNotFound):
+        async with feeds.of(StreamName("nothing"), 0):
+            pass
+
+    assert feeds.count == 0
+
+
+async def test_waiting_readers_hear_at_once_that_their_stream_was_deleted(engines, feeds, streams):
+    async with feeds.of(CLICKS, 0) as feed:
+        waiting = asyncio.create_task(feed.at(0, LONG_MS))
+        await streams.reading.wait()
+
+        await engines.catalog.delete_stream(CLICKS)
+
+        with pytest.raises(StreamNotFound):
+            async with asyncio.timeout(5):
+                await waiting
+
+
+async def test_another_stream_of_the_same_name_is_not_read_in_its_place(engines, feeds):
+    await append(engines, 1)
+    async with feeds.of(CLICKS, 0) as old:
+        await old.at(0)
+        await engines.catalog.delete_stream(CLICKS)
+        await engines.catalog.put_stream(CLICKS, StreamSpec())
+        await append(engines, 5, b"another")
+
+        with pytest.raises(StreamNotFound):
+            await old.at(1, LONG_MS)
+        async with feeds.of(CLICKS, 0) as new:
+            assert [at.record.data for at in (await new.at(0)).records] == [b"another"] * 5
+
+
+# Gaps and ends
+
+
+async def test_a_slow_reader_is_told_what_expired_before_it_came(engines, feeds, clock):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=60_000))
+    await append(engines, 4)
+    clock.advance(ms=61_000)
+    await append(engines, 2)
+    await engines.streams.trim(CLICKS, 1_000)
+
+    async with feeds.of(CLICKS, 0) as feed:
+        chunk = await feed.at(1, LONG_MS)
+        within = await feed.at(2, LONG_MS)
+
+    assert chunk.gap == Gap(1, 4, "expired")
+    assert (chunk.first, offsets(chunk), chunk.next_offset) == (1, [4, 5], 6)
+    assert within.gap == Gap(2, 4, "expired")
+
+
+async def test_what_was_remembered_is_not_given_once_it_is_known_to_have_expired(engines, feeds):
+    await append(engines, 2)
+    await append(engines, 2)
+    async with feeds.of(CLICKS, 0) as feed:
+        await feed.at(0)
+        await engines.streams.truncate(CLICKS, 0, 3)
+        await feed.at(4)
+
+        chunk = await feed.at(1)
+
+    assert chunk.gap == Gap(1, 3, "expired")
+    assert offsets(chunk) == [3]
+
+
+async def test_the_end_of_a_shard_is_told_with_its_children_again_and_again(
+    engines, feeds, streams
+):
+    await append(engines, 2)
+    async with feeds.of(CLICKS, 0) as feed:
+        waiting = asyncio.create_task(feed.at(2, LONG_MS))
+        await streams.reading.wait()
+
+        await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+        told = await waiting
+        reads = streams.reads
+        again = await feed.at(2, LONG_MS)
+        whole = await feed.at(0, LONG_MS)
+
+    assert told.ended
+    assert [child.index for child in told.children] == [1, 2]
+    assert not told.is_empty
+    assert again.ended
+    assert [child.index for child in again.children] == [1, 2]
+    assert whole.ended
+    assert offsets(whole) == [0, 1]
+    assert not whole.within(1, 100).ended
+    assert whole.within(1, 100).children == ()
+    assert streams.reads == reads + 1
+
+
+async def test_what_left_the_hot_store_comes_from_the_archive(settings, clock, words):
+    async with open_storage(settings, clock=clock) as storage:
+        await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
+        feeds = Feeds(storage.streams, storage.catalog, {"words": Format(words, b" ")})
+        await append(storage, 4)
+        await archive(storage, settings, CLICKS)
+        while await storage.streams.trim(CLICKS, 1_000):
+            pass
+        await append(storage, 1)
+
+        async with feeds.of(CLICKS, 0) as feed:
+            cold = await feed.at(1, LONG_MS)
+            hot = await feed.at(cold.next_offset, LONG_MS)
+
+    assert cold.joined("words") == b"0/1=1 0/2=2 0/3=3"
+    assert hot.joined("words") == b"0/4=0"
+
+
+# Memory
+
+
+async def test_what_is_remembered_stays_below_its_limit(engines, streams, words):
+    feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=MIB)
+    for _ in range(10):
+        await append(engines, 400, b"x" * 1_000)
+
+    async with feeds.of(CLICKS, 0) as feed:
+        sizes, offset = [], 0
+        while offset < 4_000:
+            chunk = await feed.at(offset)
+            chunk.joined("words")
+            sizes.append(feeds.size_bytes)
+            offset = chunk.next_offset
+        reads = streams.reads
+        await feed.at(0)
+
+    assert max(sizes) <= MIB
+    assert streams.reads == reads + 1, "the oldest went first"
+
+
+async def test_what_all_read_stays_when_a_lonely_reader_goes_through_history(
+    engines, streams, words
+):
+    feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=3 * MIB)
+    await engines.catalog.put_stream(StreamName("old"), StreamSpec())
+    await append(engines, 5)
+    for _ in range(10):
+        await append(engines, 400, b"x" * 1_000, StreamName("old"))
+
+    async with feeds.of(CLICKS, 0) as busy, feeds.of(StreamName("old"), 0) as old:
+        await busy.at(0)
+        offset = 0
+        while offset < 4_000:
+            offset = (await old.at(offset)).next_offset
+            await busy.at(0)
+
+    assert streams.reads_of[CLICKS] == 1
+
+
+async def read_along(feed: Feed, records: int) -> bytes:
+    """All that one reader at the tip is told."""
+    told, offset = [], 0
+    while offset < records:
+        chunk = await feed.at(offset, LONG_MS)
+        told.append(chunk.joined("words"))
+        offset = chunk.next_offset
+    return b" ".join(told)
+
+
+async def test_each_of_many_readers_gets_every_record_once_while_they_are_written(
+    engines, feeds, words
+):
+    async with AsyncExitStack() as stack:
+        some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(20)]
+        reading = [asyncio.create_task(read_along(feed, 300)) for feed in some]
+        for number in range(100):
+            await append(engines, 3, b"%d" % number)
+        told = await asyncio.gather(*reading)
+
+    expected = b" ".join(b"0/%d=%d" % (offset, offset // 3) for offset in range(300))
+    assert told == [expected] * 20
+    assert words.count <= 320, (
+        "a read that began before another was told may have read its records again"
+    )

@@ -1,0 +1,326 @@
+"""A consumer group over WebSockets: who reads which shard, acks that commit, and what a broken socket keeps."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.groups import GroupSpec, ResetSpec, ResetTo, StartAt
+from storage.domain.limits import Limits
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import RING_SIZE, StreamSpec
+from tests.sockets import PATIENCE_S, Frame, Server, Socket, serving
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+SPEC = GroupSpec(stream="clicks", session_timeout_ms=1_500, revoke_timeout_ms=1_500)
+
+
+@pytest.fixture
+async def server(storage) -> AsyncGenerator[Server]:
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await storage.groups.put(READERS, SPEC)
+    async with serving(storage, Limits(push_tick_ms=50, resume_ms=700)) as server:
+        yield server
+
+
+async def put(storage, shard: int, first: int, count: int) -> None:
+    records = [Record(b"%d" % number) for number in range(first, first + count)]
+    await storage.streams.append_to_shard(CLICKS, shard, records)
+
+
+async def share(socket: Socket, sub: str = "a") -> None:
+    await socket.subscribe(sub, "stream:clicks", group="readers")
+
+
+async def assigned(socket: Socket, number: int) -> dict[int, int]:
+    """The shards that come to be a socket's, so many at least, and where each begins."""
+    found: dict[int, int] = {}
+    while len(found) < number:
+        for place in (await socket.hear("assigned"))["shards"]:
+            found[place["shard"]] = place["offset"]
+    return found
+
+
+async def committed(storage) -> dict[int, int]:
+    _, _, shards = await storage.groups.describe(READERS)
+    return {shard: found.committed for shard, found in shards.items() if found.committed}
+
+
+def numbers(records: list[Frame]) -> list[int]:
+    return [int(record["data"]) for record in records]
+
+
+async def test_one_socket_reads_every_shard_and_acks_commit(server, storage):
+    await put(storage, 0, 0, 3)
+    await put(storage, 1, 10, 2)
+    async with server.socket() as socket:
+        await share(socket)
+        shards = await assigned(socket, 2)
+        first = await socket.records(3, shard=0)
+        await socket.records(2, shard=1)
+
+        await socket.say("ack", sub="a", shard=0, up_to=2)
+        told = await socket.ask("ack", sub="a", shard=1, up_to=2)
+        done = await committed(storage)
+
+    assert shards == {0: 0, 1: 0}
+    assert numbers(first) == [0, 1, 2]
+    assert told["type"] == "ok"
+    assert done == {0: 2, 1: 2}
+
+
+async def test_the_next_one_goes_on_behind_what_was_committed(server, storage):
+    await put(storage, 0, 0, 5)
+    async with server.socket() as socket:
+        await share(socket)
+        await socket.records(5)
+        await socket.ask("ack", sub="a", shard=0, up_to=3)
+
+    async with server.socket() as other:
+        await share(other)
+        shards = await assigned(other, 2)
+        found = await other.records(2)
+
+    assert shards[0] == 3
+    assert numbers(found) == [3, 4]
+
+
+async def test_an_ack_may_be_repeated_and_goes_only_forward(server, storage):
+    await put(storage, 0, 0, 5)
+    async with server.socket() as socket:
+        await share(socket)
+        await socket.records(5)
+
+        told = [await socket.ask("ack", sub="a", shard=0, up_to=up_to) for up_to in (4, 4, 2)]
+        beyond = await socket.ask("ack", sub="a", shard=0, up_to=99)
+
+    assert [one["type"] for one in told] == ["ok"] * 3
+    assert (await committed(storage))[0] == 4
+    assert beyond["problem"]["code"] == "offset_out_of_range"
+
+
+async def test_a_second_socket_gets_a_shard_once_the_first_gave_it_up(server, storage):
+    await put(storage, 0, 0, 3)
+    await put(storage, 1, 0, 3)
+    async with server.socket() as one, server.socket() as other:
+        await share(one)
+        await one.records(3, shard=0)
+        await one.records(3, shard=1)
+        await share(other)
+
+        revoking = await one.hear("revoking")
+        [shard] = revoking["shards"]
+        await one.ask("ack", sub="a", shard=shard, up_to=1)
+        await one.say("give_up", sub="a", shards=[shard])
+        revoked = await one.hear("revoked")
+        shards = await assigned(other, 1)
+        found = await other.records(2)
+        refused = await one.ask("ack", sub="a", shard=shard, up_to=3)
+
+    assert revoking["deadline_seconds"] == 1.5
+    assert revoked["shards"] == [shard]
+    assert shards == {shard: 1}
+    assert numbers(found) == [1, 2]
+    assert refused["problem"]["code"] == "stale_generation"
+
+
+async def test_a_shard_whose_records_are_all_acknowledged_goes_without_asking(server, storage):
+    await put(storage, 0, 0, 3)
+    async with server.socket() as one, server.socket() as other:
+        await share(one)
+        await one.records(3, shard=0)
+        await one.ask("ack", sub="a", shard=0, up_to=3)
+        await share(other)
+
+        await one.hear("revoked")
+        await assigned(other, 1)
+        await one.nothing("revoking", seconds=0.1)
+
+
+async def test_who_does_not_give_up_loses_it_when_the_deadline_has_passed(server, storage):
+    await put(storage, 0, 0, 3)
+    await put(storage, 1, 0, 3)
+    async with server.socket() as one, server.socket() as other:
+        await share(one)
+        await one.records(6)
+        await share(other)
+        await one.hear("revoking")
+
+        shards = await assigned(other, 1)
+        revoked = await one.hear("revoked")
+
+    assert revoked["shards"] == list(shards)
+
+
+async def test_a_broken_socket_keeps_its_shards_for_a_while(server, storage):
+    async with server.socket() as one, server.socket() as other:
+        await share(one)
+        await assigned(one, 2)
+        await share(other)
+        await assigned(other, 1)
+        one.cut()
+
+        await other.nothing("assigned", seconds=0.4)
+        await assigned(other, 1)
+
+
+async def test_a_resumed_member_has_its_shards_and_misses_nothing(server, storage):
+    await put(storage, 0, 0, 3)
+    async with server.socket() as socket:
+        await share(socket)
+        first = await socket.hear("records")
+        await put(storage, 0, 3, 3)
+        await socket.hear("records")
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        resume = {"session": socket.welcome["session"], "seq": first["seq"]}
+        await again.hello(resume=resume)
+        shards = await assigned(again, 2)
+        found = await again.records(3)
+        told = await again.ask("ack", sub="a", shard=0, up_to=6)
+
+    assert shards[0] == 3
+    assert numbers(found) == [3, 4, 5]
+    assert told["type"] == "ok"
+
+
+async def test_a_closed_socket_leaves_at_once(server, storage):
+    async with server.socket() as other:
+        async with server.socket() as one:
+            await share(one)
+            await assigned(one, 2)
+            await share(other)
+            await assigned(other, 1)
+
+        async with asyncio.timeout(0.6):  # far below the session timeout
+            await assigned(other, 1)
+
+
+async def test_children_follow_once_their_parent_is_committed(server, storage):
+    await put(storage, 0, 0, 3)
+    async with server.socket() as socket:
+        await share(socket)
+        await socket.records(3, shard=0)
+        await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
+        await socket.hear("shard_ended")
+        await put(storage, 2, 10, 1)
+        await socket.nothing("records", seconds=0.3)
+
+        await socket.ask("ack", sub="a", shard=0, up_to=3)
+        found = await socket.records(1, shard=2)
+
+    assert numbers(found) == [10]
+
+
+async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_too(server, storage):
+    await put(storage, 0, 0, 3)
+    async with server.socket() as socket:
+        await share(socket)
+        await socket.records(3, shard=0)
+        await socket.ask("ack", sub="a", shard=0, up_to=3)
+        await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
+        await put(storage, 2, 10, 1)
+
+        found = await socket.records(1, shard=2)
+
+    assert numbers(found) == [10]
+
+
+async def test_a_reset_takes_a_member_at_work_elsewhere(server, storage):
+    await put(storage, 0, 0, 5)
+    async with server.socket() as socket:
+        await share(socket)
+        await socket.records(5)
+        await socket.ask("ack", sub="a", shard=0, up_to=5)
+        await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+
+        await socket.hear("revoked")
+        found = await socket.records(5)
+
+    assert numbers(found) == [0, 1, 2, 3, 4]
+
+
+async def test_a_group_that_is_deleted_ends_its_subscriptions(server, storage):
+    async with server.socket() as socket:
+        await share(socket)
+        await assigned(socket, 2)
+        await storage.groups.delete(READERS)
+
+        told = await socket.hear("error", sub="a")
+
+    assert told["problem"]["code"] == "group_not_found"
+
+
+async def test_a_group_of_another_stream_is_refused(server, storage):
+    await storage.catalog.put_stream(StreamName("others"), StreamSpec())
+    async with server.socket() as socket:
+        told = await socket.ask("subscribe", sub="a", source="stream:others", group="readers")
+
+    assert told["problem"]["errors"][0]["pointer"] == "/source"
+
+
+async def test_verdicts_of_a_queue_are_not_for_a_group(server):
+    async with server.socket() as socket:
+        await share(socket)
+        told = await socket.ask("nack", sub="a", receipt_handles=["x"])
+
+    assert told["problem"]["errors"][0]["pointer"] == "/up_to"
+
+
+async def test_a_group_that_begins_at_the_latest_begins_there(storage):
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    await put(storage, 0, 0, 3)
+    late = GroupName("late")
+    await storage.groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
+    async with serving(storage, Limits()) as server, server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", group="late")
+        await assigned(socket, 1)
+        await put(storage, 0, 3, 1)
+
+        found = await socket.records(1)
+
+    assert numbers(found) == [3]
+
+
+async def test_members_come_and_go_and_every_record_is_committed(server, storage):
+    """Each reads, acks and leaves in its own way; in the end the group stands at the end of both shards."""
+    total = 60
+
+    async def work(nth: int) -> None:
+        for round_ in range(3):
+            async with server.socket() as socket:
+                await share(socket)
+                try:
+                    async with asyncio.timeout(1.5):
+                        while True:
+                            frame = await socket.hear("records", "revoking")
+                            if frame["type"] == "revoking":
+                                await socket.say("give_up", sub="a", shards=frame["shards"])
+                                continue
+                            await socket.ask(
+                                "ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"]
+                            )
+                except TimeoutError:
+                    pass
+                if (nth + round_) % 2:
+                    socket.cut()
+
+    async def write() -> None:
+        for first in range(0, total, 5):
+            await put(storage, 0, first, 5)
+            await put(storage, 1, first, 5)
+            await asyncio.sleep(0.1)
+
+    await asyncio.gather(write(), *(work(nth) for nth in range(3)))
+    async with server.socket() as last:
+        await share(last)
+        async with asyncio.timeout(PATIENCE_S):
+            while await committed(storage) != {0: total, 1: total}:
+                frame = await last.hear("records", "assigned")
+                if frame["type"] == "records":
+                    await last.ask("ack", sub="a", shard=frame["shard"], up_to=frame["next_offset"])

@@ -1,0 +1,429 @@
+"""A queue over a WebSocket: deliveries as far as credit goes, verdicts, broken and closed sockets."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from storage.domain.limits import Limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from tests.sockets import PATIENCE_S, Frame, Server, serving
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+ORDERS = QueueName("orders")
+KNOWN = Limits(push_tick_ms=50, resume_ms=600)
+
+
+@pytest.fixture
+async def server(storage) -> AsyncGenerator[Server]:
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    async with serving(storage, KNOWN) as server:
+        yield server
+
+
+async def send(storage, *bodies: bytes) -> None:
+    await storage.queues.send(ORDERS, [NewMessage(body) for body in bodies])
+
+
+async def counts(storage) -> tuple[int, int]:
+    """Ready, and in flight."""
+    stats = await storage.queues.stats(ORDERS)
+    return stats.ready, stats.in_flight
+
+
+async def until(storage, ready: int, in_flight: int) -> None:
+    """Wait until the queue looks so."""
+    async with asyncio.timeout(PATIENCE_S):
+        while await counts(storage) != (ready, in_flight):  # noqa: ASYNC110 no event tells
+            await asyncio.sleep(0.02)
+
+
+def handles(messages: list[Frame]) -> list[str]:
+    return [message["receipt_handle"] for message in messages]
+
+
+async def test_a_message_comes_and_is_acknowledged(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+
+        [message] = await socket.messages(1)
+        told = await socket.ask("ack", sub="a", receipt_handles=[message["receipt_handle"]])
+
+    assert message["body"] == "one"
+    assert told["results"] == [{"status": "ok"}]
+    assert await counts(storage) == (0, 0)
+
+
+# ── Verdicts ──
+
+
+async def test_a_released_message_is_back_at_once_and_did_not_fail(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        await socket.say("release", sub="a", receipt_handles=handles(first))
+        [again] = await socket.messages(1)
+
+    assert (again["id"], again["receives"], again["failures"]) == (first[0]["id"], 2, 0)
+
+
+async def test_a_failed_message_comes_back_after_its_delay(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        await socket.say("nack", sub="a", receipt_handles=handles(first), delay_seconds=0.2)
+        await socket.nothing("messages", seconds=0.1)
+        [again] = await socket.messages(1)
+
+    assert again["failures"] == 1
+
+
+async def test_a_rejected_message_is_a_dead_letter(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        await socket.ask("reject", sub="a", receipt_handles=handles(first), reason="broken")
+
+    [letter] = await storage.contents.dead_letters(ORDERS, messages_max=10)
+    assert (letter.body, letter.reason) == (b"one", "broken")
+
+
+async def test_an_extension_says_until_when(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=1)
+        await send(storage, b"one")
+        [first] = await socket.messages(1)
+
+        told = await socket.ask(
+            "extend",
+            sub="a",
+            receipt_handles=[first["receipt_handle"]],
+            visibility_timeout_seconds=60,
+        )
+
+    assert told["results"][0]["visible_at"] > first["visible_at"]
+
+
+async def test_a_handle_that_expired_is_refused_and_the_socket_lives_on(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=0.1)
+        await send(storage, b"one")
+        first = await socket.messages(1)
+        await socket.messages(1)  # it came again
+
+        await socket.say("ack", sub="a", receipt_handles=handles(first))
+        refused = await socket.hear("error", sub="a")
+        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+
+    assert refused["problem"]["code"] == "receipt_handle_expired"
+    assert refused["receipt_handles"] == handles(first)
+    assert (told["failed"], told["results"][0]["status"]) == (1, "error")
+
+
+async def test_an_acknowledgement_may_be_repeated(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        told = [await socket.ask("ack", sub="a", receipt_handles=handles(first)) for _ in range(2)]
+
+    assert [one["failed"] for one in told] == [0, 0]
+
+
+async def test_one_bad_verdict_spoils_no_other(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        refused = await socket.ask("ack", sub="a", receipt_handles=["nonsense"])
+        await socket.say("ack", sub="a")
+        missing = await socket.hear("error", sub="a")
+        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+
+    assert refused["results"][0]["error"]["code"] == "receipt_handle_invalid"
+    assert missing["problem"]["errors"][0]["pointer"] == "/receipt_handles"
+    assert told["failed"] == 0
+
+
+# ── Credit ──
+
+
+async def test_no_more_comes_than_credit_is_given_for(server, storage):
+    await send(storage, *[b"%d" % number for number in range(10)])
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", credit={"messages": 3, "bytes": 1000})
+        first = await socket.messages(3)
+
+        await socket.nothing("messages")
+        await socket.say("credit", sub="a", messages=2, bytes=100)
+        second = await socket.messages(2)
+        await socket.nothing("messages")
+
+    assert (len(first), len(second)) == (3, 2)
+
+
+async def test_bytes_are_credit_too_and_a_large_message_is_owed(server, storage):
+    await send(storage, b"x" * 600, b"y" * 600, b"z")
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", credit={"messages": 100, "bytes": 1000})
+        await socket.messages(2)
+
+        await socket.nothing("messages")
+        await socket.say("credit", sub="a", bytes=200)  # just what is owed
+        await socket.nothing("messages")
+        await socket.say("credit", sub="a", bytes=1)
+        [last] = await socket.messages(1)
+
+    assert last["body"] == "z"
+
+
+async def test_without_credit_nothing_is_taken_from_others(server, storage):
+    async with server.socket() as idle, server.socket() as busy:
+        await idle.subscribe("a", "queue:orders", credit={"messages": 0, "bytes": 0})
+        await busy.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+
+        assert len(await busy.messages(1)) == 1
+        await idle.nothing("messages", seconds=0.1)
+
+
+# ── Leases ──
+
+
+async def test_what_a_live_socket_works_on_is_extended(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a", "queue:orders", visibility_timeout_seconds=0.4, auto_extend=True
+        )
+        await send(storage, b"one")
+        first = await socket.messages(1)
+
+        await socket.nothing("messages", "error", seconds=1.2)
+        told = await socket.ask("ack", sub="a", receipt_handles=handles(first))
+
+    assert told["failed"] == 0
+
+
+async def test_a_socket_that_is_closed_gives_everything_back_at_once(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"one", b"two")
+        await socket.messages(2)
+
+    await until(storage, ready=2, in_flight=0)
+
+
+async def test_a_subscription_that_ends_gives_everything_back_at_once(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"one")
+        await socket.messages(1)
+
+        await socket.ask("unsubscribe", sub="a")
+
+        await until(storage, ready=1, in_flight=0)
+        await socket.subscribe("a", "queue:orders")
+        await socket.messages(1)
+
+
+async def test_a_broken_socket_keeps_its_messages_for_a_while(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"one")
+        await socket.messages(1)
+
+        socket.cut()
+        await asyncio.sleep(0.2)
+        held = await counts(storage)
+        await until(storage, ready=1, in_flight=0)
+
+    assert held == (0, 1)
+
+
+# ── Resuming ──
+
+
+async def test_a_session_goes_on_over_another_socket(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"seen", b"unseen")
+        frames = [await socket.hear("messages")]
+        while sum(len(frame["messages"]) for frame in frames) < 2:
+            frames.append(await socket.hear("messages"))
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        before = {"session": socket.welcome["session"], "seq": 0}
+        welcome = await again.hello(resume=before)
+        messages = await again.messages(2)
+        told = await again.ask("ack", sub="a", receipt_handles=handles(messages))
+        await send(storage, b"new")
+        [new] = await again.messages(1)
+
+    assert welcome["resumed"]
+    assert welcome["session"] == socket.welcome["session"]
+    sent = [message for frame in frames for message in frame["messages"]]
+    assert handles(messages) == handles(sent)  # the same deliveries
+    assert [message["receives"] for message in messages] == [1, 1]
+    assert told["failed"] == 0
+    assert new["body"] == "new"
+
+
+async def test_what_arrived_is_not_sent_again(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"one")
+        frame = await socket.hear("messages")
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        before = {"session": socket.welcome["session"], "seq": frame["seq"]}
+        await again.hello(resume=before)
+        await again.nothing("messages")
+        told = await again.ask("ack", sub="a", receipt_handles=handles(frame["messages"]))
+
+    assert told["failed"] == 0
+
+
+async def test_what_was_settled_meanwhile_is_not_sent_again(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"one")
+        first = await socket.messages(1)
+        await socket.ask("ack", sub="a", receipt_handles=handles(first))
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
+        await again.nothing("messages")
+
+
+async def test_a_session_that_is_over_is_not_resumed(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await send(storage, b"one")
+        await socket.messages(1)
+        socket.cut()
+    await until(storage, ready=1, in_flight=0)
+
+    async with server.socket(greet=False) as again:
+        welcome = await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
+
+    assert not welcome["resumed"]
+    assert welcome["session"] != socket.welcome["session"]
+
+
+async def test_a_client_that_comes_back_takes_its_session_from_a_half_open_socket(server, storage):
+    async with server.socket() as socket, server.socket(greet=False) as again:
+        await socket.subscribe("a", "queue:orders")
+
+        welcome = await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
+        code = await socket.close_code()
+        await send(storage, b"one")
+
+        assert welcome["resumed"]
+        assert code == 4010
+        assert len(await again.messages(1)) == 1
+
+
+async def test_of_two_that_come_back_at_once_one_has_the_session(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        socket.cut()
+    resume = {"session": socket.welcome["session"], "seq": 0}
+
+    async with server.socket(greet=False) as one, server.socket(greet=False) as other:
+        await asyncio.gather(*(each.say("hello", resume=resume) for each in (one, other)))
+        await asyncio.sleep(0.1)
+        await send(storage, b"one")
+        ends = [asyncio.create_task(each.close_code()) for each in (one, other)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+        [loser] = [task for task in ends if task.done()]
+        winner = one if loser is ends[1] else other
+        async with asyncio.timeout(PATIENCE_S):
+            while not any(frame["type"] == "messages" for frame in winner.kept):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        for task in ends:
+            task.cancel()
+
+    assert loser.result() == 4010
+
+
+async def test_a_session_that_kept_too_little_is_not_resumed_and_loses_nothing(storage):
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    little = Limits(push_tick_ms=50, resume_ms=60_000, push_kept_bytes=10)
+    async with serving(storage, little) as server:
+        async with server.socket() as socket:
+            await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+            for body in (b"first", b"second", b"third"):
+                await send(storage, body)
+                await socket.messages(1)
+            socket.cut()
+
+        async with server.socket(greet=False) as again:
+            welcome = await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
+            await again.subscribe("a", "queue:orders")
+            messages = await again.messages(3)
+
+    assert not welcome["resumed"]
+    assert [message["body"] for message in messages] == ["first", "second", "third"]
+
+
+# ── The queue itself ──
+
+
+async def test_a_queue_that_is_deleted_ends_its_subscriptions_and_no_others(server, storage):
+    other = QueueName("other")
+    await storage.catalog.put_queue(other, QueueSpec())
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await socket.subscribe("b", "queue:other")
+
+        await storage.catalog.delete_queue(ORDERS)
+        told = await socket.hear("error", sub="a")
+        over = await socket.ask("ack", sub="a", receipt_handles=["x"])
+        await storage.queues.send(other, [NewMessage(b"goes on")])
+        [message] = await socket.messages(1)
+
+    assert told["problem"]["code"] == "queue_not_found"
+    assert over["problem"]["errors"][0]["pointer"] == "/sub"
+    assert message["body"] == "goes on"
+
+
+async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+
+        await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
+        paused = await socket.hear("paused")
+        await send(storage, b"one")
+        await socket.nothing("messages", seconds=0.2)
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await socket.hear("resumed")
+        [message] = await socket.messages(1)
+
+    assert paused["reason"] == "queue"
+    assert message["body"] == "one"
+
+
+async def test_bytes_travel_as_they_are_in_message_pack(server, storage):
+    async with server.socket(packed=True) as socket:
+        await socket.subscribe("a", "queue:orders")
+        await send(storage, b"\x00\xff")
+
+        [message] = await socket.messages(1)
+
+    assert message["body"] == b"\x00\xff"

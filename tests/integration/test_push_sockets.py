@@ -1,0 +1,360 @@
+"""Sockets as such: how they begin and end, who is refused, what is published, and what a fuzzer says."""
+
+import asyncio
+import json
+import random
+import socket as sockets
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
+
+from storage.domain.batches import Record
+from storage.domain.limits import Limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import ReadFrom, StreamSpec
+from tests.sockets import PATIENCE_S, Server, Socket, serving
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+ORDERS = QueueName("orders")
+CLICKS = StreamName("clicks")
+KNOWN = Limits(
+    hello_ms_max=300,
+    push_heartbeat_ms=200,
+    push_pong_ms_max=200,
+    push_tick_ms=40,
+    resume_ms=500,
+    slow_consumer_ms=600,
+    sockets_max=40,
+)
+
+
+@pytest.fixture
+async def server(storage):
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
+    async with serving(storage, KNOWN) as server:
+        yield server
+
+
+def address(server: Server) -> str:
+    return server.url.replace("http", "ws") + "/v1/ws"
+
+
+async def refusal(server: Server, **options) -> httpx.Response:
+    """What an upgrade is refused with."""
+    with pytest.raises(InvalidStatus) as told:
+        async with connect(address(server), **options):
+            pass
+    response = told.value.response
+    assert response.body is not None
+    return httpx.Response(
+        response.status_code,
+        headers=dict(response.headers.raw_items()),
+        content=bytes(response.body),
+    )
+
+
+# ── Beginning ──
+
+
+async def test_the_welcome_says_what_is_allowed(server):
+    async with server.socket() as socket:
+        welcome = socket.welcome
+
+    assert welcome["heartbeat_seconds"] == 0.2
+    assert not welcome["resumed"]
+    assert welcome["limits"]["subscriptions_max"] == 128
+
+
+async def test_an_unknown_subprotocol_is_refused_before_the_upgrade(server):
+    refused = await refusal(server, subprotocols=[Subprotocol("mqtt")])
+
+    assert refused.status_code == 400
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json()["code"] == "subprotocol_unknown"
+
+
+async def test_a_page_of_another_site_is_refused_before_the_upgrade(server):
+    refused = await refusal(server, origin="https://evil.example")
+
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "forbidden"
+
+
+async def test_the_first_subprotocol_that_is_ours_is_taken(server):
+    offered = [Subprotocol("base64url.bearer.x"), Subprotocol("millstream.v1.json")]
+    async with connect(address(server), subprotocols=offered) as connection:
+        assert connection.subprotocol == "millstream.v1.json"
+
+
+async def test_a_client_without_a_subprotocol_speaks_json(server):
+    async with connect(address(server)) as connection:
+        socket = Socket(connection)
+
+        assert (await socket.hello())["type"] == "welcome"
+
+
+async def test_a_plain_request_hears_that_this_is_a_socket(server):
+    async with httpx.AsyncClient() as client:
+        told = await client.get(f"{server.url}/v1/ws")
+
+    assert told.status_code == 426
+    assert told.json()["code"] == "upgrade_required"
+    assert told.headers["upgrade"] == "websocket"
+
+
+async def test_other_paths_take_no_sockets(server):
+    with pytest.raises(InvalidStatus):
+        async with connect(address(server) + "/more"):
+            pass
+
+
+async def test_one_socket_too_many_is_asked_to_come_back(storage):
+    async with serving(storage, Limits(sockets_max=2)) as server:
+        async with server.socket(), server.socket():
+            refused = await refusal(server)
+        async with server.socket():
+            pass
+
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"]
+
+
+# ── Ending ──
+
+
+async def test_who_says_nothing_is_closed(server):
+    async with server.socket(greet=False) as socket:
+        assert await socket.close_code() == 4504
+
+    assert socket.kept[-1]["reconnect"] is False
+
+
+async def test_the_first_frame_is_hello(server):
+    async with server.socket(greet=False) as socket:
+        await socket.say("ping")
+
+        assert await socket.close_code() == 4500
+
+
+async def test_hello_comes_once(server):
+    async with server.socket() as socket:
+        await socket.say("hello")
+
+        assert await socket.close_code() == 4500
+
+
+@pytest.mark.parametrize(
+    "payload", ["nonsense", '{"type":', b"\x00"], ids=["text", "cut", "binary"]
+)
+async def test_what_is_no_frame_ends_the_socket(server, payload):
+    async with server.socket() as socket:
+        await socket.connection.send(payload)
+
+        assert await socket.close_code() == 4500
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "unheard-of", "id": "x"},
+        {"type": "subscribe", "id": "x"},
+        {"type": "publish", "id": "x", "to": "nowhere", "items": [{}]},
+        {"type": "credit", "sub": "none", "messages": -1},
+        {"type": "ack", "sub": "none", "receipt_handles": ["a"]},
+    ],
+)
+async def test_a_wrong_frame_is_told_and_the_socket_lives_on(server, frame):
+    async with server.socket() as socket:
+        await socket.connection.send(json.dumps(frame))
+        told = await socket.hear("error")
+        await socket.say("ping")
+        await socket.hear("pong")
+
+    assert told["problem"]["code"] == "validation_failed"
+    assert told.get("id") == frame.get("id")
+
+
+async def test_several_frames_in_one_message(server):
+    async with server.socket() as socket:
+        frames = [{"type": "ping"}, {"type": "ping"}]
+        await socket.connection.send(json.dumps(frames))
+
+        await socket.hear("pong")
+        await socket.hear("pong")
+
+
+async def test_who_answers_pings_stays(server):
+    async with server.socket() as socket:
+        for _ in range(3):
+            await socket.hear("ping")
+            await socket.say("pong", seq=0)
+
+
+async def test_who_answers_no_ping_is_closed(server):
+    async with server.socket() as socket:
+        code = await socket.close_code()
+
+    assert code == 4002
+    bye = socket.kept[-1]
+    assert (bye["type"], bye["code"], bye["reconnect"]) == ("bye", 4002, True)
+
+
+async def test_who_reads_nothing_is_cut_off(storage):
+    """A client that has stopped reading, with more on its way than the kernel takes."""
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
+    known = Limits(push_tick_ms=40, slow_consumer_ms=400, resume_ms=200)
+    async with serving(storage, known) as server:
+        for _ in range(40):
+            await storage.streams.append(CLICKS, [Record(b"x" * 1_000_000)])
+        host, port = server.url.removeprefix("http://").split(":")
+        raw = sockets.create_connection((host, int(port)))
+        raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+        async with connect(address(server), sock=raw, max_queue=1, ping_interval=None) as client:
+            socket = Socket(client)
+            await socket.hello()
+            credit = {"messages": 1000, "bytes": 64 * 2**20}
+            await socket.subscribe("a", "stream:clicks", start={"from": "oldest"}, credit=credit)
+            client.transport.pause_reading()
+            async with asyncio.timeout(PATIENCE_S):
+                while (await metric(server, "millstream_websocket_connections")) > 0:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            client.transport.abort()
+
+
+async def metric(server: Server, name: str) -> float:
+    async with httpx.AsyncClient() as client:
+        text = (await client.get(f"{server.url}/metrics")).text
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{name} "))
+
+
+async def test_a_server_that_ends_says_when_to_come_back_and_hears_what_is_done(storage):
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    async with serving(storage, Limits(push_tick_ms=40)) as server, server.socket() as socket:
+        await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
+        await storage.queues.send(ORDERS, [NewMessage(b"one"), NewMessage(b"two")])
+        messages = await socket.messages(2)
+
+        server.stop()
+        bye = await socket.hear("bye")
+        handle = messages[0]["receipt_handle"]
+        told = await socket.ask("ack", sub="a", receipt_handles=[handle])
+        code = await socket.close_code()
+
+    assert (bye["code"], bye["reconnect"]) == (4001, True)
+    assert 0 <= bye.get("after_seconds", 0) <= 5
+    assert told["failed"] == 0
+    assert code == 1012
+    stats = await storage.queues.stats(ORDERS)
+    assert (stats.ready, stats.in_flight) == (0, 1)  # its client may still be at work on it
+
+
+# ── Publishing ──
+
+
+async def test_messages_are_sent_and_a_repeat_adds_nothing(server, storage):
+    async with server.socket() as socket:
+        item = {"body": "hello", "headers": {"a": "b"}}
+        told = [
+            await socket.ask("publish", to="queue:orders", items=[item], idempotency_key="k")
+            for _ in range(2)
+        ]
+
+    assert [one["results"][0]["duplicate"] for one in told] == [False, True]
+    [message] = await storage.queues.receive(ORDERS, messages_max=10)
+    assert message.body == b"hello"
+    assert message.message_id == told[0]["results"][0]["id"]
+
+
+async def test_records_are_appended_each_answered_for_itself(server, storage):
+    async with server.socket(packed=True) as socket:
+        items = [{"data": b"\x00", "key": "k"}, {"data": "text"}]
+        told = await socket.ask("publish", to="stream:clicks", items=items)
+
+    assert [(one["shard"], one["offset"]) for one in told["results"]] == [(0, 0), (0, 1)]
+    assert told["failed"] == 0
+    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    assert [at.record.data for at in read.records] == [b"\x00", b"text"]
+
+
+async def test_what_is_published_stays_in_its_order(server, storage):
+    async with server.socket() as socket:
+        for number in range(50):
+            items = [{"data": str(number), "key": "k"}]
+            await socket.say("publish", id=str(number), to="stream:clicks", items=items)
+        for number in range(50):
+            await socket.hear("ok", id=str(number))
+
+    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    assert [int(at.record.data) for at in read.records] == list(range(50))
+
+
+async def test_what_cannot_be_published_is_a_problem(server):
+    async with server.socket() as socket:
+        missing = await socket.ask("publish", to="queue:nowhere", items=[{"body": "x"}])
+        wrong = await socket.ask("publish", to="queue:orders", items=[{"body": 1, "delay": 2}, 3])
+
+    assert missing["problem"]["code"] == "queue_not_found"
+    assert wrong["problem"]["code"] == "validation_failed"
+
+
+# ── Anything at all ──
+
+_WORDS = ["type", "id", "sub", "hello", "subscribe", "credit", "ack", "queue:orders", "a", "seq"]
+
+
+def _anything(chance: random.Random, depth: int = 3) -> object:
+    match chance.randrange(8 if depth else 5):
+        case 0:
+            return None
+        case 1:
+            return chance.choice([True, False])
+        case 2:
+            return chance.choice([0, -1, 2**53, 2**70, 1.5])
+        case 3 | 4:
+            return chance.choice([*_WORDS, "", "\x00", "é" * 200])
+        case 5 | 6:
+            words = [chance.choice(_WORDS) for _ in range(chance.randrange(5))]
+            return {word: _anything(chance, depth - 1) for word in words}
+        case _:
+            return [_anything(chance, depth - 1) for _ in range(chance.randrange(4))]
+
+
+_TYPES = ["hello", "subscribe", "credit", "ack", "nack", "extend", "publish", "give_up", "pong"]
+
+
+def _frame(chance: random.Random) -> object:
+    """Often nearly right."""
+    if chance.random() < 0.2:
+        return _anything(chance)
+    frame = {word: _anything(chance, 1) for word in chance.sample(_WORDS, 4)}
+    return {**frame, "type": chance.choice(_TYPES), "id": "i", "sub": "a"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_frame_hurts_the_server(server, storage, seed, caplog):
+    chance = random.Random(seed)
+    for _ in range(6):
+        async with server.socket() as socket:
+            await socket.subscribe("a", "queue:orders")
+            for _ in range(40):
+                if socket.connection.close_code is not None:
+                    break
+                payload = json.dumps(_frame(chance))
+                if chance.random() < 0.05:
+                    payload = payload[: chance.randrange(len(payload))]
+                try:
+                    await socket.connection.send(payload)
+                except Exception:
+                    break
+    async with server.socket() as socket:
+        told = await socket.ask("publish", to="queue:orders", items=[{"body": "still there"}])
+
+    assert told["type"] == "ok"
+    assert "request_failed" not in caplog.text

@@ -1,0 +1,350 @@
+"""A stream over a WebSocket: from any position, filtered, across reshards and broken sockets, to many at once."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.limits import Limits
+from storage.domain.names import StreamName
+from storage.domain.streams import RING_SIZE, StreamSpec
+from tests.archiving import archive
+from tests.sockets import Frame, Server, Socket, serving
+
+pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+
+CLICKS = StreamName("clicks")
+OLDEST = {"from": "oldest"}
+ALL = {"messages": 10_000, "bytes": 2**24}
+
+
+@pytest.fixture
+async def server(storage) -> AsyncGenerator[Server]:
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    async with serving(storage, Limits(push_tick_ms=50, resume_ms=2_000)) as server:
+        yield server
+
+
+async def put(storage, first: int, count: int, *, key: str = "k", **fields) -> None:
+    records = [Record(b"%d" % number, key, **fields) for number in range(first, first + count)]
+    for result in await storage.streams.append(CLICKS, records):
+        assert not isinstance(result, Exception), result
+
+
+def numbers(records: Sequence[Frame]) -> list[int]:
+    return [int(record["data"]) for record in records]
+
+
+# ── Positions ──
+
+
+async def test_records_come_as_they_are_appended(server, storage):
+    await put(storage, 0, 3)
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks")  # from the latest on
+        await put(storage, 3, 2)
+
+        frame = await socket.hear("records")
+
+    assert numbers(frame["records"]) == [3, 4]
+    assert (frame["shard"], frame["next_offset"], frame["tip"]) == (0, 5, 5)
+    assert frame["records"][0]["offset"] == 3
+
+
+async def test_reading_begins_where_it_is_asked_to(server, storage):
+    await put(storage, 0, 3)
+    async with server.socket() as probe:
+        await probe.subscribe("a", "stream:clicks", start=OLDEST)
+        first = await probe.records(3)
+    async with server.socket() as socket:
+        starts = {
+            "oldest": OLDEST,
+            "offset": {"offsets": {"0": 1}},
+            "time": {"time": first[0]["arrival_time"]},
+            "future": {"time": "2999-01-01T00:00:00Z"},
+        }
+        for sub, start in starts.items():
+            await socket.subscribe(sub, "stream:clicks", start=start)
+        found = {
+            "oldest": numbers(await socket.records(3, sub="oldest")),
+            "offset": numbers(await socket.records(2, sub="offset")),
+            "time": numbers(await socket.records(3, sub="time")),
+        }
+        await put(storage, 3, 1)
+        found["future"] = numbers(await socket.records(1, sub="future"))
+
+    assert found == {"oldest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
+
+
+async def test_a_cursor_of_rest_is_a_position(server, storage):
+    await put(storage, 0, 3)
+    from api.native.pages import encode_cursor
+
+    stream = await storage.catalog.stream(CLICKS)
+    cursor = encode_cursor(("records", stream.stream_id), {0: 2})
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start={"cursor": cursor})
+        found = await socket.records(1)
+        refused = await socket.ask(
+            "subscribe", sub="b", source="stream:clicks", start={"cursor": "x"}
+        )
+
+    assert numbers(found) == [2]
+    assert refused["problem"]["code"] == "invalid_cursor"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"source": "stream:nowhere"}, "stream_not_found"),
+        ({"shard": 7}, "shard_not_found"),
+        ({"start": {"from": "oldest", "time": "2020-01-01T00:00:00Z"}}, "validation_failed"),
+        ({"mode": "work"}, "validation_failed"),
+        ({"mode": "group"}, "validation_failed"),
+        ({"auto_extend": True}, "validation_failed"),
+        ({"filter": {"body": [{"path": "x", "exists": True}]}}, "validation_failed"),
+        ({"group": "nowhere"}, "group_not_found"),
+    ],
+)
+async def test_what_cannot_be_subscribed_to_is_a_problem(server, fields, code):
+    async with server.socket() as socket:
+        asked = {"source": "stream:clicks", **fields}
+        told = await socket.ask("subscribe", sub="a", **asked)
+
+    assert told["problem"]["code"] == code
+
+
+async def test_a_name_is_for_one_subscription(server):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks")
+        told = await socket.ask("subscribe", sub="a", source="stream:clicks")
+
+    assert told["problem"]["errors"][0]["pointer"] == "/sub"
+
+
+# ── Credit and filters ──
+
+
+async def test_credit_bounds_records_and_their_bytes(server, storage):
+    await put(storage, 0, 100)
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a", "stream:clicks", start=OLDEST, credit={"messages": 7, "bytes": 1000}
+        )
+        first = await socket.records(7)
+        await socket.nothing("records", seconds=0.1)
+        await socket.say("credit", sub="a", messages=1000, bytes=0)
+        rest = await socket.records(93)
+
+    assert numbers(first + rest) == list(range(100))
+    assert len(first) == 7
+
+
+async def test_only_what_the_filter_takes_is_sent_and_costs_credit(server, storage):
+    await put(storage, 0, 50, key="dull")
+    await put(storage, 50, 1, key="bright")
+    await put(storage, 51, 50, key="dull")
+    await put(storage, 101, 1, key="bright")
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a",
+            "stream:clicks",
+            start=OLDEST,
+            filter={"keys": ["bright"]},
+            credit={"messages": 1, "bytes": 1000},
+        )
+        first = await socket.hear("records")
+        await socket.nothing("records", seconds=0.1)
+        await socket.say("credit", sub="a", messages=1)
+        second = await socket.hear("records")
+
+    assert numbers(first["records"] + second["records"]) == [50, 101]
+    assert first["next_offset"] <= 101
+
+
+# ── Broken sockets ──
+
+
+async def test_a_resumed_reader_misses_nothing_and_gets_nothing_twice(server, storage):
+    await put(storage, 0, 30)
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a", "stream:clicks", start=OLDEST, credit={"messages": 10, "bytes": 10_000}
+        )
+        first = await socket.hear("records")
+        await socket.say("credit", sub="a", messages=10, bytes=10_000)
+        await socket.hear("records")  # and then it broke
+        socket.cut()
+    await put(storage, 30, 5)
+
+    async with server.socket(greet=False) as again:
+        before = {"session": socket.welcome["session"], "seq": first["seq"]}
+        welcome = await again.hello(resume=before)
+        await again.say("credit", sub="a", **ALL)
+        found = await again.records(35 - len(first["records"]))
+
+    assert welcome["resumed"]
+    assert numbers(first["records"] + found) == list(range(35))
+
+
+async def test_readers_that_are_cut_off_at_random_get_each_record_once(server, storage):
+    chance = random.Random(7)
+    total = 400
+
+    async def write() -> None:
+        for first in range(0, total, 8):
+            await put(storage, first, 8)
+            await asyncio.sleep(0.01)
+
+    async def read(seed: int) -> list[int]:
+        own = random.Random(seed)
+        found: list[int] = []
+        resume = None
+        while len(found) < total:
+            async with server.socket(greet=False) as socket:
+                if resume is None:
+                    await socket.hello()
+                    start = {"offsets": {"0": len(found)}}
+                    await socket.subscribe("a", "stream:clicks", start=start, credit=ALL)
+                else:
+                    welcome = await socket.hello(resume=resume)
+                    assert welcome["resumed"]
+                for _ in range(own.randrange(1, 6)):
+                    frame = await socket.hear("records")
+                    found += numbers(frame["records"])
+                    resume = {"session": socket.welcome["session"], "seq": frame["seq"]}
+                    if len(found) >= total:
+                        break
+                socket.cut()
+        return found
+
+    _, *all_found = await asyncio.gather(write(), *(read(chance.randrange(1000)) for _ in range(4)))
+
+    assert all(found == list(range(total)) for found in all_found)
+
+
+async def test_five_hundred_come_back_at_once(server, storage):
+    """After a proxy's restart, say: all of them go on, each where it was."""
+    async with AsyncExitStack() as stack:
+        some = [await stack.enter_async_context(server.socket()) for _ in range(500)]
+        for socket in some:
+            await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        await put(storage, 0, 10)
+        for socket in some:
+            await socket.records(10)
+        for socket in some:
+            socket.cut()
+    await put(storage, 10, 10)
+
+    async def come_back(before: Socket) -> list[int]:
+        async with server.socket(greet=False) as socket:
+            seq = 1
+            resume = {"session": before.welcome["session"], "seq": seq}
+            await socket.hello(resume=resume)
+            return numbers(await socket.records(10))
+
+    found = await asyncio.gather(*(come_back(socket) for socket in some))
+
+    assert found == [list(range(10, 20))] * 500
+
+
+# ── What happens to a stream ──
+
+
+async def test_what_expired_is_told_as_a_gap(server, storage):
+    await put(storage, 0, 5)
+    await put(storage, 5, 5)
+    await storage.streams.truncate(CLICKS, 0, 5)
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start={"offsets": {"0": 2}})
+
+        gap = await socket.hear("gap")
+        found = await socket.records(5)
+
+    assert (gap["shard"], gap["first"], gap["next"], gap["reason"]) == (0, 2, 5, "expired")
+    assert numbers(found) == [5, 6, 7, 8, 9]
+
+
+async def test_children_come_after_their_parents(server, storage):
+    keys = [f"key-{number}" for number in range(20)]
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        for key in keys:
+            await put(storage, 1, 1, key=key)
+        await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
+        for key in keys:
+            await put(storage, 2, 1, key=key)
+        found = await socket.records(20, shard=0)
+        ended = await socket.hear("shard_ended")
+        later: list[Frame] = []
+        while len(later) < 20:
+            frame = await socket.hear("records")
+            assert frame["shard"] in (1, 2)
+            later += frame["records"]
+        await storage.streams.merge(CLICKS, 1, 2)
+        await put(storage, 3, 1)
+        last = await socket.hear("records", shard=3)
+
+    assert numbers(found) == [1] * 20
+    assert ended["children"] == [1, 2]
+    assert sorted(record["key"] for record in later) == sorted(keys)
+    assert numbers(last["records"]) == [3]
+
+
+async def test_an_end_that_did_not_arrive_is_told_again(server, storage):
+    await put(storage, 0, 3)
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        first = await socket.hear("records")
+        await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
+        await put(storage, 3, 1)
+        await socket.hear("shard_ended")
+        await socket.hear("records")  # of a child
+        socket.cut()
+
+    async with server.socket(greet=False) as again:
+        await again.hello(resume={"session": socket.welcome["session"], "seq": first["seq"]})
+        ended = await again.hear("shard_ended")
+        found = await again.records(1)
+
+    assert ended["shard"] == 0
+    assert numbers(found) == [3]
+
+
+async def test_a_stream_that_is_deleted_ends_its_subscriptions(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks")
+        await storage.catalog.delete_stream(CLICKS)
+
+        told = await socket.hear("error", sub="a")
+
+    assert told["problem"]["code"] == "stream_not_found"
+
+
+async def test_history_comes_from_the_archive_in_the_same_frames(storage, settings):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(hot_retention_ms=0))
+    await put(storage, 0, 20)
+    await archive(storage, settings, CLICKS)
+    while await storage.streams.trim(CLICKS, 1_000):
+        pass
+    await put(storage, 20, 5)
+    async with serving(storage, Limits()) as server, server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+
+        found = await socket.records(25)
+
+    assert numbers(found) == list(range(25))
+
+
+async def test_both_subprotocols_tell_the_same(server, storage):
+    await put(storage, 0, 40)
+    async with server.socket() as text, server.socket(packed=True) as packed:
+        for socket in (text, packed):
+            await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        ones, others = await text.records(40), await packed.records(40)
+
+    assert [one["data"].encode() for one in ones] == [other["data"] for other in others]
+    assert [one["arrival_time"] for one in ones] == [other["arrival_time"] for other in others]

@@ -1,0 +1,280 @@
+"""Reading all shards of a stream by their feeds: in order, children after parents, and nothing lost on the way."""
+
+import asyncio
+from collections import defaultdict
+
+import pytest
+
+from consumers.chunks import Chunk, Format
+from consumers.feeds import Feeds
+from consumers.tail import TO_ITS_END, Tail
+from storage.domain.batches import Record
+from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFound
+from storage.domain.limits import CLOSED_SHARD_MS_MIN
+from storage.domain.lineage import ENDED
+from storage.domain.names import StreamName
+from storage.domain.streams import RING_SIZE, StreamSpec
+
+CLICKS = StreamName("clicks")
+KEYS = [f"key {number}" for number in range(20)]
+HALF = RING_SIZE // 2
+LONG_MS = 10_000
+DAY_MS = 86_400_000
+
+
+class Flaky:
+    """The catalog, which fails as often as it is told to."""
+
+    def __init__(self, catalog) -> None:
+        self._catalog = catalog
+        self.failures = 0
+
+    async def stream(self, name: StreamName):
+        return await self._catalog.stream(name)
+
+    async def fresh_stream(self, name: StreamName):
+        if self.failures:
+            self.failures -= 1
+            raise StorageUnavailable
+        return await self._catalog.fresh_stream(name)
+
+
+@pytest.fixture
+async def catalog(engines):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2, retention_ms=DAY_MS))
+    return Flaky(engines.catalog)
+
+
+@pytest.fixture
+async def feeds(engines, catalog):
+    opened = Feeds(engines.streams, engines.catalog, {"": Format(lambda _, at: at.record.data)})
+    yield opened
+    await opened.close()
+
+
+async def append(engines, word: str) -> None:
+    await engines.streams.append(CLICKS, [Record(word.encode(), key) for key in KEYS])
+
+
+async def turns() -> None:
+    """As many as it takes to begin to wait."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Reader:
+    """What one reader was told: the records of each key in its order, and gaps and ends."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._tail = tail
+        self.by_key: dict[str, list[bytes]] = defaultdict(list)
+        self.places: list[tuple[int, int]] = []
+        self.gaps: list[tuple[int, int, int]] = []
+        self.ended: list[int] = []
+
+    async def read(self, records: int) -> None:
+        """So many records more, or to the end; twice for each chunk, so that nothing depends on being asked once."""
+        wanted = len(self.places) + records
+        async with asyncio.timeout(20):
+            while len(self.places) < wanted and not self._tail.is_over:
+                chunk = await self._tail.next(LONG_MS)
+                if chunk is not None:
+                    await self._take(chunk.within(wanted - len(self.places)))
+
+    async def _take(self, chunk: Chunk) -> None:
+        for at in chunk.records:
+            self.by_key[at.record.key].append(at.record.data)
+            self.places.append((chunk.shard, at.offset))
+        if chunk.gap is not None:
+            self.gaps.append((chunk.shard, chunk.gap.first, chunk.gap.next))
+        if chunk.ended:
+            self.ended.append(chunk.shard)
+        await self._tail.take(chunk)
+
+
+async def test_all_shards_are_read_each_in_its_order(engines, feeds, catalog):
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+        reader = Reader(tail)
+        await append(engines, "one")
+        await reader.read(20)
+        await append(engines, "two")
+        await reader.read(20)
+
+        assert sum(tail.positions.values()) == 40
+
+    assert all(told == [b"one", b"two"] for told in reader.by_key.values())
+    assert len(set(reader.places)) == 40
+    assert feeds.count == 0
+
+
+async def test_what_is_not_taken_is_given_again(engines, feeds, catalog):
+    await append(engines, "one")
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+        seen = [await tail.next(LONG_MS) for _ in range(4)]
+
+        assert all(chunk is not None and chunk.first == 0 for chunk in seen)
+        reader = Reader(tail)
+        await reader.read(20)
+    assert len(set(reader.places)) == 20
+
+
+async def test_a_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
+    await append(engines, "one")
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+        reader = Reader(tail)
+        await reader.read(5)
+        await engines.streams.merge(CLICKS, 0, 1)
+        await append(engines, "two")
+        await engines.streams.split(CLICKS, 2, HALF)
+        await append(engines, "three")
+        await reader.read(55)
+
+        assert tail.positions.keys() == {3, 4}
+    assert all(told == [b"one", b"two", b"three"] for told in reader.by_key.values())
+    assert sorted(reader.ended) == [0, 1, 2]
+    assert reader.ended[2] == 2
+
+
+async def test_a_place_in_a_shard_that_waits_for_another_is_a_place_to_go_on_from(
+    engines, feeds, catalog
+):
+    await append(engines, "one")
+    states = await engines.streams.shards(CLICKS)
+    await engines.streams.merge(CLICKS, 0, 1)
+    await append(engines, "two")
+
+    async with Tail(feeds, catalog, CLICKS, {0: ENDED, 1: 0}) as tail:
+        reader = Reader(tail)
+        await reader.read(states[1].next + 20)
+
+    assert [shard for shard, _ in reader.places] == [1] * states[1].next + [2] * 20
+
+
+async def test_the_way_on_is_found_after_an_outage(engines, feeds, catalog):
+    """Nothing of what was read is lost when the children cannot be looked up."""
+    await append(engines, "one")
+    await engines.streams.merge(CLICKS, 0, 1)
+    await append(engines, "two")
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+        reader, failed = Reader(tail), 0
+        catalog.failures = 3
+        while len(reader.places) < 40:
+            try:
+                await reader.read(40 - len(reader.places))
+            except StorageUnavailable:
+                failed += 1
+
+    assert failed == 3
+    assert all(told == [b"one", b"two"] for told in reader.by_key.values())
+    assert len(set(reader.places)) == 40
+
+
+async def test_a_shard_that_expired_unread_is_told_as_a_gap(engines, feeds, catalog, clock):
+    await append(engines, "one")
+    await engines.streams.merge(CLICKS, 0, 1)
+    clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
+    while await engines.streams.trim(CLICKS, 10_000):
+        pass
+    assert await engines.streams.expire_shards(CLICKS) == 2
+    await append(engines, "two")
+
+    async with Tail(feeds, catalog, CLICKS, {0: 3, 1: 4}) as tail:
+        reader = Reader(tail)
+        await reader.read(20)
+
+    assert sorted(reader.gaps) == [(0, 3, 3), (1, 4, 4)]
+    assert {shard for shard, _ in reader.places} == {2}
+
+
+async def test_a_shard_that_expires_while_it_is_read_is_told_as_a_gap(
+    engines, feeds, catalog, clock
+):
+    await append(engines, "one")
+    async with Tail(feeds, catalog, CLICKS, {0: 2, 1: 2}) as tail:
+        await engines.streams.merge(CLICKS, 0, 1)
+        clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
+        while await engines.streams.trim(CLICKS, 10_000):
+            pass
+        await engines.streams.expire_shards(CLICKS)
+        await append(engines, "two")
+        reader = Reader(tail)
+        await reader.read(20)
+
+    assert sorted(reader.gaps) == [(0, 2, 2), (1, 2, 2)]
+    assert {shard for shard, _ in reader.places} == {2}
+
+
+async def test_one_shard_alone_ends_at_its_end(engines, feeds, catalog):
+    await append(engines, "one")
+    await engines.streams.merge(CLICKS, 0, 1)
+    async with Tail(feeds, catalog, CLICKS, {1: 0}, alone=True) as tail:
+        reader = Reader(tail)
+        await reader.read(100)
+
+        assert tail.is_over
+        assert tail.has_ended
+    assert {shard for shard, _ in reader.places} == {1}
+
+
+async def test_one_shard_that_never_was_is_refused(feeds, catalog):
+    async with Tail(feeds, catalog, CLICKS, {9: 0}, alone=True) as tail:
+        with pytest.raises(ShardNotFound):
+            await tail.next(LONG_MS)
+
+
+async def test_a_deleted_stream_is_told_of_by_whichever_shard(engines, feeds, catalog):
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+        waiting = asyncio.create_task(tail.next(LONG_MS))
+        await turns()
+        await engines.catalog.delete_stream(CLICKS)
+
+        with pytest.raises(StreamNotFound):
+            await asyncio.wait_for(waiting, 5)
+
+
+async def test_it_ends_where_it_is_to_end(engines, feeds, catalog):
+    await append(engines, "one")
+    await engines.streams.split(CLICKS, 0, HALF // 2)
+    await append(engines, "two")
+    states = await engines.streams.shards(CLICKS)
+    until = {
+        state.shard.index: state.next if state.shard.is_open else TO_ITS_END for state in states
+    }
+    await append(engines, "three")
+    await engines.streams.merge(CLICKS, 2, 3)
+
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}, until=until) as tail:
+        reader = Reader(tail)
+        await reader.read(1_000)
+        positions = tail.positions
+
+    assert all(told == [b"one", b"two"] for told in reader.by_key.values())
+    assert positions == {index: until[index] for index in (1, 2, 3)}
+
+
+async def test_an_empty_stream_is_over_at_once(feeds, catalog):
+    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}, until={0: 0, 1: 0}) as tail:
+        assert tail.is_over
+
+
+@pytest.mark.parametrize("positions", [{0: 0}, {0: 0, 1: 0}], ids=["one shard", "two"])
+async def test_who_waits_hears_that_the_process_is_to_end(feeds, catalog, positions):
+    async with Tail(feeds, catalog, CLICKS, positions, alone=len(positions) == 1) as tail:
+        waiting = asyncio.create_task(tail.next(LONG_MS))
+        await turns()
+
+        feeds.drain()
+
+        async with asyncio.timeout(5):
+            assert await waiting is None
+
+
+async def test_others_are_not_told_of_the_end_by_nothing(engines, feeds):
+    async with feeds.of(CLICKS, 0) as feed:
+        waiting = asyncio.create_task(feed.at(0, LONG_MS))
+        await turns()
+
+        feeds.drain()
+        await engines.streams.append_to_shard(CLICKS, 0, [Record(b"x")])
+
+        assert len(await waiting) == 1

@@ -1,0 +1,176 @@
+"""A client of `millstream.v1` that says exactly what a test says, and a server to talk to."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext, suppress
+from itertools import count
+from typing import Any
+
+import msgspec
+import uvicorn
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from api.app import create_app
+from api.push.frames import JSON_PROTOCOL, MSGPACK_PROTOCOL
+from api.settings import Settings
+from storage.domain.limits import Limits
+from storage.lifespan import Storage
+
+PATIENCE_S = 10.0
+
+Frame = dict[str, Any]
+
+
+class Socket:
+    """One connection. Frames that nobody asked for yet are kept in their order."""
+
+    def __init__(self, connection: ClientConnection, *, packed: bool = False) -> None:
+        self.connection = connection
+        self.packed = packed
+        self.kept: list[Frame] = []
+        self.welcome: Frame = {}
+        self._ids = count(1)
+
+    async def say(self, type_: str, **fields: Any) -> None:
+        """Send a frame."""
+        frame = {"type": type_, **fields}
+        if self.packed:
+            await self.connection.send(msgspec.msgpack.encode(frame))
+        else:
+            await self.connection.send(json.dumps(frame))
+
+    async def hello(self, **fields: Any) -> Frame:
+        """Begin."""
+        await self.say("hello", **fields)
+        self.welcome = await self.hear("welcome")
+        return self.welcome
+
+    async def ask(self, type_: str, **fields: Any) -> Frame:
+        """Send a frame with an id, and hear its `ok` or `error`."""
+        id_ = f"r{next(self._ids)}"
+        await self.say(type_, id=id_, **fields)
+        return await self.hear("ok", "error", id=id_)
+
+    async def subscribe(self, sub: str, source: str, **fields: Any) -> Frame:
+        """Begin to get something."""
+        told = await self.ask("subscribe", sub=sub, source=source, **fields)
+        assert told["type"] == "ok", told
+        return told
+
+    async def hear(self, *types: str, **fields: Any) -> Frame:
+        """The next frame of one of these types with these fields."""
+        for frame in self.kept:
+            if _is(frame, types, fields):
+                self.kept.remove(frame)
+                return frame
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                frame = await self._next()
+                if _is(frame, types, fields):
+                    return frame
+                self.kept.append(frame)
+
+    async def _next(self) -> Frame:
+        payload = await self.connection.recv()
+        if isinstance(payload, bytes):
+            return dict(msgspec.msgpack.decode(payload))
+        return dict(json.loads(payload))
+
+    async def nothing(self, *types: str, seconds: float = 0.3) -> None:
+        """Hear no frame of these types for a while."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                frame = await self.hear(*types)
+                raise AssertionError(f"heard {frame}")
+
+    async def messages(self, number: int) -> list[Frame]:
+        """The next messages of a queue, so many at least."""
+        found: list[Frame] = []
+        while len(found) < number:
+            found += (await self.hear("messages"))["messages"]
+        return found
+
+    async def records(self, number: int, **fields: Any) -> list[Frame]:
+        """The next records of a stream, so many at least."""
+        found: list[Frame] = []
+        while len(found) < number:
+            found += (await self.hear("records", **fields))["records"]
+        return found
+
+    async def close_code(self) -> int:
+        """What the server closes with."""
+        async with asyncio.timeout(PATIENCE_S):
+            with suppress(ConnectionClosed):
+                while True:
+                    self.kept.append(await self._next())
+        assert self.connection.close_code is not None
+        return self.connection.close_code
+
+    def cut(self) -> None:
+        """Break the connection, without a word."""
+        self.connection.transport.abort()
+
+
+def _is(frame: Frame, types: tuple[str, ...], fields: Frame) -> bool:
+    return frame["type"] in types and all(frame.get(name) == it for name, it in fields.items())
+
+
+class Server:
+    """A service in this process: its address, and a way to end it as a supervisor would."""
+
+    def __init__(self, url: str, server: uvicorn.Server) -> None:
+        self.url = url
+        self._server = server
+
+    @asynccontextmanager
+    async def socket(self, *, packed: bool = False, greet: bool = True) -> AsyncGenerator[Socket]:
+        """A new connection."""
+        name = MSGPACK_PROTOCOL if packed else JSON_PROTOCOL
+        address = self.url.replace("http", "ws") + "/v1/ws"
+        async with connect(
+            address,
+            subprotocols=[Subprotocol(name)],
+            compression=None,
+            max_size=None,
+            max_queue=None,
+        ) as connection:
+            socket = Socket(connection, packed=packed)
+            if greet:
+                await socket.hello()
+            yield socket
+
+    def stop(self) -> None:
+        """As on SIGTERM."""
+        self._server.should_exit = True
+
+
+@asynccontextmanager
+async def serving(storage: Storage, known: Limits) -> AsyncGenerator[Server]:
+    """Serve this storage on a free port."""
+    config = uvicorn.Config(
+        create_app(Settings(), storage, known),
+        port=0,
+        http="api.hot_http:HotProtocol",
+        ws="api.push.protocol:PushProtocol",
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = nullcontext  # type: ignore[method-assign, assignment]
+    task = asyncio.create_task(server.serve())
+    try:
+        while not server.started:
+            assert not task.done(), "the server did not start"
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Server(f"http://127.0.0.1:{port}", server)
+    finally:
+        server.should_exit = True
+        await task

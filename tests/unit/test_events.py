@@ -1,0 +1,191 @@
+"""Places that readers of events go on from, and what is written while nothing comes."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.push.event_text import HeartbeatTold, LineText, Text, text_for
+from api.push.events import Events
+from api.push.formats import FORMATS, JSON_OF_SHARD
+from api.push.places import Place, place_before, read_place, tell_place
+from consumers.chunks import Block, Chunk
+from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
+from storage.domain.lineage import ENDED
+from storage.domain.streams import LogRecord, ShardRead
+
+STREAM = "0123456789abcdef"
+POSITIONS = st.dictionaries(
+    st.integers(0, 1_000), st.integers(0, 2**53) | st.just(ENDED), min_size=1, max_size=5
+)
+
+
+@given(POSITIONS)
+def test_a_place_is_read_as_it_was_told(positions):
+    assert read_place(tell_place(STREAM, positions)) == Place(STREAM, positions)
+
+
+@given(POSITIONS, st.integers(0, 1_000), st.integers(0, 2**53))
+def test_a_place_may_end_in_any_of_its_shards(positions, shard, offset):
+    word = place_before(STREAM, positions, shard).decode() + str(offset)
+
+    assert read_place(word) == Place(STREAM, {**positions, shard: offset})
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "/",
+        STREAM,
+        f"{STREAM}/",
+        f"{STREAM}/0",
+        f"{STREAM}/0:-1",
+        f"{STREAM}/0:1,",
+        "x/0:1",
+        f"{STREAM}/0:1/don",
+    ],
+)
+def test_other_words_are_no_places(word):
+    with pytest.raises(InvalidCursor):
+        read_place(word)
+
+
+def test_a_record_is_on_one_line_whatever_is_in_it():
+    json = ((CONTENT_TYPE, "", b"application/json"),)
+    for record in (
+        Record(b'{\n "a":\r\n "x\\ny" }', "k", json),
+        Record("a\u2028b\u2029c\x85d\ne\rf".encode(), "k\u2028"),
+        Record(b"\xff\n"),
+    ):
+        line = FORMATS[JSON_OF_SHARD].encode(3, LogRecord(5, 1, record))
+
+        assert len(line.decode().splitlines()) == 1
+        told = msgspec.json.decode(line)
+        assert (told["shard"], told["offset"]) == (3, 5)
+    assert told["data_base64"] == "/wo="
+
+
+# While nothing comes
+
+
+class SomeTail:
+    """Gives what it was told to give, and then nothing."""
+
+    def __init__(self, *given: Chunk | Exception | None, follows: bool = True) -> None:
+        self._given = list(given)
+        self.follows = follows
+        self.positions = {0: 0}
+        self.is_over = False
+        self.has_ended = False
+
+    async def __aenter__(self) -> "SomeTail":
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def next(self, _: int) -> Chunk | None:
+        await asyncio.sleep(0.002)
+        told = self._given.pop(0) if self._given else None
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    async def take(self, chunk: Chunk) -> None:
+        self.positions[0] = chunk.next_offset
+
+
+def chunk(*bodies: bytes) -> Chunk:
+    records = [LogRecord(nth, 1, Record(body, body.decode())) for nth, body in enumerate(bodies)]
+    read = ShardRead(0, records, len(records), 0, len(records), 0)
+    return Block(0, read, FORMATS).chunk(0, len(records))
+
+
+def events(tail: SomeTail, text: Text, wanted: Any = None) -> Events:
+    from consumers.feeds import Feeds
+
+    call: Any = SimpleNamespace(
+        feeds=Feeds(None, None, FORMATS),  # type: ignore[arg-type]
+        query=SimpleNamespace(limit=None),
+        metrics=SimpleNamespace(read=lambda _: None),
+        words=["", "v1", "streams", "s", "events"],
+        request_id=b"id",
+    )
+    held: Any = tail
+    return Events(call, held, text, lambda positions: f"at {positions[0]}", wanted, heartbeat_ms=1)
+
+
+async def first(told: Events, count: int) -> list[bytes]:
+    found = []
+    pieces = told.pieces()
+    async for piece in pieces:
+        found.append(piece)
+        if len(found) == count:
+            break
+    await pieces.aclose()
+    return found
+
+
+async def test_a_line_now_and_then_says_how_far_reading_is():
+    told = await first(events(SomeTail(chunk(b"a"), None), text_for(b"application/jsonl", "")), 2)
+
+    assert told[0].startswith(b'{"shard":0,"offset":0')
+    assert msgspec.json.decode(told[1]) == {"type": "heartbeat", "next_cursor": "at 1"}
+
+
+async def test_a_comment_keeps_a_connection_and_moves_nobody():
+    told = await first(events(SomeTail(chunk(b"a")), text_for(b"*/*", STREAM)), 3)
+
+    assert told[0] == b"retry: 2000\n\n"
+    assert told[1].startswith(b"id: 0123456789abcdef/0:1\ndata: {")
+    assert told[2] == b": still here\n\n"
+
+
+async def test_a_reader_whose_filter_takes_nothing_gets_on_all_the_same():
+    tail = SomeTail(chunk(b"a", b"b"))
+    told = await first(events(tail, text_for(b"", STREAM), lambda *_: False), 3)
+
+    assert told[1] == (
+        b'event: heartbeat\nid: 0123456789abcdef/0:2\ndata: {"next_cursor":"at 2"}\n\n'
+    )
+    assert told[2] == b": still here\n\n"
+
+
+async def test_a_follower_outlives_an_outage(monkeypatch):
+    monkeypatch.setattr("api.push.events.OUTAGE_PAUSE_S", 0.001)
+    tail = SomeTail(StorageUnavailable(), StorageUnavailable(), chunk(b"a"))
+
+    told = await first(events(tail, LineText("x")), 3)
+
+    assert any(piece.startswith(b'{"shard":0,"offset":0') for piece in told)
+
+
+@pytest.mark.parametrize(
+    ("tail", "code"),
+    [
+        (SomeTail(StreamNotFound()), "stream_not_found"),
+        (SomeTail(StorageUnavailable(), follows=False), "storage_unavailable"),
+        (SomeTail(RuntimeError("a secret")), "internal_error"),
+    ],
+)
+async def test_what_ends_it_is_told_as_a_problem(tail, code):
+    told = await first(events(tail, LineText("x")), 9)
+
+    failure = msgspec.json.decode(told[-1])
+    assert failure["type"] == "error"
+    assert failure["problem"]["code"] == code
+    assert failure["problem"]["request_id"] == "id"
+    assert failure["next_cursor"] == "at 0"
+    assert b"secret" not in told[-1]
+
+
+def test_heartbeats_are_told_in_both_ways():
+    told = HeartbeatTold("c")
+
+    assert text_for(b"", STREAM).still_here(told, {0: 1}, moved=False).startswith(b":")
+    assert text_for(b"application/x-ndjson", STREAM).kind == "application/x-ndjson"
