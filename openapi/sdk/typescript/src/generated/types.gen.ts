@@ -1668,7 +1668,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'unsupported_media_type' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'forbidden' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'forbidden' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -5473,6 +5473,59 @@ export type CommitStagedResponses = {
 
 export type CommitStagedResponse = CommitStagedResponses[keyof CommitStagedResponses];
 
+export type ReadEventsData = {
+    body?: never;
+    path: {
+        stream: string;
+    };
+    query?: {
+        from?: Start;
+        /**
+         * The records that arrived then or later.
+         */
+        time?: string;
+        /**
+         * `next_cursor` of any answer of this stream, or an event's id.
+         */
+        cursor?: string;
+        /**
+         * Only records with one of these keys; may be repeated.
+         */
+        key?: Array<string>;
+        /**
+         * Only records with this header, as `name:value`; may be repeated.
+         */
+        header?: Array<string>;
+        /**
+         * So many records.
+         */
+        limit?: number;
+        /**
+         * False: end where the stream ends now. Lines of JSON end there unless it is true.
+         */
+        follow?: boolean;
+    };
+    url: '/v1/streams/{stream}/events';
+};
+
+export type ReadEventsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReadEventsError = ReadEventsErrors[keyof ReadEventsErrors];
+
+export type ReadEventsResponses = {
+    /**
+     * An event for each record, whose id is where to go on; and gap, shard_ended, error, end.
+     */
+    200: string;
+};
+
+export type ReadEventsResponse = ReadEventsResponses[keyof ReadEventsResponses];
+
 export type GetLatestRecordData = {
     body?: never;
     path: {
@@ -5646,6 +5699,68 @@ export type ListShardsResponses = {
 };
 
 export type ListShardsResponse = ListShardsResponses[keyof ListShardsResponses];
+
+export type ReadShardEventsData = {
+    body?: never;
+    path: {
+        stream: string;
+        shard: number;
+    };
+    query?: {
+        from?: Start;
+        /**
+         * The records that arrived then or later.
+         */
+        time?: string;
+        /**
+         * `next_cursor` of any answer of this stream, or an event's id.
+         */
+        cursor?: string;
+        /**
+         * Only records with one of these keys; may be repeated.
+         */
+        key?: Array<string>;
+        /**
+         * Only records with this header, as `name:value`; may be repeated.
+         */
+        header?: Array<string>;
+        /**
+         * So many records.
+         */
+        limit?: number;
+        /**
+         * False: end where the stream ends now. Lines of JSON end there unless it is true.
+         */
+        follow?: boolean;
+        /**
+         * The first record wanted.
+         */
+        offset?: number;
+        /**
+         * The last so many records.
+         */
+        tail?: number;
+    };
+    url: '/v1/streams/{stream}/shards/{shard}/events';
+};
+
+export type ReadShardEventsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReadShardEventsError = ReadShardEventsErrors[keyof ReadShardEventsErrors];
+
+export type ReadShardEventsResponses = {
+    /**
+     * An event for each record, whose id is where to go on; and gap, shard_ended, error, end.
+     */
+    200: string;
+};
+
+export type ReadShardEventsResponse = ReadShardEventsResponses[keyof ReadShardEventsResponses];
 
 export type PutFenceData = {
     body: FenceConfig;
