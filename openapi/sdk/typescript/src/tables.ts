@@ -77,4 +77,13 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["POST", "/v1/streams/{stream}/shards/{shard}/truncate", "safe", []],
   ["POST", "/v1/streams/{stream}/staged", "safe", []],
   ["DELETE", "/v1/streams/{stream}/staged/{staged}", "safe", []],
+  ["GET", "/v1/webhooks", "safe", []],
+  ["PUT", "/v1/webhooks/{webhook}", "safe", []],
+  ["GET", "/v1/webhooks/{webhook}", "safe", []],
+  ["DELETE", "/v1/webhooks/{webhook}", "safe", []],
+  ["GET", "/v1/webhooks/{webhook}/deliveries", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/resends", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/enable", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/secret", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/tests", "safe", []],
 ];

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetJobData, GetJobErrors, GetJobResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses } from './types.gen.js';
+import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetJobData, GetJobErrors, GetJobResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -977,5 +977,116 @@ export const stageRecords = <ThrowOnError extends boolean = false>(options: Opti
 export const discardStaged = <ThrowOnError extends boolean = false>(options: Options<DiscardStagedData, ThrowOnError>) => (options.client ?? client).delete<DiscardStagedResponses, DiscardStagedErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/staged/{staged}',
+    ...options
+});
+
+/**
+ * List webhooks by name.
+ *
+ * List webhooks by name.
+ */
+export const listWebhooks = <ThrowOnError extends boolean = false>(options?: Options<ListWebhooksData, ThrowOnError>) => (options?.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks',
+    ...options
+});
+
+/**
+ * Delete a webhook, its secrets and its log; the queue or group stays.
+ *
+ * Delete a webhook, its secrets and its log; the queue or group stays.
+ */
+export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}',
+    ...options
+});
+
+/**
+ * Show a webhook's configuration, and how it does; its ETag is of the configuration alone.
+ *
+ * Show a webhook's configuration, and how it does; its ETag is of the configuration alone.
+ */
+export const getWebhook = <ThrowOnError extends boolean = false>(options: Options<GetWebhookData, ThrowOnError>) => (options.client ?? client).get<GetWebhookResponses, GetWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}',
+    ...options
+});
+
+/**
+ * Create a webhook for a queue or a consumer group, or replace its configuration.
+ *
+ * Create a webhook for a queue or a consumer group, or replace its configuration.
+ *
+ * The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+ */
+export const putWebhook = <ThrowOnError extends boolean = false>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List what was delivered or was to be, the newest first, each with its attempts.
+ *
+ * List what was delivered or was to be, the newest first, each with its attempts.
+ */
+export const listDeliveries = <ThrowOnError extends boolean = false>(options: Options<ListDeliveriesData, ThrowOnError>) => (options.client ?? client).get<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/deliveries',
+    ...options
+});
+
+/**
+ * Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+ *
+ * Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+ *
+ * A message that waits in its queue for its next attempt leaves it once this one succeeds.
+ */
+export const resendDelivery = <ThrowOnError extends boolean = false>(options: Options<ResendDeliveryData, ThrowOnError>) => (options.client ?? client).post<ResendDeliveryResponses, ResendDeliveryErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/deliveries/{delivery}/resends',
+    ...options
+});
+
+/**
+ * Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once.
+ *
+ * Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once.
+ */
+export const enableWebhook = <ThrowOnError extends boolean = false>(options: Options<EnableWebhookData, ThrowOnError>) => (options.client ?? client).post<EnableWebhookResponses, EnableWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/enable',
+    ...options
+});
+
+/**
+ * Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused.
+ *
+ * Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused.
+ */
+export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/secret',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Send a test event, signed like any other, also from a webhook that is disabled; what came of it.
+ *
+ * Send a test event, signed like any other, also from a webhook that is disabled; what came of it.
+ */
+export const testWebhook = <ThrowOnError extends boolean = false>(options: Options<TestWebhookData, ThrowOnError>) => (options.client ?? client).post<TestWebhookResponses, TestWebhookErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/webhooks/{webhook}/tests',
     ...options
 });

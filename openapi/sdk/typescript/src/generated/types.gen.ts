@@ -196,6 +196,41 @@ export type AssignedShard = {
 };
 
 /**
+ * AttemptOut
+ *
+ * One request to the receiver. `status` null: there was no answer. `resent`: somebody asked for it.
+ */
+export type AttemptOut = {
+    /**
+     * At
+     */
+    at: string;
+    outcome: Outcome;
+    /**
+     * Status
+     */
+    status: number | null;
+    /**
+     * Duration Seconds
+     */
+    duration_seconds: number | number;
+    /**
+     * Error
+     */
+    error: string;
+    /**
+     * Response
+     *
+     * What it answered, at most 4 KiB of it.
+     */
+    response: string;
+    /**
+     * Resent
+     */
+    resent: boolean;
+};
+
+/**
  * BackoffConfig
  *
  * How long a message waits after a failure whose consumer does not say; n counts its failures.
@@ -257,6 +292,29 @@ export type BackoffOut = {
     delays_seconds?: Array<number | number>;
     jitter?: Jitter;
 };
+
+/**
+ * BlockedShard
+ *
+ * A shard that waits for its first record to be delivered, and what that met last.
+ */
+export type BlockedShard = {
+    /**
+     * Shard
+     */
+    shard: number;
+    /**
+     * Failure
+     */
+    failure: string;
+};
+
+/**
+ * BodyFormat
+ *
+ * body: the message's own bytes and content type, what else is known of it in headers. envelope: JSON with all.
+ */
+export type BodyFormat = 'body' | 'envelope';
 
 /**
  * BookmarkIn
@@ -588,11 +646,90 @@ export type DeathReasons = {
 export type DedupScope = 'queue' | 'group';
 
 /**
+ * DeliveryOut
+ *
+ * One message or record, and how its delivery went. `attempts` counts all; `last_attempts` has the latest 20.
+ */
+export type DeliveryOut = {
+    /**
+     * Id
+     *
+     * The `webhook-id` that the receiver sees.
+     */
+    id: string;
+    status: DeliveryStatus;
+    /**
+     * Attempts
+     */
+    attempts: number;
+    /**
+     * Last Attempts
+     */
+    last_attempts: Array<AttemptOut>;
+    /**
+     * First At
+     */
+    first_at: string;
+    /**
+     * Last At
+     */
+    last_at: string;
+    /**
+     * Next At
+     */
+    next_at: string | null;
+    /**
+     * Sent At
+     */
+    sent_at: string;
+    /**
+     * Shard
+     */
+    shard: number | null;
+    /**
+     * Offset
+     */
+    offset: number | null;
+};
+
+/**
+ * DeliveryPage
+ *
+ * Deliveries, the newest first.
+ */
+export type DeliveryPage = {
+    /**
+     * Items
+     */
+    items: Array<DeliveryOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * DeliveryStatus
+ *
+ * delivered: the receiver has it. retrying: it will be tried again. failed: it went to dead letters.
+ *
+ * gap: records that could not be delivered, since they are not there any more.
+ */
+export type DeliveryStatus = 'delivered' | 'retrying' | 'failed' | 'gap';
+
+/**
+ * DisabledBecause
+ *
+ * Why a webhook was disabled by the service. gone: its receiver answered 410.
+ */
+export type DisabledBecause = 'gone' | 'failing';
+
+/**
  * ErrorCode
  *
  * Stable keys; whether to retry and whether nothing happened are properties of the key.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'batch_too_large' | 'bookmark_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'validation_failed';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -1481,11 +1618,27 @@ export type OffsetIn = {
 };
 
 /**
+ * OnFailure
+ *
+ * What becomes of a group's record after its last retry. block: its shard waits, and it is tried on and on.
+ *
+ * dead_letter: it is sent to a queue, and its shard goes on.
+ */
+export type OnFailure = 'block' | 'dead_letter';
+
+/**
  * Order
  *
  * What keeps its order: see above.
  */
 export type Order = 'shard' | 'key' | 'time' | 'none';
+
+/**
+ * Outcome
+ *
+ * What became of an attempt: a success, or why not.
+ */
+export type Outcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked';
 
 /**
  * Overflow
@@ -1668,7 +1821,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'forbidden' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'forbidden' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -2712,6 +2865,20 @@ export type Resumed = {
 };
 
 /**
+ * RotateIn
+ *
+ * For how long the secret before signs beside the new one.
+ */
+export type RotateIn = {
+    /**
+     * Overlap Seconds
+     *
+     * 0 to 30 days; with 0 the old one ends at once.
+     */
+    overlap_seconds?: number;
+};
+
+/**
  * SampleBy
  *
  * What draws the lot: a key takes all of its records along.
@@ -2729,6 +2896,26 @@ export type SampleConfig = {
      */
     fraction: number;
     by?: SampleBy;
+};
+
+/**
+ * SecretOut
+ *
+ * A signing secret that was just made: it is not shown again.
+ */
+export type SecretOut = {
+    /**
+     * Secret
+     */
+    secret: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Old Secret Expires At
+     */
+    old_secret_expires_at: string | null;
 };
 
 /**
@@ -3467,6 +3654,296 @@ export type TruncatedOut = {
      * Start
      */
     start: number;
+};
+
+/**
+ * WebhookConfig
+ *
+ * The whole desired state of a webhook. What it delivers cannot change later.
+ */
+export type WebhookConfig = {
+    /**
+     * Source
+     *
+     * `queue:` or `group:` and a name: messages of a queue, or records of a group's stream.
+     */
+    source: string;
+    /**
+     * Url
+     *
+     * https, with a host and perhaps a path and a query.
+     */
+    url: string;
+    /**
+     * Headers
+     *
+     * Sent with each delivery. Their values are kept encrypted and never shown; when left out, they stay as they are.
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
+    /**
+     * `body`: the message's own bytes, what else is known in headers. `envelope`: JSON with all.
+     */
+    format?: BodyFormat;
+    /**
+     * Timeout Seconds
+     *
+     * For a whole answer: 0.1 to 120 seconds.
+     */
+    timeout_seconds?: number;
+    /**
+     * Rate
+     *
+     * Deliveries a second at most; null: no limit.
+     */
+    rate?: number | null;
+    /**
+     * In Flight Max
+     *
+     * Deliveries under way at one time, at most.
+     */
+    in_flight_max?: number;
+    /**
+     * Retry Seconds
+     *
+     * How long to wait after the first attempt failed, the second, and so on; each within 10 % to either side. Then a message goes to its queue's dead letters.
+     */
+    retry_seconds?: Array<number>;
+    /**
+     * Of a group's record after its last retry. `block`: its shard waits, and the last wait repeats. `dead_letter`: it goes to `dead_letter_queue`.
+     */
+    on_failure?: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue?: string | null;
+    /**
+     * Disable After Seconds
+     *
+     * Of nothing but failure: then the webhook is disabled.
+     */
+    disable_after_seconds?: number;
+    /**
+     * Log Retention Seconds
+     *
+     * How long the log keeps a delivery after its last attempt.
+     */
+    log_retention_seconds?: number;
+    /**
+     * Enabled
+     */
+    enabled?: boolean;
+};
+
+/**
+ * WebhookHealth
+ *
+ * How a webhook does, as its deliverer said within the last seconds.
+ *
+ * `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
+ * (410), where the service did it.
+ */
+export type WebhookHealth = {
+    /**
+     * State
+     */
+    state: string;
+    disabled_because: DisabledBecause | null;
+    /**
+     * Disabled At
+     */
+    disabled_at: string | null;
+    /**
+     * Failing Since
+     */
+    failing_since: string | null;
+    /**
+     * Last Success At
+     */
+    last_success_at: string | null;
+    /**
+     * Last Failure At
+     */
+    last_failure_at: string | null;
+    /**
+     * Last Failure
+     */
+    last_failure: string;
+    /**
+     * Delivered
+     */
+    delivered: number;
+    /**
+     * Failed
+     */
+    failed: number;
+    /**
+     * Blocked
+     */
+    blocked: Array<BlockedShard>;
+};
+
+/**
+ * WebhookOut
+ *
+ * A webhook: its configuration, its version, which is its ETag, and how it does.
+ */
+export type WebhookOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number | number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number | number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number | number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number | number;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealth;
+};
+
+/**
+ * WebhookPage
+ *
+ * Webhooks by name.
+ */
+export type WebhookPage = {
+    /**
+     * Items
+     */
+    items: Array<WebhookOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * WebhookStored
+ *
+ * A webhook, and its signing secret where it was just made: it is not shown again.
+ */
+export type WebhookStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number | number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number | number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number | number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number | number;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealth;
+    /**
+     * Secret
+     */
+    secret: string | null;
 };
 
 /**
@@ -6019,3 +6496,318 @@ export type DiscardStagedResponses = {
 };
 
 export type DiscardStagedResponse = DiscardStagedResponses[keyof DiscardStagedResponses];
+
+export type ListWebhooksData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/webhooks';
+};
+
+export type ListWebhooksErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
+
+export type ListWebhooksResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookPage;
+};
+
+export type ListWebhooksResponse = ListWebhooksResponses[keyof ListWebhooksResponses];
+
+export type DeleteWebhookData = {
+    body?: never;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}';
+};
+
+export type DeleteWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
+
+export type DeleteWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteWebhookResponse = DeleteWebhookResponses[keyof DeleteWebhookResponses];
+
+export type GetWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}';
+};
+
+export type GetWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
+
+export type GetWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookOut;
+};
+
+export type GetWebhookResponse = GetWebhookResponses[keyof GetWebhookResponses];
+
+export type PutWebhookData = {
+    body: WebhookConfig;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * With `*` on PUT: create, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}';
+};
+
+export type PutWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutWebhookError = PutWebhookErrors[keyof PutWebhookErrors];
+
+export type PutWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookStored;
+    /**
+     * Created
+     */
+    201: WebhookStored;
+};
+
+export type PutWebhookResponse = PutWebhookResponses[keyof PutWebhookResponses];
+
+export type ListDeliveriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: {
+        status?: DeliveryStatus;
+        /**
+         * Of this `webhook-id` alone.
+         */
+        message?: string;
+        /**
+         * First tried then or later.
+         */
+        from?: string;
+        /**
+         * First tried before.
+         */
+        to?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/webhooks/{webhook}/deliveries';
+};
+
+export type ListDeliveriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListDeliveriesError = ListDeliveriesErrors[keyof ListDeliveriesErrors];
+
+export type ListDeliveriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: DeliveryPage;
+};
+
+export type ListDeliveriesResponse = ListDeliveriesResponses[keyof ListDeliveriesResponses];
+
+export type ResendDeliveryData = {
+    body?: never;
+    path: {
+        /**
+         * The `webhook-id` of a delivery.
+         */
+        delivery: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/deliveries/{delivery}/resends';
+};
+
+export type ResendDeliveryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResendDeliveryError = ResendDeliveryErrors[keyof ResendDeliveryErrors];
+
+export type ResendDeliveryResponses = {
+    /**
+     * Successful Response
+     */
+    200: AttemptOut;
+};
+
+export type ResendDeliveryResponse = ResendDeliveryResponses[keyof ResendDeliveryResponses];
+
+export type EnableWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/enable';
+};
+
+export type EnableWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type EnableWebhookError = EnableWebhookErrors[keyof EnableWebhookErrors];
+
+export type EnableWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: WebhookOut;
+};
+
+export type EnableWebhookResponse = EnableWebhookResponses[keyof EnableWebhookResponses];
+
+export type RotateWebhookSecretData = {
+    body?: RotateIn;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/secret';
+};
+
+export type RotateWebhookSecretErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RotateWebhookSecretError = RotateWebhookSecretErrors[keyof RotateWebhookSecretErrors];
+
+export type RotateWebhookSecretResponses = {
+    /**
+     * Successful Response
+     */
+    200: SecretOut;
+};
+
+export type RotateWebhookSecretResponse = RotateWebhookSecretResponses[keyof RotateWebhookSecretResponses];
+
+export type TestWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/tests';
+};
+
+export type TestWebhookErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
+
+export type TestWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: AttemptOut;
+};
+
+export type TestWebhookResponse = TestWebhookResponses[keyof TestWebhookResponses];
