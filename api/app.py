@@ -188,9 +188,9 @@ def _control_plane(
 
 def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
-    app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
     app.state.opened = Opened(storage, app.state.feeds)
+    app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
 
 

@@ -102,14 +102,6 @@ JOB_SECONDS = Histogram(
     buckets=JOB_BUCKETS_SECONDS,
 )
 
-WEBHOOK_ATTEMPTS = Counter(
-    "millstream_webhook_attempts_total", "Requests to receivers of webhooks", ["outcome"]
-)
-WEBHOOK_ENDPOINTS_DISABLED = Gauge(
-    "millstream_webhook_endpoints_disabled",
-    "Webhooks that were switched off since their receivers do nothing but fail, or are gone",
-    multiprocess_mode="livemax",
-)
 WEBSOCKET_CONNECTIONS = Gauge(
     "millstream_websocket_connections", "Open sockets", multiprocess_mode="livesum"
 )
@@ -131,6 +123,14 @@ WEBSOCKET_RESUMED = Counter(
     "Asks for a session to go on, by whether it did",
     ["resumed"],
 )
+WEBHOOK_ATTEMPTS = Counter(
+    "millstream_webhook_attempts_total", "Requests to receivers of webhooks", ["outcome"]
+)
+WEBHOOK_ENDPOINTS_DISABLED = Gauge(
+    "millstream_webhook_endpoints_disabled",
+    "Webhooks that were switched off since their receivers do nothing but fail, or are gone",
+    multiprocess_mode="livemax",
+)
 
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     BUILD_INFO,
@@ -149,13 +149,13 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     END_TO_END_SECONDS,
     EVENT_LOOP_LAG_SECONDS,
     JOB_SECONDS,
-    WEBHOOK_ATTEMPTS,
-    WEBHOOK_ENDPOINTS_DISABLED,
     WEBSOCKET_CONNECTIONS,
     WEBSOCKET_SESSIONS,
     WEBSOCKET_SUBSCRIPTIONS,
     WEBSOCKET_CLOSED,
     WEBSOCKET_RESUMED,
+    WEBHOOK_ATTEMPTS,
+    WEBHOOK_ENDPOINTS_DISABLED,
 )
 """All of them, for the catalogue in the documentation and for tests."""
 

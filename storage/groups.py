@@ -238,11 +238,6 @@ class Groups:
         """
         return await self._offsets.commit(name, commits)
 
-    async def start_of(self, name: GroupName, place: Place) -> int | None:
-        """Where a member begins to read a shard that it was given; None for its oldest record."""
-        group = await self._offsets.find(name)
-        return await self._positions.position(group, place.shard, place.committed)
-
     async def finish(self, group: Group, commit: Commit) -> bool:
         """Commit the end of a closed shard, which the caller has just seen: its children may begin. Whether it was
         taken."""

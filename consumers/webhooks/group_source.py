@@ -15,7 +15,6 @@ from storage.domain.errors import (
     StaleGeneration,
 )
 from storage.domain.groups import Membership as Told
-from storage.domain.groups import Place
 from storage.domain.names import GroupName
 from storage.domain.tasks import end
 from storage.lifespan import Storage
@@ -80,13 +79,10 @@ class GroupSource:
         stream = await self._storage.catalog.fresh_stream(told.group.stream)
         for shard, place in given.items():
             if shard not in self._sources:
-                start = await self._start_of(place)
+                start = await self._storage.groups.position(told.group, place)
                 self._sources[shard] = ShardSource(
                     self._endpoint, self._storage, self._mine, stream, shard, start
                 )
-
-    async def _start_of(self, place: Place) -> int | None:
-        return await self._storage.groups.start_of(self._group, place)
 
     async def round(self) -> int:
         """Let every shard go on as far as it can now; gives how long until one can go further, in ms."""

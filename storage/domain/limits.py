@@ -248,6 +248,13 @@ DRAIN_SPREAD_MS = (
 )  # within which the clients of a server that ends are asked to come back
 SLOW_CONSUMER_MS = 10 * SECOND_MS  # nothing of what waits could be sent for so long
 
+# Feeds, which many readers share
+FEED_READ_RECORDS = 1_000  # of one read: what is encoded in one go
+EVENTS_HEARTBEAT_MS = 15 * SECOND_MS  # below the idle time-out of common proxies
+EVENT_READERS_MAX = 10_000  # of one process
+FEED_READ_BYTES = 1 * MIB  # or one larger record
+FEEDS_BYTES_MAX = 64 * MIB  # that all feeds of a process remember, with what was encoded of it
+
 # Webhooks
 NACK_DELAY_MS_MAX = 2 * DAY_MS  # the longest wait of a retry schedule, with its jitter
 WEBHOOK_URL_CHARACTERS_MAX = 2_048
@@ -311,13 +318,6 @@ WEBHOOK_PAYLOAD_KEPT_BYTES = 16 * KIB  # beside the log, of a message that left 
 WEBHOOK_SENDS_AT_ONCE = 16  # on request, by one API process
 WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # what a deliverer gives deliveries under way at its end
-
-# Feeds, which many readers share
-FEED_READ_RECORDS = 1_000  # of one read: what is encoded in one go
-EVENTS_HEARTBEAT_MS = 15 * SECOND_MS  # below the idle time-out of common proxies
-EVENT_READERS_MAX = 10_000  # of one process
-FEED_READ_BYTES = 1 * MIB  # or one larger record
-FEEDS_BYTES_MAX = 64 * MIB  # that all feeds of a process remember, with what was encoded of it
 
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.sdk.losing import losing
-from tests.javascript import install, run, steps_of
+from tests.javascript import compile_typescript, steps_of
 
 ROOT = Path(__file__).parents[3]
 SDK = ROOT / "openapi" / "sdk" / "typescript"
@@ -18,8 +18,7 @@ SDK = ROOT / "openapi" / "sdk" / "typescript"
 @pytest.fixture(scope="module")
 def compiled():
     """The SDK as it is published; strict."""
-    install(SDK)
-    run(SDK, "node_modules/.bin/tsc", seconds_max=100)
+    compile_typescript(SDK)
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ function askOf(source: string, credit: Credit, more: Partial<Ask>): Ask {
  * Deliveries as they come: `for await (const message of subscription)`.
  *
  * A connection that breaks is opened again, and nothing is skipped. The iteration throws MillstreamError or Closed where
- * it cannot go on; it ends after `close()`.
+ * it cannot go on; it ends after `close()`, and leaving it closes. `next()` is for those who want to come back.
  */
 export class Subscription<Item extends Message | StreamRecord> implements AsyncIterable<Item>, Settling {
   readonly #millstream: Millstream;
@@ -144,10 +144,14 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, void> {
     await this.open();
-    for (;;) {
-      const item = await this.next();
-      if (item === undefined) return;
-      yield item;
+    try {
+      for (;;) {
+        const item = await this.next();
+        if (item === undefined) return;
+        yield item;
+      }
+    } finally {
+      await this.close();
     }
   }
 
