@@ -17,6 +17,8 @@ from storage.domain.webhooks import DeliveryStatus, OnFailure
 from tests.integration.webhooks.conftest import HOOK, Bench
 from tests.receiver import answer, close, hang
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 DEAD = QueueName("dead")
