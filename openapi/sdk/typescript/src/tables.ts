@@ -82,8 +82,8 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/webhooks/{webhook}", "safe", []],
   ["DELETE", "/v1/webhooks/{webhook}", "safe", []],
   ["GET", "/v1/webhooks/{webhook}/deliveries", "safe", []],
-  ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/resends", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/resends", "unsafe", []],
   ["POST", "/v1/webhooks/{webhook}/enable", "safe", []],
-  ["POST", "/v1/webhooks/{webhook}/secret", "safe", []],
-  ["POST", "/v1/webhooks/{webhook}/tests", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/secret", "unsafe", []],
+  ["POST", "/v1/webhooks/{webhook}/tests", "unsafe", []],
 ];
