@@ -12,7 +12,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from tests.sockets import PATIENCE_S, Frame, Server, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 KNOWN = Limits(push_tick_ms=50, resume_ms=600)

@@ -28,6 +28,8 @@ from storage.lifespan import open_storage
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
 from tests.receiver import answer, hang
 
+pytestmark = pytest.mark.one_store
+
 
 async def send(storage, *bodies: bytes, queue: QueueName = ORDERS) -> list[str]:
     sent = await storage.queues.send(queue, [NewMessage(body) for body in bodies])

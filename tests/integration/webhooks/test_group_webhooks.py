@@ -18,6 +18,8 @@ from storage.domain.webhooks import DeliveryStatus, OnFailure
 from tests.integration.webhooks.conftest import ALLOW, HOOK, Bench
 from tests.receiver import answer, close, hang
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 DEAD = QueueName("dead")
