@@ -94,6 +94,7 @@ class Deliverer:
         self._chance = chance
         self._tls = httpx.create_ssl_context()
         self._serving: dict[str, Serving] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
 
     @property
@@ -131,19 +132,19 @@ class Deliverer:
             or one.endpoint.to_disable is not None
             or one.task.done()
         ]
+        strays = [one for one in held if one not in self._serving and one not in self._ending]
+        await self._storage.deliveries.release(self.name, strays)
         await self._stop(changed)
-        strays = [one for one in held if one not in self._serving and one not in changed]
-        await self._storage.deliveries.release(self.name, [*changed, *strays])
         await self._share()
 
     async def _share(self) -> None:
         shares = await self._storage.deliveries.shares()
         self._metrics.disabled(shares.disabled)
         share = -(-shares.active // max(1, shares.deliverers))
+        wanted = share - len(self._serving) - len(self._ending)
         if surplus := list(self._serving)[share:]:
             await self._stop(surplus)
-            await self._storage.deliveries.release(self.name, surplus)
-        elif (wanted := share - len(self._serving)) > 0:
+        elif wanted > 0:
             for served in await self._storage.deliveries.claim(self.name, wanted):
                 self._begin(served)
 
@@ -165,33 +166,40 @@ class Deliverer:
         return asyncio.get_running_loop().time() < self._lease_until
 
     async def _stop(self, webhook_ids: Sequence[str]) -> None:
-        stopping = [self._serving.pop(webhook_id) for webhook_id in webhook_ids]
-        await asyncio.gather(*(one.stop() for one in stopping))
-        for one in stopping:
-            endpoint = one.endpoint
+        """End with these, and let others have them. What takes its time to end keeps no beat from being heard."""
+        for webhook_id in webhook_ids:
+            ending = asyncio.create_task(self._end(self._serving.pop(webhook_id)))
+            self._ending[webhook_id] = ending
+            ending.add_done_callback(lambda _, webhook_id=webhook_id: self._ending.pop(webhook_id))  # type: ignore[misc]
+        if self._ending:
+            await asyncio.wait(list(self._ending.values()), timeout=_BEAT_S)
+
+    async def _end(self, one: Serving) -> None:
+        await one.stop()
+        endpoint = one.endpoint
+        try:
             if endpoint.to_disable is not None:
-                logger.warning(
-                    "webhook disabled",
-                    extra={
-                        "webhook": str(endpoint.webhook.name),
-                        "because": endpoint.to_disable.value,
-                    },
-                )
+                extra = {
+                    "webhook": str(endpoint.webhook.name),
+                    "because": endpoint.to_disable.value,
+                }
+                logger.warning("webhook disabled", extra=extra)
                 await self._storage.deliveries.disable(
                     one.served.lease, endpoint.to_disable, endpoint.health
                 )
+            await self._storage.deliveries.release(self.name, [one.served.lease.webhook_id])
+        except MillstreamError as error:
+            logger.warning("webhook not released", extra={"reason": error.detail})
 
     async def _stop_what_has_run_out(self) -> None:
         if not self._lease_lasts():
-            await asyncio.gather(*(one.stop() for one in self._serving.values()))
-            self._serving.clear()
+            await self._stop(list(self._serving))
 
     async def _leave(self) -> None:
-        held = list(self._serving)
         try:
-            await self._stop(held)
+            await self._stop(list(self._serving))
+            await asyncio.gather(*self._ending.values())
             await self.journal.flush()
-            await self._storage.deliveries.release(self.name, held)
             await self._storage.deliveries.leave(self.name)
         except MillstreamError as error:
             logger.warning("left without a word", extra={"reason": error.detail})

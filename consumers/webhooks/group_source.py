@@ -5,7 +5,6 @@ its predecessor at once; shards that it is given are delivered side by side, eac
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.shard_source import Membership, ShardSource
@@ -43,7 +42,7 @@ class GroupSource:
                     if isinstance(error, StaleGeneration):
                         raise
                     self._endpoint.trouble(error.detail)
-                    await self._stop(list(self._sources))
+                    await self._wind_up()
                     await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
         finally:
             await self._wind_up()
@@ -75,7 +74,8 @@ class GroupSource:
     async def _arrange(self, told: Told) -> None:
         self._mine.generation = told.generation
         given = {place.shard: place for place in told.assigned}
-        await self._stop([shard for shard in self._sources if shard not in given])
+        for shard in [shard for shard in self._sources if shard not in given]:
+            self._give_up(shard)
         stream = await self._storage.catalog.fresh_stream(told.group.stream)
         for shard, place in given.items():
             if shard not in self._sources:
@@ -97,6 +97,15 @@ class GroupSource:
                 return wait_ms
         return limits.WEBHOOK_COMMIT_MS
 
+    def _give_up(self, shard: int) -> None:
+        """End with a shard: what is under way may end, what is done is committed, and then it is not owned any more."""
+        source, task = self._sources[shard], self._tasks.get(shard)
+        source.stopping = True
+        if task is None:
+            del self._sources[shard]
+        elif source.is_reading:
+            task.cancel()
+
     async def _run_tasks(self) -> None:
         """A task for each shard. One that found its shard to be another's is begun anew from its commit."""
         for shard, task in list(self._tasks.items()):
@@ -104,7 +113,7 @@ class GroupSource:
                 continue
             del self._tasks[shard]
             self._sources.pop(shard, None)
-            error = task.exception()
+            error = None if task.cancelled() else task.exception()
             if error is not None and not isinstance(error, MillstreamError):
                 raise error
             if isinstance(error, MillstreamError):
@@ -113,21 +122,12 @@ class GroupSource:
             if shard not in self._tasks:
                 self._tasks[shard] = asyncio.create_task(source.run())
 
-    async def _stop(self, shards: Sequence[int]) -> None:
-        """End with shards: what is under way may end, and what is done is committed."""
-        for shard in shards:
-            self._sources.pop(shard).stopping = True
-        tasks = [task for shard in shards if (task := self._tasks.pop(shard, None)) is not None]
-        if tasks:
-            timeout_ms = self._endpoint.spec.timeout_ms + limits.WEBHOOK_STOP_MS
-            await asyncio.wait(tasks, timeout=timeout_ms / limits.SECOND_MS)
-            await end(*tasks)
-            await asyncio.gather(*tasks, return_exceptions=True)
-
     async def _wind_up(self) -> None:
+        """Let deliveries end, for a moment, and commit what is done."""
+        for shard in list(self._sources):
+            self._give_up(shard)
         tasks = list(self._tasks.values())
-        for source in self._sources.values():
-            source.stopping = True
+        self._tasks, self._sources = {}, {}
         if tasks:
             await asyncio.wait(tasks, timeout=limits.WEBHOOK_STOP_MS / limits.SECOND_MS)
             await end(*tasks)

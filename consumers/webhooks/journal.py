@@ -82,6 +82,8 @@ class Journal:
         except MillstreamError:
             self._waiting = writing + self._waiting[len(left) :]
             raise
+        except Exception:
+            logger.exception("deliveries not logged", extra={"count": len(some)})
         if len(self._waiting) < limits.WEBHOOK_LOG_BACKLOG_MAX:
             self._room.set()
 

@@ -93,7 +93,7 @@ class Sender:
             at_ms=at_ms,
             duration_ms=round((time.perf_counter() - started) * limits.SECOND_MS),
             status=answer.status,
-            error=error[: limits.WEBHOOK_ERROR_CHARACTERS_MAX],
+            error=_plain(error)[: limits.WEBHOOK_ERROR_CHARACTERS_MAX],
             response=answer.text(),
             resent=resent,
             wait_ms=self._wait_ms(answer.retry_after),
@@ -144,6 +144,11 @@ class Sender:
         except (ValueError, OverflowError):
             return None
         return max(0, min(until_ms - self._clock.now_ms(), limits.WEBHOOK_RETRY_AFTER_MS_MAX))
+
+
+def _plain(text: str) -> str:
+    """The text as every store takes it."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:

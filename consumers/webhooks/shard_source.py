@@ -70,6 +70,7 @@ class ShardSource:
         self._due_ms = 0
         self._looked_ms = 0
         self.is_done = False
+        self.is_reading = False
         self.stopping = False
 
     async def run(self) -> None:
@@ -104,6 +105,9 @@ class ShardSource:
         if self._ended:
             self.is_done = True
             return 0
+        if self.stopping:
+            return 0
+        self.is_reading = True
         try:
             [read] = await self._storage.streams.read_shards(
                 self._stream.name,
@@ -115,6 +119,8 @@ class ShardSource:
         except MillstreamError as error:
             self._endpoint.trouble(error.detail)
             return limits.WEBHOOK_SOURCE_RETRY_MS
+        finally:
+            self.is_reading = False
         if read.gap is not None:
             await self._tell_gap(read.gap)
         self._records.extend(read.records)

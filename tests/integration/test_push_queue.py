@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from tests.sockets import PATIENCE_S, Frame, Server, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 KNOWN = Limits(push_tick_ms=50, resume_ms=600)
@@ -416,6 +417,28 @@ async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
         [message] = await socket.messages(1)
 
     assert paused["reason"] == "queue"
+    assert message["body"] == "one"
+
+
+async def test_an_outage_of_the_store_is_told_and_waited_for(server, storage, monkeypatch):
+    receive = type(storage.queues).receive
+    outage = asyncio.Event()
+
+    async def unavailable(*_, **__):
+        outage.set()
+        raise StorageUnavailable("The store is away.")
+
+    async with server.socket() as socket:
+        monkeypatch.setattr(type(storage.queues), "receive", unavailable)
+        await socket.subscribe("a", "queue:orders")
+        paused = await socket.hear("paused")
+        await outage.wait()
+        monkeypatch.setattr(type(storage.queues), "receive", receive)
+        await send(storage, b"one")
+        [message] = await socket.messages(1)
+        await socket.hear("resumed")
+
+    assert paused["reason"] == "storage"
     assert message["body"] == "one"
 
 

@@ -1,6 +1,7 @@
 """Deliverers share the webhooks, take over from those that are gone, and lose nothing; the log, and sending again."""
 
 import asyncio
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from storage.domain.errors import (
     PayloadGone,
     PreconditionFailed,
     SecretsOff,
+    StorageUnavailable,
     ValidationFailed,
     WebhookBusy,
     WebhookNotFound,
@@ -25,6 +27,8 @@ from storage.domain.webhooks import DeliveryStatus, Outcome, Source, WebhookSpec
 from storage.lifespan import open_storage
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
 from tests.receiver import answer, hang
+
+pytestmark = pytest.mark.one_store
 
 
 async def send(storage, *bodies: bytes, queue: QueueName = ORDERS) -> list[str]:
@@ -233,6 +237,29 @@ async def test_a_webhook_that_goes_while_it_is_logged_stops_no_others_log(bench,
 
     left = await storage.webhooks.get(WebhookName("hook0"))
     assert len(await storage.deliveries.page(left)) == 1
+
+
+async def test_a_fault_in_writing_the_log_does_not_stop_it(bench, storage, receiver, monkeypatch):
+    await bench.queue_hook()
+    log = storage.deliveries.log
+    faults = [ValueError("a fault"), StorageUnavailable("away")]
+
+    async def failing(told):
+        if faults:
+            raise faults.pop(0)
+        await log(told)
+
+    monkeypatch.setattr(storage.deliveries, "log", failing)
+    source = await bench.queue_source()
+    for body in (b"lost", b"kept"):
+        await send(storage, body)
+        await source.round()
+        with suppress(StorageUnavailable):
+            await bench.journal.flush()
+
+    [delivery] = await bench.deliveries()
+    assert receiver.bodies == [b"lost", b"kept"]
+    assert delivery.payload.body == b"kept"
 
 
 # On request

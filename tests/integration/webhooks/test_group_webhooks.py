@@ -1,9 +1,11 @@
 """A group's records at a receiver: in order in each shard, none passed over, whatever the receiver does."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from consumers.webhooks.deliverer import source_of
 from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.errors import StaleGeneration, ValidationFailed
 from storage.domain.groups import GroupKind, GroupSpec, ResetSpec, ResetTo
@@ -14,6 +16,8 @@ from storage.domain.streams import StreamSpec
 from storage.domain.webhooks import DeliveryStatus, OnFailure
 from tests.integration.webhooks.conftest import HOOK, Bench
 from tests.receiver import answer, close, hang
+
+pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
@@ -279,3 +283,31 @@ async def test_a_simple_group_has_no_members_and_so_no_webhook(bench, storage):
 
     with pytest.raises(ValidationFailed, match="no"):
         await bench.hook("group:readers")
+
+
+async def test_shards_are_given_up_for_another_member_while_they_are_read(bench, storage, receiver):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", session_timeout_ms=SECOND_MS))
+    await bench.hook("group:readers")
+    source = source_of(await bench.endpoint(), storage)
+    serving = asyncio.create_task(source.run())
+    for shard in range(4):
+        await append(storage, b"%d" % shard, shard=shard)
+    await receiver.until(4)
+
+    told = await storage.groups.join(READERS, member_id="other")
+    async with asyncio.timeout(4):
+        while len(told.assigned) < 2:
+            await asyncio.sleep(0.05)
+            told = await storage.groups.heartbeat(READERS, "other", owned=[])
+    others = {place.shard for place in told.assigned}
+    for shard in range(4):
+        await append(storage, b"again %d" % shard, shard=shard)
+    await receiver.until(6)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+    assert len(others) == 2
+    delivered = {int(got.headers["millstream-shard"]) for got in receiver.got[4:]}
+    assert delivered == {0, 1, 2, 3} - others
+    assert len(receiver.got) == 6

@@ -18,6 +18,8 @@ from storage.domain.webhooks import Outcome
 from tests.integration.webhooks.conftest import ALLOW, ORDERS
 from tests.receiver import Receiver, receiving
 
+pytestmark = pytest.mark.one_store
+
 NAME = "hooks.example"
 
 

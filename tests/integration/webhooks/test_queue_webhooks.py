@@ -15,6 +15,8 @@ from storage.domain.webhooks import BodyFormat, DeliveryStatus, DisabledBecause,
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
 
+pytestmark = pytest.mark.one_store
+
 
 async def send(storage, *bodies: bytes, **more) -> list[str]:
     messages = [NewMessage(body, **more) for body in bodies]
