@@ -67,3 +67,5 @@ openapi: install
 
 sdk: openapi
 	$(BIN)/python openapi/generate.py python
+	cd openapi/sdk/typescript && npm ci --no-audit --no-fund --ignore-scripts
+	$(BIN)/python openapi/generate.py typescript

@@ -71,12 +71,15 @@ from api.rest import (
     shards,
     streams,
     tables,
+    webhook_deliveries,
+    webhooks,
     writes,
 )
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
+from consumers.webhooks.requested import Requested
 from storage.domain.access import Action
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
@@ -157,7 +160,7 @@ def _control_plane(
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
-        _serve_from(app, storage)
+        _serve_from(app, storage, settings)
     operator = _operator_routes(app, dispatcher, counts)
     routers = (
         queues.router,
@@ -168,6 +171,8 @@ def _control_plane(
         tables.router,
         shards.router,
         groups.router,
+        webhooks.router,
+        webhook_deliveries.router,
         jobs.router,
         replays.router,
         archives.router,
@@ -181,10 +186,11 @@ def _control_plane(
     return app
 
 
-def _serve_from(app: FastAPI, storage: Storage) -> None:
+def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
     app.state.feeds = Feeds(storage.streams, storage.catalog, FORMATS)
     app.state.opened = Opened(storage, app.state.feeds)
+    app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
 
 
@@ -201,7 +207,7 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: 
         async with AsyncExitStack() as stack:
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
-                _serve_from(app, opened)
+                _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
             await stack.enter_async_context(_watching_the_loop(counts))
             _settle_memory()

@@ -62,18 +62,12 @@ CLOSE_CODES: dict[int, str] = {
     Close.GOING_AWAY: "The page, or the server, is going away.",
     Close.INTERNAL_ERROR: "Something failed inside Millstream; its log has the request id.",
     Close.RESTART: "The server restarts.",
-    Close.TRY_AGAIN_LATER: "The server has no room at the moment.",
     Close.DRAINING: "The server ends; another one, or the next one, has the session's place.",
     Close.HEARTBEAT_MISSED: "Nothing came from the client for a heartbeat and the pong timeout.",
-    Close.CREDENTIALS_EXPIRED: "The credentials have expired: come back with fresh ones.",
     Close.SLOW_CONSUMER: "What waited could not be sent for too long.",
     Close.TAKEN_OVER: "Another socket resumed the session.",
-    Close.RATE_LIMITED: "Too much at once: come back after a while.",
     Close.PROTOCOL_ERROR: "What came was no frame, or not at its time.",
-    Close.UNAUTHENTICATED: "The credentials are not known.",
-    Close.FORBIDDEN: "The credentials do not allow it.",
     Close.HELLO_TIMEOUT: "No `hello` came in time.",
-    Close.TOO_MANY: "More sockets or subscriptions than one may have.",
     Close.FRAME_TOO_LARGE: "A frame was larger than any may be.",
 }
 

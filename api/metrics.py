@@ -24,6 +24,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.errors import ErrorCode
 from storage.domain.messages import ReceivedMessage, SettleAction
+from storage.domain.webhooks import Outcome, SourceKind
 from storage.settings import Durability
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -122,6 +123,14 @@ WEBSOCKET_RESUMED = Counter(
     "Asks for a session to go on, by whether it did",
     ["resumed"],
 )
+WEBHOOK_ATTEMPTS = Counter(
+    "millstream_webhook_attempts_total", "Requests to receivers of webhooks", ["outcome"]
+)
+WEBHOOK_ENDPOINTS_DISABLED = Gauge(
+    "millstream_webhook_endpoints_disabled",
+    "Webhooks that were switched off since their receivers do nothing but fail, or are gone",
+    multiprocess_mode="livemax",
+)
 
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     BUILD_INFO,
@@ -145,6 +154,8 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     WEBSOCKET_SUBSCRIPTIONS,
     WEBSOCKET_CLOSED,
     WEBSOCKET_RESUMED,
+    WEBHOOK_ATTEMPTS,
+    WEBHOOK_ENDPOINTS_DISABLED,
 )
 """All of them, for the catalogue in the documentation and for tests."""
 
@@ -300,6 +311,29 @@ class RequestMetrics:
     def _new_series(self, operation: str, status_class: int) -> Observations:
         labels = (operation, f"{status_class}xx", self._protocol)
         return self._counts.observations(REQUEST_SECONDS.labels(*labels))
+
+
+class DeliveryMetrics:
+    """What a deliverer of webhooks counts."""
+
+    def __init__(self) -> None:
+        self._attempts = {outcome: WEBHOOK_ATTEMPTS.labels(outcome.value) for outcome in Outcome}
+        self._delivered = {
+            kind: MESSAGES_DELIVERED.labels(noun, "webhook", "manual")
+            for kind, noun in _NOUNS.items()
+        }
+
+    def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
+        """A request to a receiver ended."""
+        self._attempts[outcome].inc()
+        self._delivered[kind].inc()
+
+    def disabled(self, count: int) -> None:
+        """So many webhooks are switched off by the service."""
+        WEBHOOK_ENDPOINTS_DISABLED.set(count)
+
+
+_NOUNS = {SourceKind.QUEUE: "queue", SourceKind.GROUP: "stream"}
 
 
 def set_build_info(version: str) -> None:

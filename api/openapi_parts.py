@@ -11,6 +11,7 @@ TAGS = (
     {"name": "queues", "description": "Work to be done once, delivered at least once."},
     {"name": "streams", "description": "An ordered, replayable record of what happened."},
     {"name": "groups", "description": "Readers that share a stream, and how far they are."},
+    {"name": "webhooks", "description": "Messages and records are posted to a URL."},
     {"name": "writes", "description": "Writing in two steps: put records aside, then commit."},
     {"name": "archives", "description": "What of a stream lies in Parquet files."},
     {"name": "replays", "description": "Sending records of a stream again."},

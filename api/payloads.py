@@ -255,11 +255,17 @@ def _encode_lines(answer: Lined) -> bytes:
     members = msgspec.structs.asdict(answer)
     end = {"type": "end", **{name: value for name, value in members.items() if name != field}}
     lines = _json.encode_lines(members[field])
+    if lines.count(b"\n") != len(members[field]):  # a JSON body was stored with line breaks in it
+        lines = b"".join([_one_line(item) for item in members[field]])
     return (
         lines
         + _json.encode({name: value for name, value in end.items() if value is not msgspec.UNSET})
         + b"\n"
     )
+
+
+def _one_line(item: Any) -> bytes:
+    return msgspec.json.format(_json.encode(item), indent=-1) + b"\n"
 
 
 def check_request_bytes(count: int) -> None:

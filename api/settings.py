@@ -15,6 +15,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from storage.domain.egress import Egress
+from storage.secrets import SecretBox
 from storage.settings import Durability, StorageSettings
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -75,6 +77,19 @@ class Settings(BaseSettings):
         description="'aws': the Kinesis door throttles as Amazon does, each process for itself; the SQS door "
         "makes no queue of a name whose last queue was deleted within a minute.",
     )
+    secret_keys: SecretStr | None = Field(
+        default=None,
+        description="Keys that stored secrets are encrypted with: base64 of 32 bytes each, by commas. The first "
+        "encrypts, all decrypt. `millstream up` makes one of its own.",
+    )
+    secret_keys_file: Path | None = Field(
+        default=None, description="A file that holds the secret_keys, by commas or lines."
+    )
+    webhook_allow: str = Field(
+        default="",
+        description="Where webhooks may go beside ports 80 and 443 of the public internet, by commas: hosts, "
+        "addresses or networks, each with a port or any. 127.0.0.1 allows this machine, and plain http to it.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod
@@ -96,7 +111,7 @@ class Settings(BaseSettings):
         return self.host not in LOOPBACK_HOSTS
 
     def storage(self) -> StorageSettings:
-        """What the storage room needs. Raises ValueError when a URL is missing."""
+        """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
         return StorageSettings(
@@ -104,7 +119,26 @@ class Settings(BaseSettings):
             database_url=self.database_url.get_secret_value(),
             durability=self.durability,
             archive_url=None if self.archive_url == "off" else self.archive_url,
+            secret_keys=self._secret_keys(),
+            webhook_allow=self.webhook_allow_words(),
         )
+
+    def _secret_keys(self) -> tuple[str, ...]:
+        told = self.secret_keys.get_secret_value() if self.secret_keys else ""
+        if not told and self.secret_keys_file is not None:
+            try:
+                told = self.secret_keys_file.read_text()
+            except OSError as error:
+                raise ValueError(f"secret_keys_file cannot be read: {error.strerror}") from None
+        keys = tuple(told.replace(",", " ").split())
+        SecretBox(keys)
+        return keys
+
+    def webhook_allow_words(self) -> tuple[str, ...]:
+        """What `webhook_allow` says, word by word. Raises ValueError for one that means nothing."""
+        words = tuple(self.webhook_allow.replace(",", " ").split())
+        Egress.of(words)
+        return words
 
 
 def read_settings(**options: Any) -> Settings:

@@ -154,6 +154,10 @@ async def _collect_orphans(storage: Storage) -> int:
     return await storage.archive_upkeep.collect_orphans()
 
 
+async def _forget_deliveries(storage: Storage) -> int:
+    return await _until_idle(storage.deliveries.forget_old)
+
+
 async def _tidy_replays(storage: Storage) -> int:
     return await storage.replays.tidy()
 
@@ -174,6 +178,7 @@ DUTIES = (
     Duty("writes", limits.MINUTE_MS, _finish_writes),
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
+    Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )
 

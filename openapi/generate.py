@@ -18,6 +18,7 @@ from typing import Any
 HERE = Path(__file__).parent
 DOCUMENT = HERE / "openapi.json"
 PYTHON = HERE / "sdk" / "python" / "millstream_client"
+TYPESCRIPT = HERE / "sdk" / "typescript"
 BIN = Path(sys.executable).parent
 GENERATED = "# Generated from {source} by `make sdk`; changes are lost.\n"
 
@@ -138,10 +139,39 @@ def python(package: Path = PYTHON) -> None:
         write_sync(package)
 
 
+# ── TypeScript ──
+
+
+def typescript(source: Path = TYPESCRIPT / "src") -> None:
+    """Everything of the TypeScript SDK that is generated."""
+    command: list[str | Path] = [
+        TYPESCRIPT / "node_modules" / ".bin" / "openapi-ts",
+        "-o",
+        source / "generated",
+    ]
+    subprocess.run(command, cwd=TYPESCRIPT, check=True, stdout=subprocess.DEVNULL)
+    (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
+
+
+def _typescript_tables(document: dict[str, Any]) -> str:
+    rows = [
+        [method.upper(), path, one["x-millstream-repeat"], one.get("x-millstream-guards", [])]
+        for path, methods in document["paths"].items()
+        for method, one in methods.items()
+    ]
+    lines = "".join(f"  {json.dumps(row)},\n" for row in rows)
+    return (
+        "// Generated from openapi.json by `make sdk`; changes are lost.\n\n"
+        "/** What a second call does: method, path, repeat, and the fields of which one guards it. */\n"
+        "export const REPEATS: readonly (readonly [string, string, string, readonly string[]])[] = [\n"
+        f"{lines}];\n"
+    )
+
+
 def main(words: Iterable[str]) -> None:
     """Generate what the first word names."""
     language, *rest = words
-    {"python": python}[language](*map(Path, rest))
+    {"python": python, "typescript": typescript}[language](*map(Path, rest))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def tell_tasks(task_file: Path, storage: StorageSettings) -> None:
     """Write the file that tasks read."""
     new = task_file.with_suffix(".new")
     with open(new, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        file.write(storage.model_dump_json())
+        file.write(storage.model_dump_json(exclude={"secret_keys"}))
     new.rename(task_file)
 
 

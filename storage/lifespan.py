@@ -16,7 +16,9 @@ from storage.archiving import Archiving
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
+from storage.deliveries import Deliveries
 from storage.domain.clock import Clock, SystemClock
+from storage.domain.egress import Egress
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups import Groups
@@ -54,11 +56,13 @@ from storage.replay_windows import Windows
 from storage.replays import Replays
 from storage.resharding import Resharder
 from storage.retention import Retention
+from storage.secrets import SecretBox
 from storage.settings import StorageSettings
 from storage.streams import Streams
 from storage.tables import Tables
 from storage.tiered import Tiered
 from storage.upkeep import Upkeep
+from storage.webhooks import Opener, Webhooks
 from storage.writing import Writing
 
 _CLOSE_S = 10.0
@@ -76,6 +80,8 @@ class Storage:
     tables: Tables
     moves: Moves
     groups: Groups
+    webhooks: Webhooks
+    deliveries: Deliveries
     catalog: Catalog
     access: Access
     registrations: Registrations
@@ -149,6 +155,7 @@ async def open_storage(
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
+        box, egress = SecretBox(settings.secret_keys), Egress.of(settings.webhook_allow)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
             windows,
@@ -167,6 +174,8 @@ async def open_storage(
             Tables(HotRanges(pipeline), on_stream, tiered),
             moves,
             groups,
+            Webhooks(database, catalog, groups, box, egress, clock),
+            Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
             Access(),
             Registrations(database, clock),

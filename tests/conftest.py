@@ -59,12 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give `redis_url` the stores of --store, except where a test names its own."""
+    """Give `redis_url` the stores of --store, except where a test names its own or needs no more than one."""
     named = any(
         "redis_url" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")
     )
     if "redis_url" in metafunc.fixturenames and not named:
         store = metafunc.config.getoption("--store")
+        if store == "both" and any(metafunc.definition.iter_markers("one_store")):
+            store = "plain"
         stores = ["plain", "cluster"] if store == "both" else [store]
         metafunc.parametrize("redis_url", stores, indirect=True)
 
@@ -136,7 +138,7 @@ def empty_database_url(postgres_server_url: str) -> Iterator[str]:
 @contextmanager
 def _fresh_database(server_url: str, template: str) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
-    _execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    _execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
     yield _database(server_url, name)
     _execute(server_url, f'DROP DATABASE "{name}" WITH (FORCE)')
 

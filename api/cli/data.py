@@ -4,6 +4,7 @@ DATA/version      the number of this layout
 DATA/lock         flock'ed by `millstream up`; its children inherit the lock, so that it is free
                   only when the last of them is gone. Holds the supervisor's process id.
 DATA/valkey  DATA/postgres  DATA/logs  DATA/run     see `storage.embedded`
+DATA/secret.keys  what stored secrets are encrypted with: lost with it, they cannot be read
 DATA/run/metrics  counters of the API processes, wiped at every start
 """
 
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from api.cli.trouble import ExitCode, Trouble
+from storage.secrets import new_key
 
 LAYOUT_VERSION = 3
 LOCK_WAIT_S = 10.0  # a predecessor that was killed takes its children with it, not at once
@@ -115,3 +117,17 @@ def wiped_metrics_directory(data: Path) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     return directory
+
+
+def own_secret_keys(data: Path) -> Path:
+    """DATA/secret.keys, made when missing; nobody else can read it, and it is whole or not there."""
+    path = data / "secret.keys"
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        with open(new, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(f"{new_key()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+    return path

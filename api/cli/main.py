@@ -67,7 +67,8 @@ def up(
     server: Server = None,
     insecure: Insecure = None,
 ) -> None:
-    """Run everything on this machine: Valkey, Postgres, the API, the sweeper and a Spark worker.
+    """Run everything on this machine: Valkey, Postgres, the API, the sweeper, a deliverer of webhooks
+    and a Spark worker.
 
     Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
     DATABASE_URL name are used, and not started.
@@ -103,6 +104,15 @@ def sweep() -> None:
     """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
     settings = _with_stores(_settings())
     from api.cli.sweeping import run
+
+    run(settings)
+
+
+@app.command()
+def deliver() -> None:
+    """Deliver webhooks, against REDIS_URL and DATABASE_URL; any number of these share them."""
+    settings = _with_stores(_settings())
+    from api.cli.delivering import run
 
     run(settings)
 

@@ -1,4 +1,4 @@
-"""The programs of a deployment that are ours: API processes, the sweeper, the Spark worker, the migration."""
+"""The programs of a deployment that are ours: API processes, the sweeper, deliverers, the Spark worker, the migration."""
 
 import socket
 import sys
@@ -100,6 +100,19 @@ def worker_program(settings: Settings, metrics: Path, keep_open: tuple[int, ...]
         command=[*PYTHON, "-m", "api.cli", "worker"],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         grace_s=WORKER_GRACE_S,
+        keep_open=keep_open,
+        on_end=lambda pid: _forget_gauges(pid, metrics),
+    )
+
+
+def deliverer_program(
+    settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
+) -> Program:
+    """A deliverer of webhooks as a program to keep running."""
+    return Program(
+        name="deliverer",
+        command=[*PYTHON, "-m", "api.cli", "deliver"],
+        environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         keep_open=keep_open,
         on_end=lambda pid: _forget_gauges(pid, metrics),
     )

@@ -1,6 +1,6 @@
 """`millstream up`: everything on one machine, and `millstream serve`: the API alone.
 
-    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper ▸ worker ▸ wait
+    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸ wait
     serve                   port ▸                               api x N ▸ /readyz ▸ wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
@@ -20,9 +20,21 @@ import typer
 from pydantic import SecretStr
 
 from api.cli.archiving import Archiving, decide
-from api.cli.data import check_version, data_directory, locked, wiped_metrics_directory
+from api.cli.data import (
+    check_version,
+    data_directory,
+    locked,
+    own_secret_keys,
+    wiped_metrics_directory,
+)
 from api.cli.listener import check_host, listening, url_of
-from api.cli.programs import api_programs, migrate_program, sweeper_program, worker_program
+from api.cli.programs import (
+    api_programs,
+    deliverer_program,
+    migrate_program,
+    sweeper_program,
+    worker_program,
+)
 from api.cli.signals import until_told_to_stop
 from api.cli.supervisor import Keeper, Program, Supervisor, server_program
 from api.cli.trouble import ExitCode, Trouble
@@ -104,12 +116,16 @@ def _told(
     """What the children are told: the settings, with what was decided since filled in."""
     setting = {"valkey": "redis_url", "postgres": "database_url"}
     urls = {setting[server.name]: SecretStr(server.url) for server in servers}
+    keys = settings.secret_keys_file
+    if keys is None and not (settings.secret_keys and settings.secret_keys.get_secret_value()):
+        keys = own_secret_keys(data)
     return settings.model_copy(
         update={
             "data": data,
             "port": listener.getsockname()[1],
             "ephemeral": False,
             "archive_url": archiving.url,
+            "secret_keys_file": keys,
             **urls,
         }
     )
@@ -130,7 +146,9 @@ def _everything(
         await _start_api(
             supervisor, url_of(listener), api_programs(settings, listener, metrics, (lock,))
         )
-        await supervisor.start(sweeper_program(settings, (lock,)))
+        await supervisor.start(
+            sweeper_program(settings, (lock,)), deliverer_program(settings, metrics, (lock,))
+        )
         if works:
             await supervisor.start(worker_program(settings, metrics, (lock,)))
 

@@ -67,7 +67,7 @@ class _Ending(Enum):
 
 
 class _Violation(Exception):
-    """The client does not speak the protocol: it is told so, and not asked back."""
+    """The socket cannot go on: the client is told why."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -219,7 +219,10 @@ class _Socket:
 
     async def run(self, receive: Receive) -> None:
         """Take frames until the socket ends, and see to what becomes of the session then."""
-        self._session.attach(self._connection)
+        try:
+            self._session.attach(self._connection)
+        except SocketGone:
+            raise _Violation(Close.TAKEN_OVER, "another socket has taken the session") from None
         ending = _Ending.LOST
         try:
             for frame in self._first:

@@ -407,23 +407,17 @@ class Close:
 
     NORMAL = 1000
     GOING_AWAY = 1001
+    FRAME_TOO_LARGE = 1009
     INTERNAL_ERROR = 1011
     RESTART = 1012
-    TRY_AGAIN_LATER = 1013
     DRAINING = 4001
     HEARTBEAT_MISSED = 4002
-    CREDENTIALS_EXPIRED = 4003
     SLOW_CONSUMER = 4008
     TAKEN_OVER = 4010
-    RATE_LIMITED = 4029
     PROTOCOL_ERROR = 4500
-    UNAUTHENTICATED = 4501
-    FORBIDDEN = 4503
     HELLO_TIMEOUT = 4504
-    TOO_MANY = 4509
-    FRAME_TOO_LARGE = 4513
 
 
 def is_worth_coming_back(code: int) -> bool:
     """Whether a client that was closed with `code` should connect again, after a while."""
-    return code != Close.NORMAL and code < Close.PROTOCOL_ERROR
+    return code not in (Close.NORMAL, Close.FRAME_TOO_LARGE) and code < Close.PROTOCOL_ERROR

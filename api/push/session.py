@@ -168,7 +168,9 @@ class Session:
     # Sockets
 
     def attach(self, connection: Connection) -> None:
-        """Deliver over this socket."""
+        """Deliver over this socket. Raises SocketGone when another one has been quicker, or the session is over."""
+        if self.ended or self.connection is not None:
+            raise SocketGone
         self.connection = connection
         for sub in self.subs.values():
             sub.start()

@@ -56,6 +56,7 @@ class Sessions:
     def open(self, principal: Principal, wire: Wire) -> Session:
         """A new one."""
         session = Session(principal, wire, self.limits.push_kept_bytes)
+        session.detached_s = self.clock()
         self._sessions[session.id] = session
         return session
 
@@ -108,7 +109,7 @@ class Sessions:
             if session.connection is not None:
                 self._look_at(session.connection, now_s)
             elif now_s - session.detached_s >= self.limits.resume_ms / limits.SECOND_MS:
-                await self.end(session, release=True)
+                self._soon(self.end(session, release=True))
             if session.is_due:
                 self._soon(session.tick())
         WEBSOCKET_SESSIONS.set(len(self._sessions))

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query, Request
 from api.payloads import UNNAMED, media_type, unsupported
 from storage.domain import limits
 from storage.domain.access import Action, Principal
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
 from storage.lifespan import Storage
 
 PRINCIPAL_KEY = "millstream.principal"
@@ -58,16 +58,25 @@ def group_from_path(group: NamePart, principal: PrincipalDep) -> GroupName:
     return GroupName(group, principal.namespace)
 
 
+def webhook_from_path(webhook: NamePart, principal: PrincipalDep) -> WebhookName:
+    """The webhook that the path names. Raises ValidationFailed."""
+    return WebhookName(webhook, principal.namespace)
+
+
 GroupPath = Annotated[GroupName, Depends(group_from_path)]
 QueuePath = Annotated[QueueName, Depends(queue_from_path)]
 StreamPath = Annotated[StreamName, Depends(stream_from_path)]
+WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
+
+
+_NOUNS = ("queue", "stream", "group", "webhook")
 
 
 def may(action: Action) -> Callable[..., None]:
     """A route's authorise step. Raises Forbidden."""
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
-        parameters = (request.path_params.get(noun) for noun in ("queue", "stream", "group"))
+        parameters = (request.path_params.get(noun) for noun in _NOUNS)
         named = next((name for name in parameters if name), "*")
         storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 

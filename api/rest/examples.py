@@ -277,6 +277,61 @@ _SHARD_LAG = {
     "finished": False,
 }
 
+_HOOK_HEALTH: dict[str, Any] = {
+    "state": "active",
+    "disabled_because": None,
+    "disabled_at": None,
+    "failing_since": None,
+    "last_success_at": _LATER,
+    "last_failure_at": None,
+    "last_failure": "",
+    "delivered": 7,
+    "failed": 0,
+    "blocked": [],
+}
+_HOOK = {
+    "name": "shop",
+    "source": "queue:orders",
+    "url": "https://shop.example/hooks/orders",
+    "header_names": ["authorization"],
+    "format": "body",
+    "timeout_seconds": 1,
+    "rate": None,
+    "in_flight_max": 10,
+    "retry_seconds": [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400],
+    "on_failure": "block",
+    "dead_letter_queue": None,
+    "disable_after_seconds": 432000,
+    "log_retention_seconds": 259200,
+    "enabled": True,
+    "version": 1,
+    "created_at": _AT,
+    "changed_at": _AT,
+    "health": _HOOK_HEALTH,
+}
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  an example
+_ATTEMPT = {
+    "at": _AT,
+    "outcome": "server_error",
+    "status": 500,
+    "duration_seconds": 0.25,
+    "error": "500",
+    "response": "no room",
+    "resent": False,
+}
+_DELIVERY = {
+    "id": _MESSAGE_ID,
+    "status": "retrying",
+    "attempts": 1,
+    "last_attempts": [_ATTEMPT],
+    "first_at": _AT,
+    "last_at": _AT,
+    "next_at": _LATER,
+    "sent_at": _AT,
+    "shard": None,
+    "offset": 7,
+}
+
 EXAMPLES: dict[str, Example] = {
     "put_queue": Example(
         "/v1/queues/orders",
@@ -387,6 +442,46 @@ EXAMPLES: dict[str, Example] = {
         {"state": "cancelled"},
         answer={**_MOVE, "state": "cancelling"},
     ),
+    "put_webhook": Example(
+        "/v1/webhooks/shop",
+        {
+            "source": "queue:orders",
+            "url": "https://shop.example/hooks/orders",
+            "headers": {"authorization": "Bearer 7"},
+            "timeout_seconds": 1,
+        },
+        201,
+        {**_HOOK, "secret": _SECRET},
+    ),
+    "get_webhook": Example("/v1/webhooks/shop", answer=_HOOK),
+    "list_webhooks": Example(
+        "/v1/webhooks?prefix=sh", answer={"items": [_HOOK], "next_cursor": None}
+    ),
+    "rotate_webhook_secret": Example(
+        "/v1/webhooks/shop/secret",
+        {"overlap_seconds": 86400},
+        answer={"secret": _SECRET, "created_at": _AT, "old_secret_expires_at": _LATER},
+    ),
+    "enable_webhook": Example("/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3}),
+    "test_webhook": Example(
+        "/v1/webhooks/shop/tests",
+        answer={
+            **_ATTEMPT,
+            "outcome": "connection",
+            "status": None,
+            "error": "no connection: 'shop.example' cannot be resolved",
+            "response": "",
+        },
+    ),
+    "list_deliveries": Example(
+        "/v1/webhooks/shop/deliveries?status=retrying",
+        answer={"items": [_DELIVERY], "next_cursor": None},
+    ),
+    "resend_delivery": Example(
+        f"/v1/webhooks/shop/deliveries/{_MESSAGE_ID}/resends",
+        answer={**_ATTEMPT, "outcome": "delivered", "status": 204, "error": "", "resent": True},
+    ),
+    "delete_webhook": Example("/v1/webhooks/shop", status=204),
     "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
     "delete_queue": Example("/v1/queues/orders", status=204),
     "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),

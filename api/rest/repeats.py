@@ -33,8 +33,11 @@ UNSAFE = frozenset(
     {
         "purge_queue",  # drops what came since
         "redrive_queue",  # sends what died again since, and counts `messages_max` anew
+        "resend_delivery",
         "reset_group",  # takes back what was read since
+        "rotate_webhook_secret",  # makes another secret, and only the last answer shows the last one
         "start_move",
+        "test_webhook",
     }
 )
 

@@ -25,6 +25,8 @@ class Action(StrEnum):
     JOB_MANAGE = "job:manage"
     REPLAY_READ = "replay:read"
     REPLAY_MANAGE = "replay:manage"
+    WEBHOOK_READ = "webhook:read"
+    WEBHOOK_MANAGE = "webhook:manage"
     METRICS_READ = "metrics:read"
 
 

@@ -2,15 +2,17 @@
 
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
-    │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound
+    │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
+    │                  DeliveryNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Forbidden
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten, StaleGeneration, GroupFull
-    │                  JobRefused
+    │                  JobRefused, PayloadGone, WebhookBusy
     ├── archive        ArchiveBehind, ArchiveDamaged, ArchiveOff
+    ├── secrets        SecretsOff, SecretUnreadable
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
@@ -68,6 +70,12 @@ class ErrorCode(StrEnum):
     ARCHIVE_OFF = "archive_off"
     JOB_NOT_FOUND = "job_not_found"
     JOB_REFUSED = "job_refused"
+    WEBHOOK_NOT_FOUND = "webhook_not_found"
+    DELIVERY_NOT_FOUND = "delivery_not_found"
+    PAYLOAD_GONE = "payload_gone"
+    WEBHOOK_BUSY = "webhook_busy"
+    SECRETS_OFF = "secrets_off"
+    SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105  a code
     STORAGE_UNAVAILABLE = "storage_unavailable"
     STORAGE_FULL = "storage_full"
     STORAGE_BUSY = "storage_busy"
@@ -95,6 +103,7 @@ _RETRYABLE = frozenset(
         ErrorCode.QUEUE_FULL,
         ErrorCode.ARCHIVE_BEHIND,
         ErrorCode.TOO_MANY_PRODUCERS,
+        ErrorCode.WEBHOOK_BUSY,
     }
 )
 
@@ -377,6 +386,42 @@ class JobRefused(MillstreamError):
     """The job's state does not allow this."""
 
     code = ErrorCode.JOB_REFUSED
+
+
+class WebhookNotFound(MillstreamError):
+    """There is no such webhook."""
+
+    code = ErrorCode.WEBHOOK_NOT_FOUND
+
+
+class DeliveryNotFound(MillstreamError):
+    """The webhook's log has no such delivery, or no longer."""
+
+    code = ErrorCode.DELIVERY_NOT_FOUND
+
+
+class PayloadGone(MillstreamError):
+    """What was delivered is no longer in its queue or stream, and was too large to be kept beside the log."""
+
+    code = ErrorCode.PAYLOAD_GONE
+
+
+class WebhookBusy(MillstreamError):
+    """As many sends on request are under way here as may be."""
+
+    code = ErrorCode.WEBHOOK_BUSY
+
+
+class SecretsOff(MillstreamError):
+    """This deployment has no secret_keys, so it keeps no secrets."""
+
+    code = ErrorCode.SECRETS_OFF
+
+
+class SecretUnreadable(MillstreamError):
+    """A stored secret was encrypted with a key that is not among the deployment's secret_keys."""
+
+    code = ErrorCode.SECRET_UNREADABLE
 
 
 class StorageUnavailable(MillstreamError):

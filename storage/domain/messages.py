@@ -258,8 +258,8 @@ def _id_prefix(log_id: LogId, high: int) -> str:
 
 def check_settlement(settlement: Settlement) -> None:
     """Raise ValidationFailed when a settlement asks for a time outside the limits."""
-    if not 0 <= (settlement.delay_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
-        raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 43200 seconds", "out_of_range")
+    if not 0 <= (settlement.delay_ms or 0) <= limits.NACK_DELAY_MS_MAX:
+        raise ValidationFailed.at("/delay_seconds", "A delay is at most 2 days", "out_of_range")
     if not 0 <= settlement.visibility_timeout_ms <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at(
             "/visibility_timeout_seconds",

@@ -55,3 +55,7 @@ class StreamName(_Scoped, frozen=True, gc=False):
 
 class GroupName(_Scoped, frozen=True, gc=False):
     """A consumer group within its namespace."""
+
+
+class WebhookName(_Scoped, frozen=True, gc=False):
+    """A webhook within its namespace."""

@@ -455,3 +455,130 @@ select s.namespace, s.name, w.*
  where not w.done and w.decided_at_ms < :decided_before_ms and s.deleted_at_ms is null
  order by w.decided_at_ms
  limit :limit;
+
+
+-- name: beat_deliverer
+-- A deliverer writes its own row and those that it holds. A lease that has run out and that nobody has taken is
+-- renewed under its epoch: nobody else was its holder.
+with time as (
+  select coalesce(cast(:now_ms as bigint),
+                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+), seen as (
+  insert into deliverers (deliverer, seen_ms)
+  select :deliverer, time.now_ms from time
+      on conflict (deliverer) do update set seen_ms = excluded.seen_ms
+)
+update webhooks w
+   set lease_until_ms = time.now_ms + :lease_ms
+  from time
+ where w.holder = :deliverer and w.active
+returning w.webhook_id, w.lease_epoch, w.version;
+
+
+-- name: webhooks_to_share
+-- Nothing locks: a share that is told a moment late is put right at the next beat.
+with time as (
+  select coalesce(cast(:now_ms as bigint),
+                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+)
+select (select count(*) from deliverers d where d.seen_ms > time.now_ms - :lease_ms) as deliverers,
+       (select count(*) from webhooks w where w.active) as active,
+       (select count(*) from webhooks w where w.disabled_at_ms is not null) as disabled
+  from time;
+
+
+-- name: claim_webhooks
+-- Many deliverers ask at once: each passes over what another has just locked. The epoch is what stops the former
+-- holder's writes.
+with time as (
+  select coalesce(cast(:now_ms as bigint),
+                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+), free as (
+  select w.webhook_id
+    from webhooks w, time
+   where w.active and (w.holder is null or w.lease_until_ms <= time.now_ms)
+   order by w.webhook_id
+   limit :wanted
+     for update of w skip locked
+)
+update webhooks w
+   set holder = :deliverer, lease_epoch = w.lease_epoch + 1, lease_until_ms = time.now_ms + :lease_ms
+  from free f, time
+ where w.webhook_id = f.webhook_id
+returning w.*;
+
+
+-- name: release_webhooks
+-- Only what is still the deliverer's own.
+update webhooks
+   set holder = null
+ where holder = :deliverer and webhook_id = any(:webhook_ids);
+
+
+-- name: forget_deliverers
+-- One that was only asleep writes its row anew.
+delete from deliverers
+ where deliverer = :deliverer
+    or seen_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint) - :kept_ms;
+
+
+-- name: disable_webhook
+-- Only by its holder: a former one knows an older configuration.
+update webhooks
+   set active = false, disabled_at_ms = :now_ms, disabled_because = :because, holder = null,
+       health = cast(:health as jsonb)
+ where webhook_id = :webhook_id and lease_epoch = :epoch;
+
+
+-- name: store_health
+-- Rows are locked in their order, so that two of these cannot wait for each other; only by their holders.
+with told as (
+  select t.webhook_id, t.health
+    from unnest(cast(:webhook_ids as text[]), cast(:epochs as bigint[]), cast(:healths as text[]))
+         as t(webhook_id, epoch, health)
+    join webhooks w on w.webhook_id = t.webhook_id and w.lease_epoch = t.epoch
+   order by w.webhook_id
+     for update of w
+)
+update webhooks w
+   set health = cast(t.health as jsonb)
+  from told t
+ where w.webhook_id = t.webhook_id;
+
+
+-- name: log_deliveries
+-- The webhooks' rows are locked against deletion, so that the log of one that goes stops no other's. An event is
+-- named once. A delivery that succeeded stays so, whatever a later attempt that was asked for meets.
+insert into webhook_deliveries as d
+       (webhook_id, event_id, status, attempts, kept, first_at_ms, last_at_ms, next_at_ms, expires_at_ms,
+        shard, place, event_at_ms, event_key, event_group, payload)
+select e.webhook_id, e.event_id, e.status, e.attempts, cast(e.kept as jsonb), e.at_ms, e.at_ms, e.next_at_ms,
+       e.at_ms + e.kept_ms, e.shard, e.place, e.event_at_ms, e.event_key, e.event_group, e.payload
+  from unnest(cast(:webhook_ids as text[]), cast(:event_ids as text[]), cast(:statuses as text[]),
+              cast(:attempts as int[]), cast(:kept as text[]), cast(:ats as bigint[]),
+              cast(:next_ats as bigint[]), cast(:kept_ms as bigint[]), cast(:shards as int[]),
+              cast(:places as bigint[]), cast(:event_ats as bigint[]), cast(:event_keys as text[]),
+              cast(:event_groups as text[]), cast(:payloads as bytea[]))
+       as e(webhook_id, event_id, status, attempts, kept, at_ms, next_at_ms, kept_ms, shard, place,
+            event_at_ms, event_key, event_group, payload)
+  join (select webhook_id from webhooks where webhook_id = any(:webhook_ids)
+         order by webhook_id for key share) as w using (webhook_id)
+ order by e.webhook_id, e.event_id
+    on conflict (webhook_id, event_id) do update
+   set status = case d.status when 'delivered' then d.status else excluded.status end,
+       attempts = d.attempts + excluded.attempts,
+       kept = jsonb_path_query_array(d.kept || excluded.kept, cast(:last_of_them as jsonpath)),
+       last_at_ms = excluded.last_at_ms,
+       next_at_ms = case d.status when 'delivered' then null else excluded.next_at_ms end,
+       expires_at_ms = excluded.expires_at_ms,
+       payload = coalesce(excluded.payload, d.payload);
+
+
+-- name: forget_deliveries
+-- One that is tried again meanwhile gets a later time, and is looked at again once its lock is held.
+delete from webhook_deliveries
+ where (webhook_id, event_id) in (select webhook_id, event_id
+                                    from webhook_deliveries
+                                   where expires_at_ms <= :now_ms
+                                   limit :limit)
+   and expires_at_ms <= :now_ms;

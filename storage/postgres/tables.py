@@ -9,6 +9,8 @@
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
     jobs ── job_parts                 long work, and how far each part of it is
     writes                            batches that were put aside and committed
+                ┌─ webhook_secrets
+    webhooks ───┴─ webhook_deliveries   what became of each delivery; deliverers   who serves them
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
     deployment  one row
@@ -48,6 +50,8 @@ OPEN_MOVE = text("state IN ('running', 'cancelling')")
 OPEN_JOB = text("state IN ('queued', 'running', 'paused')")
 
 IN_USE = text("superseded_at_ms IS NULL")
+
+ACTIVE = text("active")
 
 METADATA = SQLModel.metadata
 """What the database should look like."""
@@ -431,3 +435,83 @@ class WriteRow(SQLModel, table=True):
     records: int = Field(sa_type=BigInteger)
     done: bool
     decided_at_ms: int = Field(sa_type=BigInteger)
+
+
+class WebhookRow(SQLModel, table=True):
+    """A `storage.domain.webhooks.Webhook`, and the lease of the deliverer that serves it.
+
+    `spec` has the names of its headers; their values are in `sealed_headers`. `active`: deliverers serve it.
+    """
+
+    __tablename__ = "webhooks"
+    __table_args__ = (
+        Index("webhooks_name", "namespace", "name", unique=True),
+        Index("webhooks_active", "webhook_id", postgresql_where=ACTIVE),
+    )
+
+    webhook_id: str = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    sealed_headers: bytes | None = Field(default=None)
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    active: bool
+    disabled_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    disabled_because: str | None = Field(default=None, sa_type=Text)
+    health: dict[str, Any] = Field(sa_type=JSONB)
+    holder: str | None = Field(default=None, sa_type=NAME)
+    lease_epoch: int = Field(sa_type=BigInteger)
+    lease_until_ms: int = Field(sa_type=BigInteger)
+
+
+class WebhookSecretRow(SQLModel, table=True):
+    """A `storage.domain.webhooks.Secret`, encrypted."""
+
+    __tablename__ = "webhook_secrets"
+
+    webhook_id: str = Field(
+        primary_key=True, foreign_key="webhooks.webhook_id", ondelete="CASCADE", sa_type=NAME
+    )
+    number: int = Field(primary_key=True, sa_type=Integer)
+    sealed: bytes
+    created_at_ms: int = Field(sa_type=BigInteger)
+    expires_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class WebhookDeliveryRow(SQLModel, table=True):
+    """A `storage.domain.webhooks.Delivery`; `payload` is a `Payload` in MessagePack."""
+
+    __tablename__ = "webhook_deliveries"
+    __table_args__ = (
+        Index("webhook_deliveries_newest", "webhook_id", "first_at_ms", "event_id"),
+        Index("webhook_deliveries_expired", "expires_at_ms"),
+    )
+
+    webhook_id: str = Field(
+        primary_key=True, foreign_key="webhooks.webhook_id", ondelete="CASCADE", sa_type=NAME
+    )
+    event_id: str = Field(primary_key=True, sa_type=NAME)
+    status: str = Field(sa_type=Text)
+    attempts: int = Field(sa_type=Integer)
+    kept: list[dict[str, Any]] = Field(sa_type=JSONB)
+    first_at_ms: int = Field(sa_type=BigInteger)
+    last_at_ms: int = Field(sa_type=BigInteger)
+    next_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    expires_at_ms: int = Field(sa_type=BigInteger)
+    shard: int | None = Field(default=None, sa_type=Integer)
+    place: int | None = Field(default=None, sa_type=BigInteger)
+    event_at_ms: int = Field(sa_type=BigInteger)
+    event_key: str = Field(sa_type=Text)
+    event_group: str = Field(sa_type=Text)
+    payload: bytes | None = Field(default=None)
+
+
+class DelivererRow(SQLModel, table=True):
+    """A process that serves webhooks, and when it was last heard of."""
+
+    __tablename__ = "deliverers"
+
+    deliverer: str = Field(primary_key=True, sa_type=NAME)
+    seen_ms: int = Field(sa_type=BigInteger)

@@ -17,6 +17,7 @@ MARKS = {
     "postgres": "/bin/postgres",
     "api": "uvicorn",
     "sweeper": "api.cli sweep",
+    "deliverer": "api.cli deliver",
     "worker": "api.cli worker",
 }
 """What stands in the command line of each child."""

@@ -1,12 +1,19 @@
-"""kill -9 of the service under workers of the Python SDK: every message is worked on, and none is left."""
+"""kill -9 of the service under workers and subscribers of the SDKs: nothing is skipped, and nothing is left."""
 
 import asyncio
 import os
 import signal
+from pathlib import Path
 
-from millstream_client import AsyncMillstream, AsyncQueue
+from millstream_client import AsyncMillstream, AsyncQueue, AsyncStream
+from tests.javascript import compile_typescript
 
+TYPESCRIPT = Path(__file__).parents[2] / "openapi" / "sdk" / "typescript"
 MESSAGES = 300
+
+
+def kill_api(millstream):
+    os.kill(millstream.children()["api"], signal.SIGKILL)
 
 
 async def test_workers_go_on_when_the_service_is_killed_and_comes_back(millstream):
@@ -16,7 +23,7 @@ async def test_workers_go_on_when_the_service_is_killed_and_comes_back(millstrea
     async def handle(message):
         done.append(message.text)
         if len(done) == MESSAGES // 3:
-            os.kill(millstream.children()["api"], signal.SIGKILL)
+            kill_api(millstream)
             killed.set()
         await asyncio.sleep(0.01)
 
@@ -45,3 +52,62 @@ async def all_acknowledged(queue: AsyncQueue) -> None:
             return
         await asyncio.sleep(0.1)
     raise AssertionError("some messages were never acknowledged")
+
+
+async def test_a_worker_in_python_and_one_in_typescript_share_a_queue_through_a_kill(millstream):
+    compile_typescript(TYPESCRIPT)
+    in_python: list[str] = []
+
+    async def handle(message):
+        in_python.append(message.text)
+        await asyncio.sleep(0.02)
+
+    async with AsyncMillstream(millstream.url) as client:
+        queue = client.queue("shared")
+        await queue.create(visibility_timeout_seconds=5)
+        worker = queue.worker(handle, concurrency=2, lease_seconds=5)
+        working = asyncio.create_task(worker.run(signals=False))
+        command = ["--experimental-websocket", "--no-warnings", "examples/worker.mjs", queue.name]
+        node = await asyncio.create_subprocess_exec(
+            "node", *command, millstream.url, cwd=TYPESCRIPT, stdout=asyncio.subprocess.PIPE
+        )
+        for number in range(MESSAGES):
+            await queue.send(str(number))
+            if number == MESSAGES // 2:
+                kill_api(millstream)
+        await all_acknowledged(queue)
+        worker.stop()
+        node.terminate()
+        said, _ = await node.communicate()
+        await working
+
+    in_typescript = said.decode().split()
+    assert {str(number) for number in range(MESSAGES)} == {*in_python, *in_typescript}
+    assert in_python
+    assert in_typescript
+    assert node.returncode == 0
+
+
+async def test_a_subscriber_reads_on_in_order_when_the_service_is_killed_and_comes_back(millstream):
+    """The session is gone with the process: reading begins again where the last record was."""
+    async with AsyncMillstream(millstream.url) as client:
+        stream = client.stream("heard")
+        await stream.create(shards=2)
+        heard: list[tuple[str, int]] = []
+        async with stream.subscribe() as subscription, asyncio.timeout(60):
+            putting = asyncio.create_task(put_all(stream))
+            while len(heard) < MESSAGES:
+                record = await anext(subscription)
+                heard.append((record.key, int(record.text)))
+                if len(heard) == MESSAGES // 2:
+                    kill_api(millstream)
+            await putting
+
+    for key in ("a", "b"):
+        numbers = [number for own, number in heard if own == key]
+        assert numbers == [number for number in range(MESSAGES) if "ab"[number % 2] == key]
+
+
+async def put_all(stream: AsyncStream) -> None:
+    for number in range(MESSAGES):
+        await stream.put(str(number), key="ab"[number % 2])

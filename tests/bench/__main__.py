@@ -25,6 +25,7 @@ from tests.bench import (
     rows_source,
     rows_sqs,
     rows_state,
+    rows_webhooks,
 )
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
@@ -59,6 +60,7 @@ from tests.bench.plan import (
     SQS_SEND,
     SQS_WORK,
     WAKE_UP,
+    WEBHOOKS,
     Plan,
 )
 from tests.bench.ratios import Measured, Row, Unmeasurable, as_json, table
@@ -92,6 +94,7 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((FIFO, FAIR), rows_state.measure_groups),
     ((ARCHIVE, READ_TIERED, REPLAY), rows_archive.measure),
     ((SOURCE_HOT, SOURCE_ARCHIVE), rows_source.measure),
+    ((WEBHOOKS,), rows_webhooks.measure),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )
 

@@ -22,6 +22,7 @@ class Plan:
     archived: int = 10_000_000
     replayed: int = 200_000
     scanned: int = 1_000_000
+    delivered: int = 10_000
 
 
 QUICK = Plan(
@@ -38,6 +39,7 @@ QUICK = Plan(
     archived=200_000,
     replayed=20_000,
     scanned=100_000,
+    delivered=2_000,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -231,6 +233,12 @@ SOURCE_ARCHIVE = Row(
     unit="records/s",
     reference="pyarrow reading",
 )
+WEBHOOKS = Row(
+    name="webhooks",
+    what="deliver messages of 256 B of a queue to a receiver on this machine, 64 at a time, signed and logged",
+    unit="deliveries/s",
+    reference="httpx",
+)
 
 ROWS = (
     SEND_JSON,
@@ -261,4 +269,5 @@ ROWS = (
     REPLAY,
     SOURCE_HOT,
     SOURCE_ARCHIVE,
+    WEBHOOKS,
 )

@@ -13,15 +13,19 @@ from itertools import count
 from pathlib import Path
 
 import httpx
+import msgspec
 import psycopg
 import pytest
 
 from api.cli.programs import PROTOCOLS
+from storage.domain.webhooks import Payload
 from storage.embedded.processes import child_setup
 from storage.embedded.valkey import running_valkey
+from storage.secrets import new_key
 from storage.settings import StorageSettings
 
 START_SECONDS_MAX = 30
+SECRET_KEY = new_key()
 
 _numbers = count(1)
 
@@ -64,12 +68,18 @@ def deployment(
             "REDIS_URL": redis_url,
             "DATABASE_URL": database_url,
             "MILLSTREAM_ARCHIVE_URL": archive_url,
+            "MILLSTREAM_SECRET_KEYS": SECRET_KEY,
+            "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         }
         with _running_service(environment) as url:
             yield (
                 url,
                 StorageSettings(
-                    redis_url=redis_url, database_url=database_url, archive_url=archive_url
+                    redis_url=redis_url,
+                    database_url=database_url,
+                    archive_url=archive_url,
+                    secret_keys=(SECRET_KEY,),
+                    webhook_allow=("127.0.0.1",),
                 ),
             )
 
@@ -136,6 +146,22 @@ def make_job(service_database_url: str) -> Callable[..., None]:
             )
 
     return make
+
+
+@pytest.fixture
+def log_delivery(service_database_url: str) -> Callable[[str, str], None]:
+    """Let a webhook have delivered something, whose payload is kept."""
+
+    def log(webhook: str, event_id: str) -> None:
+        payload = msgspec.msgpack.encode(Payload(b"hello", "", ()))
+        with psycopg.connect(service_database_url) as connection:
+            connection.execute(
+                "insert into webhook_deliveries select webhook_id, %s, 'delivered', 1, '[]', 1, 1, null,"
+                " 9e15, null, 7, 1, '', '', %s from webhooks where name = %s",
+                (event_id, payload, webhook),
+            )
+
+    return log
 
 
 @pytest.fixture

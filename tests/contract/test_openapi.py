@@ -137,10 +137,10 @@ def test_every_reference_leads_somewhere(document):
     assert named == document["components"]["schemas"].keys()
 
 
-def test_each_example_runs(client, document, name, make_job, fail_job):
+def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    walk = Walk(name, make_job, fail_job)
+    walk = Walk(name, make_job, fail_job, log_delivery)
 
     def call(method: str, path: str, body: Any) -> Any:
         if isinstance(body, bytes):

@@ -292,6 +292,18 @@ def test_a_reader_may_wait_for_the_next_record(client, stream):
     assert time.monotonic() - started < 5
 
 
+def test_a_json_value_that_was_stored_on_several_lines_is_one_of_them(client, stream):
+    """Its line breaks were passed on, and made four lines of the first record."""
+    for body in (b'{\n  "a": 1,\n  "b": "x\\ny"\n}', b'"plain"'):
+        value = {"data_base64": base64.b64encode(body).decode(), "content_type": "application/json"}
+        client.post(f"{stream}/shards/0/records", json=value).raise_for_status()
+
+    answer = client.get(f"{stream}/shards/0/records", headers={"accept": "application/x-ndjson"})
+    lines = [msgspec.json.decode(line) for line in answer.content.splitlines()]
+
+    assert [line.get("data") for line in lines] == [{"a": 1, "b": "x\ny"}, "plain", None]
+
+
 def test_a_read_can_be_answered_in_lines(client, stream):
     append_to_shard(client, stream, 0, {"data": "a"}, {"data": "b"})
 

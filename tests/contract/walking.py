@@ -11,7 +11,7 @@ from tests.arrow import arrow_stream
 
 STAGED = arrow_stream([b"one", b"two"])
 _NAMED = re.compile(
-    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again"
+    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|queue:orders"
 )
 _TOLD = {"start_move": ("id", MOVE_ID), "stage_records": ("id", STAGED_ID)}
 _TOLD |= {"fetch_records": ("token", READ_MARK)}
@@ -21,10 +21,15 @@ class Walk:
     """One way through the examples, with names of its own, and with ids as the answers told them."""
 
     def __init__(
-        self, name: str, make_job: Callable[..., None], fail_job: Callable[[str], None]
+        self,
+        name: str,
+        make_job: Callable[..., None],
+        fail_job: Callable[[str], None],
+        log_delivery: Callable[[str, str], None],
     ) -> None:
         self._name = name
         self._fail_job = fail_job
+        self._log_delivery = log_delivery
         self._known = {JOB_ID: uuid.uuid4().hex}
         make_job(self._known[JOB_ID], "logs")
 
@@ -45,6 +50,8 @@ class Walk:
         for operation, example in EXAMPLES.items():
             if operation == "retry_replay":
                 self._fail_job(f"replay:default:again-{self._name}")
+            if operation == "resend_delivery":
+                self._log_delivery(f"shop-{self._name}", example.path.split("/")[-2])
             yield operation, example
 
     def learn(self, operation: str, answer: dict[str, Any]) -> None:

@@ -27,6 +27,8 @@ from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import open_database
 from tests.archiving import archive, copy
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 HOUR = limits.HOUR_MS
 

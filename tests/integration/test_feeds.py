@@ -22,6 +22,8 @@ from storage.domain.streams import RING_SIZE, Gap, LogRecord, StreamSpec
 from storage.lifespan import open_storage
 from tests.archiving import archive
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 LONG_MS = 10_000
 NOTHING_HOT = StreamSpec(hot_retention_ms=0)

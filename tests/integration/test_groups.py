@@ -38,6 +38,8 @@ from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY
 from storage.settings import StorageSettings
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 INTEREST = StreamName("interest")

@@ -14,6 +14,8 @@ from storage.domain.streams import Appended, StreamSpec
 from storage.lifespan import Storage, open_storage
 from storage.settings import StorageSettings
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 MEMBERS, RECORDS, BATCH = 8, 600, 20

@@ -12,6 +12,8 @@ from storage.postgres.database import libpq_url, open_database
 from storage.postgres.jobs import ended, let_go
 from storage.settings import StorageSettings
 
+pytestmark = pytest.mark.one_store
+
 KINDS = [JobKind.ARCHIVE, JobKind.REPLAY]
 
 

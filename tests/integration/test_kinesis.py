@@ -26,6 +26,8 @@ from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from storage.streams import Streams
 
+pytestmark = pytest.mark.one_store
+
 MINUTE_MS = limits.MINUTE_MS
 SHARD = "shardId-000000000000"
 

@@ -12,7 +12,7 @@ from storage.domain.names import GroupName, StreamName
 from storage.domain.streams import RING_SIZE, StreamSpec
 from tests.sockets import PATIENCE_S, Frame, Server, Socket, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")

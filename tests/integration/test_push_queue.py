@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from tests.sockets import PATIENCE_S, Frame, Server, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 KNOWN = Limits(push_tick_ms=50, resume_ms=600)
@@ -338,6 +339,30 @@ async def test_a_client_that_comes_back_takes_its_session_from_a_half_open_socke
         assert len(await again.messages(1)) == 1
 
 
+async def test_of_two_that_come_back_at_once_one_has_the_session(server, storage):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        socket.cut()
+    resume = {"session": socket.welcome["session"], "seq": 0}
+
+    async with server.socket(greet=False) as one, server.socket(greet=False) as other:
+        await asyncio.gather(*(each.say("hello", resume=resume) for each in (one, other)))
+        await asyncio.sleep(0.1)
+        await send(storage, b"one")
+        ends = [asyncio.create_task(each.close_code()) for each in (one, other)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+        [loser] = [task for task in ends if task.done()]
+        winner = one if loser is ends[1] else other
+        async with asyncio.timeout(PATIENCE_S):
+            while not any(frame["type"] == "messages" for frame in winner.kept):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        for task in ends:
+            task.cancel()
+
+    assert loser.result() == 4010
+
+
 async def test_a_session_that_kept_too_little_is_not_resumed_and_loses_nothing(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     little = Limits(push_tick_ms=50, resume_ms=60_000, push_kept_bytes=10)
@@ -392,6 +417,28 @@ async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
         [message] = await socket.messages(1)
 
     assert paused["reason"] == "queue"
+    assert message["body"] == "one"
+
+
+async def test_an_outage_of_the_store_is_told_and_waited_for(server, storage, monkeypatch):
+    receive = type(storage.queues).receive
+    outage = asyncio.Event()
+
+    async def unavailable(*_, **__):
+        outage.set()
+        raise StorageUnavailable("The store is away.")
+
+    async with server.socket() as socket:
+        monkeypatch.setattr(type(storage.queues), "receive", unavailable)
+        await socket.subscribe("a", "queue:orders")
+        paused = await socket.hear("paused")
+        await outage.wait()
+        monkeypatch.setattr(type(storage.queues), "receive", receive)
+        await send(storage, b"one")
+        [message] = await socket.messages(1)
+        await socket.hear("resumed")
+
+    assert paused["reason"] == "storage"
     assert message["body"] == "one"
 
 

@@ -19,7 +19,7 @@ from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from tests.sockets import PATIENCE_S, Server, Socket, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")

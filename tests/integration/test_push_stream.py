@@ -14,7 +14,7 @@ from storage.domain.streams import RING_SIZE, StreamSpec
 from tests.archiving import archive
 from tests.sockets import Frame, Server, Socket, serving
 
-pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
+pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 OLDEST = {"from": "oldest"}

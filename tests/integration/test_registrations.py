@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from storage.domain.names import StreamName
 from storage.domain.streams import StreamSpec
 
+pytestmark = pytest.mark.one_store
+
 ORDERS = StreamName("orders")
 
 

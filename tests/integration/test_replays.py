@@ -34,6 +34,8 @@ from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.replaying import SOURCE, TARGET, WORK, begin, everything, replay, send, wanted
 
+pytestmark = pytest.mark.one_store
+
 KEYS = ["", *(f"key {number}" for number in range(12))]
 KEEP = StreamSpec(retention_ms=1_000 * HOUR_MS, shards=2)
 

@@ -31,6 +31,8 @@ from storage.tables import TableRead
 from tests.archiving import archive
 from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive
 
+pytestmark = pytest.mark.one_store
+
 ALL_HOT = StreamSpec(hot_retention_ms=None)
 NOTHING_HOT = StreamSpec(hot_retention_ms=0)
 

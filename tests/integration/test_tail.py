@@ -15,6 +15,8 @@ from storage.domain.lineage import ENDED
 from storage.domain.names import StreamName
 from storage.domain.streams import RING_SIZE, StreamSpec
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 KEYS = [f"key {number}" for number in range(20)]
 HALF = RING_SIZE // 2

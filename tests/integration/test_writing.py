@@ -23,6 +23,8 @@ from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from tests.arrow import arrow_stream
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 
 

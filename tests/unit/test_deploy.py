@@ -31,7 +31,7 @@ def test_valkey_keeps_what_it_acknowledged(services):
     assert words[words.index("--maxmemory-policy") + 1] == "noeviction"
 
 
-@pytest.mark.parametrize("service", ["migrate", "api", "sweeper", "worker"])
+@pytest.mark.parametrize("service", ["migrate", "api", "sweeper", "deliverer", "worker"])
 def test_our_services_run_commands_that_exist(services, service):
     command, *options = services[service]["command"]
 
@@ -63,7 +63,7 @@ def test_every_volume_that_is_used_is_declared(services):
 
 
 def test_whoever_reads_or_writes_the_archive_has_it(services):
-    for name in ("api", "sweeper", "worker"):
+    for name in ("api", "sweeper", "deliverer", "worker"):
         archive_url = services[name]["environment"]["MILLSTREAM_ARCHIVE_URL"]
         folders = [volume.split(":")[1] for volume in services[name]["volumes"]]
 

@@ -126,6 +126,12 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.ARCHIVE_OFF
             | ErrorCode.JOB_NOT_FOUND
             | ErrorCode.JOB_REFUSED
+            | ErrorCode.WEBHOOK_NOT_FOUND
+            | ErrorCode.DELIVERY_NOT_FOUND
+            | ErrorCode.PAYLOAD_GONE
+            | ErrorCode.WEBHOOK_BUSY
+            | ErrorCode.SECRETS_OFF
+            | ErrorCode.SECRET_UNREADABLE
         ):  # no plain append or read says these
             return AwsError(BAD_REQUEST, error.detail)
         case _:

@@ -149,6 +149,12 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.ARCHIVE_OFF
             | ErrorCode.JOB_NOT_FOUND
             | ErrorCode.JOB_REFUSED
+            | ErrorCode.WEBHOOK_NOT_FOUND
+            | ErrorCode.DELIVERY_NOT_FOUND
+            | ErrorCode.PAYLOAD_GONE
+            | ErrorCode.WEBHOOK_BUSY
+            | ErrorCode.SECRETS_OFF
+            | ErrorCode.SECRET_UNREADABLE
         ):  # no queue says these
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ class Core:
             return self._model(schema["$ref"])(value)
         kinds = schema.get("type", "string")
         kind = next(one for one in ([kinds] if isinstance(kinds, str) else kinds) if one != "null")
-        return {"boolean": _boolean, "integer": int, "number": float, "string": str}[kind](value)
+        return _READERS[kind](value)
 
     def _body(self, operation: dict[str, Any], body: Any) -> Any:
         if isinstance(body, bytes):
@@ -84,11 +85,19 @@ def _boolean(word: str) -> bool:
     return word == "true"
 
 
+_READERS: dict[str, Callable[[str], Any]] = {
+    "boolean": _boolean,
+    "integer": int,
+    "number": float,
+    "string": str,
+}
+
+
 def test_every_operation_is_called_and_its_answer_is_read(
-    document, client, millstream, name, make_job, fail_job
+    document, client, millstream, name, make_job, fail_job, log_delivery
 ):
     core = Core(document, millstream)
-    walk = Walk(name, make_job, fail_job)
+    walk = Walk(name, make_job, fail_job, log_delivery)
 
     for operation, example in walk.steps():
         for method, path, needed in example.before:
@@ -101,6 +110,8 @@ def test_every_operation_is_called_and_its_answer_is_read(
             assert result.to_dict().keys() == example.answer.keys(), operation
         elif operation == "read_table":
             assert result.payload.read(4) == b"\xff\xff\xff\xff"
+        elif operation.endswith("_events"):
+            assert result.startswith("retry: "), operation
         else:
             assert result is None, operation
 

@@ -2,42 +2,21 @@
 
 import base64
 import hashlib
-import json
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.javascript import install, steps_of
+
 HERE = Path(__file__).parent / "javascript"
-LOCK = HERE / "package-lock.json"
-INSTALLED = (
-    HERE / "node_modules" / ".installed"
-)  # goes with node_modules, so it never outlives them
 
 
 @pytest.fixture(scope="module")
-def sdk():
-    """The packages of the lock: installed where the lock is another than it was."""
-    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    if not INSTALLED.exists() or INSTALLED.read_text() != digest:
-        run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", seconds_max=100)
-        INSTALLED.write_text(digest)
-
-
-@pytest.fixture(scope="module")
-def steps(sdk, service_url):
+def steps(service_url):
     """What each step of the script told, by the step's name."""
-    lines = run("node", "exercise.mjs", service_url, "javascript", seconds_max=30).splitlines()
-    return {told.pop("step"): told for told in map(json.loads, lines)}
-
-
-def run(*command, seconds_max):
-    done = subprocess.run(
-        command, cwd=HERE, capture_output=True, text=True, timeout=seconds_max, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    install(HERE)
+    return steps_of(HERE, "node", "exercise.mjs", service_url, "javascript")
 
 
 def md5(data):

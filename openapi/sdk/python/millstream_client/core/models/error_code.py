@@ -7,6 +7,7 @@ class ErrorCode(StrEnum):
     ARCHIVE_OFF = "archive_off"
     BATCH_TOO_LARGE = "batch_too_large"
     BOOKMARK_NOT_FOUND = "bookmark_not_found"
+    DELIVERY_NOT_FOUND = "delivery_not_found"
     DUPLICATE_FORGOTTEN = "duplicate_forgotten"
     FENCE_MISMATCH = "fence_mismatch"
     FORBIDDEN = "forbidden"
@@ -27,6 +28,7 @@ class ErrorCode(StrEnum):
     OFFSET_EXPIRED = "offset_expired"
     OFFSET_MISMATCH = "offset_mismatch"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+    PAYLOAD_GONE = "payload_gone"
     PRECONDITION_FAILED = "precondition_failed"
     PRODUCER_FENCED = "producer_fenced"
     PURGE_IN_PROGRESS = "purge_in_progress"
@@ -35,6 +37,8 @@ class ErrorCode(StrEnum):
     RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired"
     RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
     RECORD_NOT_FOUND = "record_not_found"
+    SECRETS_OFF = "secrets_off"
+    SECRET_UNREADABLE = "secret_unreadable"
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
     SHARD_CLOSED = "shard_closed"
     SHARD_NOT_FOUND = "shard_not_found"
@@ -48,6 +52,8 @@ class ErrorCode(StrEnum):
     STREAM_READ_ONLY = "stream_read_only"
     TOO_MANY_PRODUCERS = "too_many_producers"
     VALIDATION_FAILED = "validation_failed"
+    WEBHOOK_BUSY = "webhook_busy"
+    WEBHOOK_NOT_FOUND = "webhook_not_found"
 
     def __str__(self) -> str:
         return str(self.value)

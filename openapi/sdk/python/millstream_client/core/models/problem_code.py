@@ -8,6 +8,7 @@ class ProblemCode(StrEnum):
     BAD_REQUEST = "bad_request"
     BATCH_TOO_LARGE = "batch_too_large"
     BOOKMARK_NOT_FOUND = "bookmark_not_found"
+    DELIVERY_NOT_FOUND = "delivery_not_found"
     DUPLICATE_FORGOTTEN = "duplicate_forgotten"
     FENCE_MISMATCH = "fence_mismatch"
     FORBIDDEN = "forbidden"
@@ -33,6 +34,7 @@ class ProblemCode(StrEnum):
     OFFSET_EXPIRED = "offset_expired"
     OFFSET_MISMATCH = "offset_mismatch"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+    PAYLOAD_GONE = "payload_gone"
     PRECONDITION_FAILED = "precondition_failed"
     PRODUCER_FENCED = "producer_fenced"
     PURGE_IN_PROGRESS = "purge_in_progress"
@@ -42,6 +44,8 @@ class ProblemCode(StrEnum):
     RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
     RECORD_NOT_FOUND = "record_not_found"
     REQUEST_TOO_LARGE = "request_too_large"
+    SECRETS_OFF = "secrets_off"
+    SECRET_UNREADABLE = "secret_unreadable"
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
     SHARD_CLOSED = "shard_closed"
     SHARD_NOT_FOUND = "shard_not_found"
@@ -58,6 +62,8 @@ class ProblemCode(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     UPGRADE_REQUIRED = "upgrade_required"
     VALIDATION_FAILED = "validation_failed"
+    WEBHOOK_BUSY = "webhook_busy"
+    WEBHOOK_NOT_FOUND = "webhook_not_found"
 
     def __str__(self) -> str:
         return str(self.value)

@@ -1,0 +1,27 @@
+"""`millstream deliver`: webhooks, until told to stop."""
+
+import asyncio
+
+from api.cli.signals import until_told_to_stop
+from api.cli.trouble import ExitCode, Trouble
+from api.logs import configure_logs
+from api.metrics import DeliveryMetrics
+from api.settings import Settings
+from consumers.webhooks.deliverer import Deliverer
+from storage.domain.errors import StorageUnavailable
+from storage.lifespan import open_storage
+
+
+def run(settings: Settings) -> None:
+    """Deliver until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
+    configure_logs(settings.log_level)
+    try:
+        asyncio.run(until_told_to_stop(_deliver(settings)))
+    except StorageUnavailable as error:
+        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+
+
+async def _deliver(settings: Settings) -> None:
+    told = settings.storage()
+    async with open_storage(told) as storage:
+        await Deliverer(storage, told.webhook_allow, DeliveryMetrics()).run()

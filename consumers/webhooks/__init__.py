@@ -1,0 +1,1 @@
+"""Delivering webhooks: what is due is posted, signed, to receivers that are watched."""

@@ -1,0 +1,205 @@
+"""A deliverer: a process that serves its share of the webhooks.
+
+    every second   beat: renew what is held ──▶ stop what is another's, or was changed
+                   share: too few ──▶ claim      too many ──▶ stop some, and release them
+
+A webhook is served by one deliverer at a time. One that hears nothing of the database for as long as a lease lasts
+sends nothing more; one that is killed loses its webhooks to the others within WEBHOOK_LEASE_MS and a beat.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Sequence
+
+import httpx
+
+from consumers.webhooks.endpoint import DeliveryMetrics, Endpoint
+from consumers.webhooks.group_source import GroupSource
+from consumers.webhooks.guard import Resolve, resolve
+from consumers.webhooks.journal import Journal
+from consumers.webhooks.queue_source import QueueSource
+from consumers.webhooks.sending import Sender
+from storage.domain import limits
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.egress import Egress
+from storage.domain.errors import MillstreamError, StaleGeneration
+from storage.domain.tasks import end
+from storage.domain.webhooks import Served, SourceKind
+from storage.lifespan import Storage
+
+logger = logging.getLogger(__name__)
+
+_CLOCK = SystemClock()
+_LEASE_S = limits.WEBHOOK_LEASE_MS / limits.SECOND_MS
+_BEAT_S = limits.WEBHOOK_BEAT_MS / limits.SECOND_MS
+
+
+def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource:
+    """What delivers to this endpoint."""
+    if endpoint.spec.source.kind is SourceKind.QUEUE:
+        return QueueSource(endpoint, storage)
+    return GroupSource(endpoint, storage)
+
+
+class Serving:
+    """One webhook while it is served."""
+
+    def __init__(self, served: Served, endpoint: Endpoint, storage: Storage) -> None:
+        self.served = served
+        self.endpoint = endpoint
+        self._storage = storage
+        self.task = asyncio.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                await source_of(self.endpoint, self._storage).run()
+            except StaleGeneration:
+                logger.info("webhook taken over", extra={"webhook": str(self.served.webhook.name)})
+                return
+            except Exception:
+                logger.exception("webhook failed", extra={"webhook": str(self.served.webhook.name)})
+                await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+
+    async def stop(self) -> None:
+        """End: what is under way has a moment."""
+        await end(self.task)
+        await self.endpoint.close()
+
+
+class Deliverer:
+    """Serves until it is cancelled. `allow`: where webhooks may go, as the settings have it."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        allow: Iterable[str],
+        metrics: DeliveryMetrics,
+        *,
+        clock: Clock = _CLOCK,
+        resolver: Resolve = resolve,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.journal = Journal(storage.deliveries)
+        self._storage = storage
+        self._egress = Egress.of(allow)
+        self._metrics = metrics
+        self._clock = clock
+        self._resolver = resolver
+        self._chance = chance
+        self._tls = httpx.create_ssl_context()
+        self._serving: dict[str, Serving] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
+        self._lease_until = 0.0
+
+    @property
+    def served(self) -> list[str]:
+        """The names of the webhooks that it serves now."""
+        return sorted(one.served.webhook.name.name for one in self._serving.values())
+
+    async def run(self) -> None:
+        """Serve until cancelled; then release everything."""
+        writing = asyncio.create_task(self.journal.run())
+        try:
+            while True:
+                try:
+                    await self.beat()
+                except MillstreamError as error:
+                    logger.warning("no beat", extra={"reason": error.detail})
+                    await self._stop_what_has_run_out()
+                await asyncio.sleep(_BEAT_S)
+        finally:
+            await end(writing)
+            await self._leave()
+
+    async def beat(self) -> None:
+        """One round: renew, stop, claim or release. Raises StorageUnavailable."""
+        loop = asyncio.get_running_loop()
+        asked_at = loop.time()
+        held = {one.lease.webhook_id: one for one in await self._storage.deliveries.beat(self.name)}
+        self._lease_until = asked_at + _LEASE_S
+        changed = [
+            webhook_id
+            for webhook_id, one in self._serving.items()
+            if webhook_id not in held
+            or held[webhook_id].lease != one.served.lease
+            or held[webhook_id].version != one.served.webhook.version
+            or one.endpoint.to_disable is not None
+            or one.task.done()
+        ]
+        strays = [one for one in held if one not in self._serving and one not in self._ending]
+        await self._storage.deliveries.release(self.name, strays)
+        await self._stop(changed)
+        await self._share()
+
+    async def _share(self) -> None:
+        shares = await self._storage.deliveries.shares()
+        self._metrics.disabled(shares.disabled)
+        share = -(-shares.active // max(1, shares.deliverers))
+        wanted = share - len(self._serving) - len(self._ending)
+        if surplus := list(self._serving)[share:]:
+            await self._stop(surplus)
+        elif wanted > 0:
+            for served in await self._storage.deliveries.claim(self.name, wanted):
+                self._begin(served)
+
+    def _begin(self, served: Served) -> None:
+        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver)
+        endpoint = Endpoint(
+            served,
+            sender,
+            self.journal,
+            self._clock,
+            self._metrics,
+            self._chance,
+            self._lease_lasts,
+        )
+        self._serving[served.webhook.webhook_id] = Serving(served, endpoint, self._storage)
+
+    def _lease_lasts(self) -> bool:
+        """Whether nobody else can have what is held here: a process that slept finds out before it sends."""
+        return asyncio.get_running_loop().time() < self._lease_until
+
+    async def _stop(self, webhook_ids: Sequence[str]) -> None:
+        """End with these, and let others have them. What takes its time to end keeps no beat from being heard."""
+        for webhook_id in webhook_ids:
+            ending = asyncio.create_task(self._end(self._serving.pop(webhook_id)))
+            self._ending[webhook_id] = ending
+            ending.add_done_callback(lambda _, webhook_id=webhook_id: self._ending.pop(webhook_id))  # type: ignore[misc]
+        if self._ending:
+            await asyncio.wait(list(self._ending.values()), timeout=_BEAT_S)
+
+    async def _end(self, one: Serving) -> None:
+        await one.stop()
+        endpoint = one.endpoint
+        try:
+            if endpoint.to_disable is not None:
+                extra = {
+                    "webhook": str(endpoint.webhook.name),
+                    "because": endpoint.to_disable.value,
+                }
+                logger.warning("webhook disabled", extra=extra)
+                await self._storage.deliveries.disable(
+                    one.served.lease, endpoint.to_disable, endpoint.health
+                )
+            await self._storage.deliveries.release(self.name, [one.served.lease.webhook_id])
+        except MillstreamError as error:
+            logger.warning("webhook not released", extra={"reason": error.detail})
+
+    async def _stop_what_has_run_out(self) -> None:
+        if not self._lease_lasts():
+            await self._stop(list(self._serving))
+
+    async def _leave(self) -> None:
+        try:
+            await self._stop(list(self._serving))
+            await asyncio.gather(*self._ending.values())
+            await self.journal.flush()
+            await self._storage.deliveries.leave(self.name)
+        except MillstreamError as error:
+            logger.warning("left without a word", extra={"reason": error.detail})

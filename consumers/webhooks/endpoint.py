@@ -1,0 +1,204 @@
+"""A receiver as its deliverer sees it: how much it bears, how it does, and whether it is served any longer."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from consumers.webhooks.gate import Gate
+from consumers.webhooks.journal import Journal
+from consumers.webhooks.sending import Sender
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.webhooks import (
+    Attempt,
+    DisabledBecause,
+    Event,
+    Health,
+    LogEntry,
+    Outcome,
+    Served,
+    SourceKind,
+)
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_MS = 2_000  # for the gate, while one holds a message
+
+
+class DeliveryMetrics(Protocol):
+    """What a deliverer counts."""
+
+    def attempted(self, kind: SourceKind, outcome: Outcome) -> None: ...
+
+    def disabled(self, count: int) -> None: ...
+
+
+class NotNow(Exception):
+    """The receiver is left alone for a while, or is this deliverer's no longer: nothing was sent."""
+
+
+class Endpoint:
+    """One webhook that is served. `may_send` tells whether its lease is known to last."""
+
+    def __init__(
+        self,
+        served: Served,
+        sender: Sender,
+        journal: Journal,
+        clock: Clock,
+        metrics: DeliveryMetrics,
+        chance: Callable[[], float],
+        may_send: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.served = served
+        self.webhook = served.webhook
+        self.spec = served.webhook.spec
+        self.clock = clock
+        self.chance = chance
+        self.journal = journal
+        self.health: Health = served.webhook.health
+        self.to_disable: DisabledBecause | None = None
+        self._sender = sender
+        self._metrics = metrics
+        self._may_send = may_send
+        self._gate = Gate(self.spec.rate)
+        self._slots = asyncio.Semaphore(self.spec.in_flight_max)
+        self._back = asyncio.Event()
+        self.over = asyncio.Event()
+
+    @property
+    def wait_ms(self) -> int | None:
+        """How long until a delivery may begin; 0: now. None: when one that is under way is back."""
+        if self.to_disable is not None or not self._may_send():
+            return None
+        return self._gate.wait_ms(self.clock.now_ms())
+
+    @property
+    def room(self) -> int:
+        """How many deliveries to have at hand: enough to be busy, and few to give back when it cannot be."""
+        if self._gate.is_half_open:
+            return 1
+        most = 2 * self.spec.in_flight_max
+        if self.spec.rate is not None:
+            most = min(most, max(1, round(2 * self.spec.rate)))
+        return most
+
+    async def opens(self) -> None:
+        """Wait until a delivery may begin, but not for long: what is known may change."""
+        wait_ms = self.wait_ms
+        most = limits.WEBHOOK_BEAT_MS if wait_ms is None else wait_ms
+        await self._something_or(min(most, limits.WEBHOOK_SOURCE_RETRY_MS))
+
+    async def attempt(self, event: Event, number: int) -> Attempt:
+        """Send an event for the `number`th time, when it is its turn. Raises NotNow."""
+        async with self._turn():
+            attempt = await self._sender.post(event, number)
+            self._judge(attempt)
+            return attempt
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        async with self._slots:
+            while wait_ms := self._wait_or_refuse():
+                await self._something_or(wait_ms)
+            self._gate.went(self.clock.now_ms())
+            try:
+                yield
+            except BaseException:
+                self._gate.came_back(None, self.clock.now_ms())
+                raise
+            finally:
+                self._back.set()
+
+    def _wait_or_refuse(self) -> int:
+        wait_ms = self.wait_ms
+        if wait_ms is None or wait_ms > _PATIENCE_MS:
+            raise NotNow
+        return wait_ms
+
+    async def _something_or(self, wait_ms: int) -> None:
+        """Until a delivery is back, or so long."""
+        self._back.clear()
+        try:
+            async with asyncio.timeout(wait_ms / limits.SECOND_MS):
+                await self._back.wait()
+        except TimeoutError:
+            return
+
+    def _judge(self, attempt: Attempt) -> None:
+        now_ms = self.clock.now_ms()
+        self._gate.came_back(attempt, now_ms)
+        self._metrics.attempted(self.spec.source.kind, attempt.outcome)
+        if attempt.succeeded:
+            self._tell(
+                replace(
+                    self.health,
+                    delivered=self.health.delivered + 1,
+                    failing_since_ms=None,
+                    last_success_at_ms=now_ms,
+                )
+            )
+            return
+        since_ms = self.health.failing_since_ms
+        since_ms = attempt.at_ms if since_ms is None else since_ms
+        self._tell(
+            replace(
+                self.health,
+                failed=self.health.failed + 1,
+                failing_since_ms=since_ms,
+                last_failure_at_ms=now_ms,
+                last_failure=attempt.error,
+            )
+        )
+        self._log_failure(attempt)
+        if attempt.outcome is Outcome.GONE:
+            self._end(DisabledBecause.GONE)
+        elif now_ms - since_ms >= self.spec.disable_after_ms:
+            self._end(DisabledBecause.FAILING)
+
+    def _log_failure(self, attempt: Attempt) -> None:
+        logger.info(
+            "webhook delivery failed",
+            extra={
+                "webhook": str(self.webhook.name),
+                "outcome": attempt.outcome.value,
+                "status": attempt.status,
+                "duration_ms": attempt.duration_ms,
+            },
+        )
+
+    def trouble(self, detail: str) -> None:
+        """Something other than the receiver stands in the way: shown, and no failure of the receiver's."""
+        if self.health.last_failure != detail:
+            now_ms = self.clock.now_ms()
+            self._tell(replace(self.health, last_failure=detail, last_failure_at_ms=now_ms))
+
+    def blocked(self, shard: int, failure: str | None) -> None:
+        """A shard waits for its first record; None: no longer."""
+        if self.health.blocked.get(shard) == failure:
+            return
+        others = {one: word for one, word in self.health.blocked.items() if one != shard}
+        self._tell(
+            replace(self.health, blocked=others if failure is None else {**others, shard: failure})
+        )
+
+    def _tell(self, health: Health) -> None:
+        self.health = health
+        self.journal.tell(self.served.lease, health)
+
+    def _end(self, because: DisabledBecause) -> None:
+        if self.to_disable is None:
+            self.to_disable = because
+            self.over.set()
+
+    async def note(self, entry: LogEntry) -> None:
+        """Add to the webhook's log."""
+        await self.journal.note(self.webhook, entry)
+
+    async def close(self) -> None:
+        """Close the connections to the receiver."""
+        await self._sender.close()

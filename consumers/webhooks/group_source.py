@@ -1,0 +1,134 @@
+"""A consumer group's records are delivered: the webhook is one member of its group, whoever serves it.
+
+The member has the webhook's name. A deliverer that takes a webhook over joins anew as that member, which fences
+its predecessor at once; shards that it is given are delivered side by side, each in its order.
+"""
+
+import asyncio
+
+from consumers.webhooks.endpoint import Endpoint
+from consumers.webhooks.shard_source import Membership, ShardSource
+from storage.domain import limits
+from storage.domain.errors import (
+    MemberUnknown,
+    MillstreamError,
+    StaleGeneration,
+)
+from storage.domain.groups import Membership as Told
+from storage.domain.names import GroupName
+from storage.domain.tasks import end
+from storage.lifespan import Storage
+
+
+class GroupSource:
+    """Delivers one group's shards to one receiver."""
+
+    def __init__(self, endpoint: Endpoint, storage: Storage) -> None:
+        self._endpoint = endpoint
+        self._storage = storage
+        webhook = endpoint.webhook
+        self._group = GroupName(webhook.spec.source.name, webhook.name.namespace)
+        self._mine = Membership(self._group, f"webhook.{webhook.webhook_id}")
+        self._sources: dict[int, ShardSource] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Deliver until cancelled, or until a later self of the member has joined: StaleGeneration then."""
+        try:
+            while True:
+                try:
+                    await self._be_a_member()
+                except (MemberUnknown, MillstreamError) as error:
+                    if isinstance(error, StaleGeneration):
+                        raise
+                    self._endpoint.trouble(error.detail)
+                    await self._wind_up()
+                    await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+        finally:
+            await self._wind_up()
+
+    async def _be_a_member(self) -> None:
+        told = await self.join()
+        while True:
+            await self._run_tasks()
+            await asyncio.sleep(told.group.spec.heartbeat_ms / limits.SECOND_MS)
+            told = await self.heartbeat()
+
+    async def join(self) -> Told:
+        """Become the member, and begin with what it is given. Raises GroupNotFound, GroupFull."""
+        told = await self._storage.groups.join(self._group, member_id=self._mine.member_id)
+        await self._arrange(told)
+        return told
+
+    async def heartbeat(self) -> Told:
+        """Say that the member is there, begin and end with shards as it is told. Raises MemberUnknown, StaleGeneration."""
+        told = await self._storage.groups.heartbeat(
+            self._group,
+            self._mine.member_id,
+            generation=self._mine.generation,
+            owned=set(self._sources),
+        )
+        await self._arrange(told)
+        return told
+
+    async def _arrange(self, told: Told) -> None:
+        self._mine.generation = told.generation
+        given = {place.shard: place for place in told.assigned}
+        for shard in [shard for shard in self._sources if shard not in given]:
+            self._give_up(shard)
+        stream = await self._storage.catalog.fresh_stream(told.group.stream)
+        for shard, place in given.items():
+            if shard not in self._sources:
+                start = await self._storage.groups.position(told.group, place)
+                self._sources[shard] = ShardSource(
+                    self._endpoint, self._storage, self._mine, stream, shard, start
+                )
+
+    async def round(self) -> int:
+        """Let every shard go on as far as it can now; gives how long until one can go further, in ms."""
+        waits = [await self._on(source) for source in list(self._sources.values())]
+        for shard in [shard for shard, source in self._sources.items() if source.is_done]:
+            del self._sources[shard]
+        return min(waits, default=limits.WEBHOOK_COMMIT_MS)
+
+    async def _on(self, source: ShardSource) -> int:
+        while not source.is_done:
+            if wait_ms := await source.step():
+                return wait_ms
+        return limits.WEBHOOK_COMMIT_MS
+
+    def _give_up(self, shard: int) -> None:
+        """End with a shard: what is under way may end, what is done is committed, and then it is not owned any more."""
+        source, task = self._sources[shard], self._tasks.get(shard)
+        source.stopping = True
+        if task is None:
+            del self._sources[shard]
+        elif source.is_reading:
+            task.cancel()
+
+    async def _run_tasks(self) -> None:
+        """A task for each shard. One that found its shard to be another's is begun anew from its commit."""
+        for shard, task in list(self._tasks.items()):
+            if not task.done():
+                continue
+            del self._tasks[shard]
+            self._sources.pop(shard, None)
+            error = None if task.cancelled() else task.exception()
+            if error is not None and not isinstance(error, MillstreamError):
+                raise error
+            if isinstance(error, MillstreamError):
+                self._endpoint.trouble(error.detail)
+        for shard, source in self._sources.items():
+            if shard not in self._tasks:
+                self._tasks[shard] = asyncio.create_task(source.run())
+
+    async def _wind_up(self) -> None:
+        """Let deliveries end, for a moment, and commit what is done."""
+        for shard in list(self._sources):
+            self._give_up(shard)
+        tasks = list(self._tasks.values())
+        self._tasks, self._sources = {}, {}
+        if tasks:
+            await asyncio.wait(tasks, timeout=limits.WEBHOOK_STOP_MS / limits.SECOND_MS)
+            await end(*tasks)
+            await asyncio.gather(*tasks, return_exceptions=True)

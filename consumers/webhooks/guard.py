@@ -1,0 +1,138 @@
+"""Connections to receivers: each address is looked at when it is connected to, and that address is connected to.
+
+A name that resolves to something else a moment later changes nothing, since it is resolved once for each
+connection. TLS and the Host header still speak of the name. Nothing is read from the environment but where
+certificates are: no proxy, no netrc.
+"""
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpcore
+import httpx
+from httpcore._backends.anyio import AnyIOBackend
+
+from storage.domain import limits
+from storage.domain.egress import Address, Egress
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host, in the order in which to try them. Raises OSError."""
+
+_PORTS = {"http": 80, "https": 443}
+_resolvers = ThreadPoolExecutor(
+    32, thread_name_prefix="resolve"
+)  # a slow name server is waited for here
+
+
+class AddressRefused(Exception):
+    """The receiver's name leads somewhere that this deployment sends nothing to."""
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """As the machine resolves names."""
+    loop = asyncio.get_running_loop()
+    found = await loop.run_in_executor(
+        _resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    )
+    return [str(address[0]) for *_, address in found]
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections to what the rule allows, and to nothing else."""
+
+    def __init__(self, egress: Egress, resolver: Resolve = resolve) -> None:
+        self._egress = egress
+        self._resolve = resolver
+        self._inner = AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's own signature
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first of the host's addresses that answers. Raises AddressRefused if any is not allowed."""
+        failure: Exception = httpcore.ConnectError(f"'{host}' has no address")
+        for address in await self._checked(host, port):
+            try:
+                return await self._inner.connect_tcp(str(address), port, timeout)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def _checked(self, host: str, port: int) -> list[Address]:
+        try:
+            found = await self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"'{host}' cannot be resolved") from error
+        addresses = [ipaddress.ip_address(word) for word in dict.fromkeys(found)]
+        if not all(self._egress.allows(host, address, port) for address in addresses):
+            raise AddressRefused(f"'{host}' leads to an address that webhooks may not be sent to")
+        return addresses
+
+    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        """Never."""
+        raise AddressRefused("A webhook goes to no socket of this machine.")
+
+    async def sleep(self, seconds: float) -> None:
+        """As the library asks between tries."""
+        await asyncio.sleep(seconds)
+
+
+class Connections:
+    """Connections to one receiver: as many as are in use, and those that wait to be used again.
+
+    httpcore's pool, and so httpx's client, looks at all its connections for each request: 64 at a time it makes 290
+    requests a second where these make 2000.
+    """
+
+    def __init__(
+        self, url: httpx.URL, egress: Egress, tls: ssl.SSLContext, resolver: Resolve = resolve
+    ) -> None:
+        port = url.port or _PORTS[url.scheme]
+        self._origin = httpcore.Origin(url.raw_scheme, url.raw_host, port)
+        self._backend = GuardedBackend(egress, resolver)
+        self._tls = tls
+        self._idle: list[httpcore.AsyncHTTPConnection] = []
+
+    @asynccontextmanager
+    async def one(self) -> AsyncGenerator[httpcore.AsyncHTTPConnection]:
+        """A connection that nobody else uses now."""
+        connection = await self._known() or self._new()
+        try:
+            yield connection
+        finally:
+            if connection.is_idle() and not connection.is_closed():
+                self._idle.append(connection)
+            else:
+                await connection.aclose()
+
+    async def _known(self) -> httpcore.AsyncHTTPConnection | None:
+        """The last that was used, if its receiver has not closed it; what is older than it bears is closed."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.has_expired():
+                return connection
+            await connection.aclose()
+        return None
+
+    def _new(self) -> httpcore.AsyncHTTPConnection:
+        return httpcore.AsyncHTTPConnection(
+            origin=self._origin,
+            ssl_context=self._tls,
+            keepalive_expiry=limits.WEBHOOK_KEEPALIVE_MS / limits.SECOND_MS,
+            network_backend=self._backend,
+        )
+
+    async def close(self) -> None:
+        """Close those that wait."""
+        while self._idle:
+            await self._idle.pop().aclose()

@@ -1,0 +1,266 @@
+"""A queue's messages are received, posted and settled.
+
+    2xx ─▶ ack     410, or not sent ─▶ release     anything else ─▶ nack, for as long as the schedule says
+                                                    the last time ─▶ reject: dead letters
+
+A killed deliverer's messages come back when their leases run out, and are delivered again under the same id.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+
+from consumers.webhooks.endpoint import Endpoint, NotNow
+from consumers.webhooks.settling import Settler
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.messages import ReceivedMessage, SettleAction, Settlement
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.tasks import end
+from storage.domain.webhooks import (
+    Attempt,
+    DeliveryStatus,
+    Event,
+    LogEntry,
+    Outcome,
+    Payload,
+    Place,
+    WebhookSpec,
+)
+from storage.lifespan import Storage
+
+logger = logging.getLogger(__name__)
+
+KIND = "queue.message"
+
+
+class QueueSource:
+    """Delivers one queue to one receiver."""
+
+    def __init__(self, endpoint: Endpoint, storage: Storage) -> None:
+        self._endpoint = endpoint
+        self._storage = storage
+        webhook = endpoint.webhook
+        self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
+        self._spec = QueueSpec()
+        self._settler = Settler(storage.queues, self._queue)
+        self._held: dict[str, ReceivedMessage] = {}
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+
+    async def run(self) -> None:
+        """Deliver until cancelled; then give what is under way a moment, and the rest back."""
+        extending = asyncio.create_task(self._keep_leases())
+        try:
+            while True:
+                await self._roomy()
+                await self._take_or_wait()
+        finally:
+            await self._wind_up()
+            await end(extending)
+            await self._settler.close()
+
+    async def round(self) -> int:
+        """Deliver what is ready now, once; gives how many messages there were."""
+        if self._endpoint.wait_ms != 0:
+            return 0
+        taken = await self._take(wait_ms=0)
+        await asyncio.gather(*self._lanes)
+        return taken
+
+    async def _roomy(self) -> None:
+        while self._endpoint.wait_ms != 0 or not self._wanted():
+            self._room.clear()
+            if self._endpoint.wait_ms != 0:
+                await self._endpoint.opens()
+            else:
+                await self._room.wait()
+
+    def _wanted(self) -> int:
+        """How many more to receive; few at a time would cost a call each."""
+        room = self._endpoint.room
+        wanted = min(room - len(self._held), limits.WEBHOOK_RECEIVE_MAX)
+        return wanted if wanted >= min(room, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
+
+    async def _take_or_wait(self) -> None:
+        try:
+            await self._take(wait_ms=limits.WAIT_MS_MAX)
+        except MillstreamError as error:
+            self._endpoint.trouble(error.detail)
+            await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+
+    async def _take(self, wait_ms: int) -> int:
+        queue = await self._storage.catalog.queue(self._queue)
+        messages = await self._storage.queues.receive(
+            self._queue,
+            messages_max=max(1, self._wanted()),
+            visibility_timeout_ms=limits.WEBHOOK_MESSAGE_LEASE_MS,
+            wait_ms=wait_ms,
+        )
+        self._spec = queue.spec
+        in_order = queue.spec.type is QueueType.FIFO
+        for lane in lanes(messages, in_order=in_order):
+            for message in lane:
+                self._held[message.receipt_handle] = message
+            task = asyncio.create_task(self._deliver(lane))
+            self._lanes.add(task)
+            task.add_done_callback(self._lanes.discard)
+        return len(messages)
+
+    async def _deliver(self, lane: Sequence[ReceivedMessage]) -> None:
+        """One after another; behind one that failed, the rest goes back, so that none overtakes it.
+
+        A fault of ours lets go of them all: their leases end, which counts as a failure, and so has an end.
+        """
+        try:
+            await self._deliver_in_turn(lane)
+        except Exception:
+            logger.exception("delivery failed", extra={"queue": str(self._queue)})
+            for message in lane:
+                self._held.pop(message.receipt_handle, None)
+            self._room.set()
+
+    async def _deliver_in_turn(self, lane: Sequence[ReceivedMessage]) -> None:
+        for place, message in enumerate(lane):
+            if not await self._deliver_one(message):
+                for later in lane[place + 1 :]:
+                    await self._settle(later, SettleAction.RELEASE)
+                return
+
+    async def _deliver_one(self, message: ReceivedMessage) -> bool:
+        """Whether it was delivered."""
+        failures = message.failures + message.crashes
+        try:
+            attempt = await self._endpoint.attempt(self._event(message), failures + 1)
+        except NotNow:
+            await self._settle(message, SettleAction.RELEASE)
+            return False
+        action, delay_ms = verdict(self._endpoint.spec, attempt, failures, self._endpoint.chance())
+        await self._settle(message, action, delay_ms, attempt.error)
+        await self._endpoint.note(self._entry(message, attempt, action, delay_ms))
+        return attempt.succeeded
+
+    async def _settle(
+        self,
+        message: ReceivedMessage,
+        action: SettleAction,
+        delay_ms: int | None = None,
+        reason: str = "",
+    ) -> None:
+        """Say the verdict. One that cannot be said is as if the deliverer had died: the message comes back."""
+        settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason)
+        try:
+            await self._settler.settle(settlement)
+        except MillstreamError as error:
+            self._endpoint.trouble(error.detail)
+        self._held.pop(message.receipt_handle, None)
+        self._room.set()
+
+    def _event(self, message: ReceivedMessage) -> Event:
+        return Event(
+            event_id=message.message_id,
+            kind=KIND,
+            source=str(self._endpoint.spec.source),
+            payload=message.body,
+            content_type=message.content_type,
+            headers=message.headers,
+            at_ms=message.sent_at_ms,
+            place=Place(message.offset),
+            group=message.group,
+        )
+
+    def _entry(
+        self, message: ReceivedMessage, attempt: Attempt, action: SettleAction, delay_ms: int | None
+    ) -> LogEntry:
+        payload = Payload(message.body, message.content_type, message.headers)
+        keeps = (
+            action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_PAYLOAD_KEPT_BYTES
+        )
+        status = _STATUS[action]
+        if action is SettleAction.NACK and gives_up(self._spec, message):
+            status, delay_ms = DeliveryStatus.FAILED, None
+        return LogEntry(
+            event_id=message.message_id,
+            status=status,
+            attempts=1,
+            attempt=attempt,
+            at_ms=attempt.at_ms,
+            next_at_ms=None if delay_ms is None else self._endpoint.clock.now_ms() + delay_ms,
+            place=Place(message.offset),
+            event_at_ms=message.sent_at_ms,
+            group=message.group,
+            payload=payload if keeps else None,
+        )
+
+    # Leases of messages
+
+    async def _keep_leases(self) -> None:
+        """Extend what is held, so that it comes back to nobody while it is being delivered."""
+        while True:
+            await asyncio.sleep(limits.WEBHOOK_EXTEND_MS / limits.SECOND_MS)
+            with suppress(MillstreamError):
+                await self.extend()
+
+    async def extend(self) -> None:
+        """Extend the lease of everything that is held now."""
+        extensions = [
+            Settlement(handle, SettleAction.EXTEND, None, limits.WEBHOOK_MESSAGE_LEASE_MS)
+            for handle in self._held
+        ]
+        for first in range(0, len(extensions), limits.SETTLEMENTS_MAX):
+            some = extensions[first : first + limits.SETTLEMENTS_MAX]
+            await self._storage.queues.settle(self._queue, some)
+
+    async def _wind_up(self) -> None:
+        """Let deliveries end, for a moment; what is not over then is given back, and is delivered again."""
+        if self._lanes:
+            await asyncio.wait(self._lanes, timeout=limits.WEBHOOK_STOP_MS / limits.SECOND_MS)
+        await end(*self._lanes)
+        left = list(self._held.values())
+        for first in range(0, len(left), limits.SETTLEMENTS_MAX):
+            with suppress(MillstreamError):
+                await self._storage.queues.release(
+                    self._queue, left[first : first + limits.SETTLEMENTS_MAX]
+                )
+
+
+_STATUS = {
+    SettleAction.ACK: DeliveryStatus.DELIVERED,
+    SettleAction.REJECT: DeliveryStatus.FAILED,
+    SettleAction.NACK: DeliveryStatus.RETRYING,
+    SettleAction.RELEASE: DeliveryStatus.RETRYING,
+}
+
+
+def lanes(messages: Sequence[ReceivedMessage], *, in_order: bool) -> list[list[ReceivedMessage]]:
+    """What may be delivered side by side: in a fifo queue one message of each group at a time."""
+    if not in_order:
+        return [[message] for message in messages]
+    groups: dict[str, list[ReceivedMessage]] = {}
+    for message in messages:
+        groups.setdefault(message.group, []).append(message)
+    return list(groups.values())
+
+
+def gives_up(spec: QueueSpec, message: ReceivedMessage) -> bool:
+    """Whether the queue itself makes a dead letter of a message that fails once more, by a rule of its own."""
+    attempts = message.failures + message.crashes + 1
+    if spec.attempts_max is not None and attempts >= spec.attempts_max:
+        return True
+    return spec.dead_letters is not None and message.receives >= spec.dead_letters.receives_max
+
+
+def verdict(
+    spec: WebhookSpec, attempt: Attempt, failures: int, chance: float
+) -> tuple[SettleAction, int | None]:
+    """What an attempt means for its message that had failed so often before, and how long it waits then."""
+    if attempt.succeeded:
+        return SettleAction.ACK, None
+    if attempt.outcome is Outcome.GONE:
+        return SettleAction.RELEASE, None
+    delay_ms = spec.retry_delay_ms(failures + 1, chance)
+    if delay_ms is None:
+        return SettleAction.REJECT, None
+    return SettleAction.NACK, max(delay_ms, attempt.wait_ms or 0)

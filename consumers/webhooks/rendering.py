@@ -1,0 +1,156 @@
+"""What a receiver gets of an event: headers and a body.
+
+    body        the payload as it is; what else is known goes in `millstream-…` headers
+    envelope    {"type": "queue.message", "timestamp": …, "data": {everything}}, as Standard Webhooks suggests
+
+In headers, whatever is not visible ASCII is percent-encoded, and so is the percent sign.
+"""
+
+import base64
+import re
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+import msgspec
+
+from storage.domain.batches import RESERVED, Headers
+from storage.domain.webhooks import BodyFormat, Event
+
+JSON = "application/json"
+OCTETS = "application/octet-stream"
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are told in UTC, with a Z
+_VISIBLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+_NAME_MARKS = "!#$&'*+-.^_`|~"
+_TRACE = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})")
+_CONTENT_TYPE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,200}[\x21-\x7e])?")
+
+Rendered = tuple[list[tuple[str, str]], bytes]
+"""Headers and body."""
+
+
+def render(event: Event, form: BodyFormat, webhook: str, attempt: int) -> Rendered:
+    """The request of an event, but for what belongs to its signature."""
+    headers = [
+        ("millstream-webhook", webhook),
+        ("millstream-event", event.kind),
+        ("millstream-source", event.source),
+        ("millstream-attempt", str(attempt)),
+        *_trace(event.headers),
+    ]
+    if form is BodyFormat.ENVELOPE:
+        return [("content-type", JSON), *headers], msgspec.json.encode(envelope(event))
+    given = event.content_type
+    content_type = given if _CONTENT_TYPE.fullmatch(given) else OCTETS
+    told = [("content-type", content_type), *headers, *_facts(event), *_own(event.headers)]
+    return told, event.payload
+
+
+def envelope(event: Event) -> dict[str, Any]:
+    """Everything as JSON. A payload is text, a JSON value, or base64, whichever tells it exactly."""
+    facts = {
+        name.removeprefix("millstream-").replace("-", "_"): _plain(event, name) for name in _FACTS
+    }
+    data: dict[str, Any] = {name: value for name, value in facts.items() if value not in (None, "")}
+    texts, others = _shown(event.headers)
+    data |= {"headers": texts, **_body(event)}
+    if others:
+        data["headers_base64"] = others
+    if event.content_type:
+        data["content_type"] = event.content_type
+    return {
+        "type": event.kind,
+        "timestamp": _time(event.at_ms),
+        "id": event.event_id,
+        "source": event.source,
+        "data": data,
+    }
+
+
+_FACTS = (
+    "millstream-sent-at",
+    "millstream-offset",
+    "millstream-stream",
+    "millstream-shard",
+    "millstream-key",
+    "millstream-group",
+)
+
+
+def _plain(event: Event, name: str) -> str | int | None:
+    place = event.place
+    facts: dict[str, str | int | None] = {
+        "millstream-sent-at": _time(event.at_ms),
+        "millstream-offset": None if place is None else place.offset,
+        "millstream-stream": event.stream,
+        "millstream-shard": None if place is None else place.shard,
+        "millstream-key": event.key,
+        "millstream-group": event.group,
+    }
+    return facts[name]
+
+
+def _facts(event: Event) -> list[tuple[str, str]]:
+    told = [(name, _plain(event, name)) for name in _FACTS]
+    return [
+        (name, quote_from_bytes(str(value).encode(), safe=_VISIBLE))
+        for name, value in told
+        if value not in (None, "")
+    ]
+
+
+def _own(headers: Headers) -> list[tuple[str, str]]:
+    """The message's own headers."""
+    return [
+        (
+            f"millstream-header-{quote_from_bytes(name.encode(), safe=_NAME_MARKS)}",
+            quote_from_bytes(value.strip(), safe=_VISIBLE),
+        )
+        for name, _, value in headers
+        if not name.startswith(RESERVED)
+    ]
+
+
+def _trace(headers: Headers) -> list[tuple[str, str]]:
+    """The message's trace goes on in a span of this delivery's own (W3C Trace Context)."""
+    told = {name: value for name, _, value in headers if name in ("traceparent", "tracestate")}
+    found = _TRACE.fullmatch(told.get("traceparent", b""))
+    if not found:
+        return []
+    version, trace, flags = (part.decode() for part in found.groups())
+    parent = ("traceparent", f"{version}-{trace}-{secrets.token_hex(8)}-{flags}")
+    state = told.get("tracestate", b"")
+    if not state.isascii() or not state.decode().isprintable() or not state.strip():
+        return [parent]
+    return [parent, ("tracestate", state.decode().strip())]
+
+
+def _shown(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
+    texts: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name, _, value in headers:
+        if name.startswith(RESERVED):
+            continue
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            others[name] = base64.b64encode(value).decode()
+    return texts, others
+
+
+def _body(event: Event) -> dict[str, Any]:
+    try:
+        text = event.payload.decode()
+        if event.content_type == JSON:
+            return {"body": msgspec.json.decode(event.payload, type=msgspec.Raw)}
+        return {"body": text}
+    except msgspec.DecodeError:
+        return {"body": text}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(event.payload).decode()}
+
+
+def _time(ms: int) -> str:
+    moment = _EPOCH + timedelta(milliseconds=ms)
+    return moment.isoformat(timespec="milliseconds") + "Z"

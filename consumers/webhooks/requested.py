@@ -1,0 +1,109 @@
+"""Deliveries that somebody asks for: one again, or a test. Sent by the process that was asked, at once and once."""
+
+import secrets
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+import msgspec
+
+from consumers.webhooks.guard import Resolve, resolve
+from consumers.webhooks.sending import Sender
+from storage.domain import limits
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.egress import Egress
+from storage.domain.errors import MillstreamError, WebhookBusy
+from storage.domain.names import QueueName, WebhookName
+from storage.domain.webhooks import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    Event,
+    LogEntry,
+    Logged,
+    Served,
+    SourceKind,
+    Webhook,
+)
+from storage.lifespan import Storage
+
+_CLOCK = SystemClock()
+
+
+class Requested:
+    """Sends on request. `allow`: where webhooks may go, as the settings have it."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        allow: Iterable[str],
+        *,
+        clock: Clock = _CLOCK,
+        resolver: Resolve = resolve,
+    ) -> None:
+        self._storage = storage
+        self._egress = Egress.of(allow)
+        self._clock = clock
+        self._resolver = resolver
+        self._tls = httpx.create_ssl_context()
+        self._under_way = 0
+
+    async def test(self, name: WebhookName) -> Attempt:
+        """Send an event that is a test, and say what came of it. Raises WebhookNotFound, WebhookBusy."""
+        served = await self._storage.webhooks.opened(name)
+        told = {"webhook": name.name, "message": "This is a test."}
+        event = Event(
+            event_id=f"test_{secrets.token_hex(12)}",
+            kind="webhook.test",
+            source=str(served.webhook.spec.source),
+            payload=msgspec.json.encode(told),
+            content_type="application/json",
+            at_ms=self._clock.now_ms(),
+        )
+        async with self._sender(served) as sender:
+            return await sender.post(event, 1)
+
+    async def resend(self, name: WebhookName, event_id: str) -> Attempt:
+        """Send a delivery again, and say what came of it; the log has it too.
+
+        Raises WebhookNotFound, DeliveryNotFound, PayloadGone, WebhookBusy.
+        """
+        served = await self._storage.webhooks.opened(name)
+        webhook = served.webhook
+        delivery, event = await self._storage.deliveries.event(webhook, event_id)
+        async with self._sender(served) as sender:
+            attempt = await sender.post(event, delivery.attempts + 1, resent=True)
+        await self._log(webhook, delivery, attempt)
+        if attempt.succeeded and delivery.status is DeliveryStatus.RETRYING:
+            await self._end_retries(webhook, delivery)
+        return attempt
+
+    async def _log(self, webhook: Webhook, delivery: Delivery, attempt: Attempt) -> None:
+        entry = LogEntry(
+            event_id=delivery.event_id,
+            status=DeliveryStatus.DELIVERED if attempt.succeeded else delivery.status,
+            attempts=1,
+            attempt=attempt,
+            at_ms=attempt.at_ms,
+            next_at_ms=None if attempt.succeeded else delivery.next_at_ms,
+        )
+        await self._storage.deliveries.log([Logged(webhook.webhook_id, webhook.spec.log_ms, entry)])
+
+    async def _end_retries(self, webhook: Webhook, delivery: Delivery) -> None:
+        """A message that waits for its next attempt leaves its queue. One that is being delivered just now stays."""
+        if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
+            queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
+            with suppress(MillstreamError):
+                await self._storage.contents.drop(queue, delivery.event_id)
+
+    @asynccontextmanager
+    async def _sender(self, served: Served) -> AsyncGenerator[Sender]:
+        if self._under_way >= limits.WEBHOOK_SENDS_AT_ONCE:
+            raise WebhookBusy
+        self._under_way += 1
+        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver)
+        try:
+            yield sender
+        finally:
+            self._under_way -= 1
+            await sender.close()

@@ -1,0 +1,184 @@
+"""One attempt: an event is rendered, signed and posted, and what comes back is judged.
+
+Success is an answer of the 200s, and nothing else; no redirect is followed. Of an answer's body at most 4 KiB are read.
+"""
+
+import asyncio
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+
+import httpcore
+import httpx
+
+from consumers.webhooks.guard import AddressRefused, Connections, Resolve, resolve
+from consumers.webhooks.rendering import render
+from consumers.webhooks.signing import Signer
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.egress import Egress
+from storage.domain.webhooks import Attempt, Event, Outcome, Served
+
+_THROTTLES = frozenset({429, 502, 503, 504})
+_GONE = 410
+_FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
+_USER_AGENT = b"Millstream-Webhooks/1"
+
+
+class _Answer:
+    """What has been answered so far."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.retry_after = ""
+        self.body = b""
+
+    def text(self) -> str:
+        """The beginning of its body."""
+        read = self.body[: limits.WEBHOOK_RESPONSE_BYTES_MAX]
+        return read.decode(errors="replace").replace("\0", "\ufffd")
+
+
+class Sender:
+    """Sends the events of one webhook. Its connections are its own."""
+
+    def __init__(
+        self,
+        served: Served,
+        egress: Egress,
+        clock: Clock,
+        tls: ssl.SSLContext,
+        resolver: Resolve = resolve,
+    ) -> None:
+        self._webhook = served.webhook
+        self._signer = Signer(served.secrets)
+        self._clock = clock
+        self._url = httpx.URL(served.webhook.spec.url)
+        self._target = httpcore.URL(
+            scheme=self._url.raw_scheme,
+            host=self._url.raw_host,
+            port=self._url.port,
+            target=self._url.raw_path,
+        )
+        self._connections = Connections(self._url, egress, tls, resolver)
+        self._fixed = [
+            (b"host", self._url.netloc),
+            (b"user-agent", _USER_AGENT),
+            (b"accept", b"*/*"),
+            (b"accept-encoding", b"identity"),
+            *((name.encode(), value.encode()) for name, value in served.webhook.spec.headers or ()),
+        ]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()
+
+    async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
+        """Send the event, for the `number`th time, and say what came of it. Raises nothing but CancelledError."""
+        at_ms, started = self._clock.now_ms(), time.perf_counter()
+        answer, outcome, error = _Answer(), Outcome.CONNECTION, ""
+        try:
+            async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
+                await self._exchange(self._request(event, number, at_ms), answer)
+        except TimeoutError:
+            outcome, error = Outcome.TIMEOUT, "no answer in time"
+        except AddressRefused as refused:
+            outcome, error = Outcome.BLOCKED, str(refused)
+        except (*_FAILURES, OSError) as failed:
+            outcome, error = _of_failure(failed)
+        if answer.status is not None:
+            outcome, error = _of_status(answer.status)
+        return Attempt(
+            outcome=outcome,
+            at_ms=at_ms,
+            duration_ms=round((time.perf_counter() - started) * limits.SECOND_MS),
+            status=answer.status,
+            error=_plain(error)[: limits.WEBHOOK_ERROR_CHARACTERS_MAX],
+            response=answer.text(),
+            resent=resent,
+            wait_ms=self._wait_ms(answer.retry_after),
+        )
+
+    async def _exchange(self, request: httpcore.Request, answer: _Answer) -> None:
+        """Fill in what is answered. Once its status is known, what goes wrong in its body changes nothing."""
+        async with self._connections.one() as connection:
+            response = await connection.handle_async_request(request)
+            try:
+                answer.status = response.status
+                answer.retry_after = _header(response, b"retry-after")
+                async for piece in response.aiter_stream():
+                    answer.body += piece
+                    if len(answer.body) >= limits.WEBHOOK_RESPONSE_BYTES_MAX:
+                        break
+            finally:
+                await response.aclose()
+
+    def _request(self, event: Event, number: int, at_ms: int) -> httpcore.Request:
+        spec = self._webhook.spec
+        headers, body = render(event, spec.format, self._webhook.name.name, number)
+        timestamp = at_ms // limits.SECOND_MS
+        signature = self._signer.signature(event.event_id, timestamp, body, at_ms)
+        return httpcore.Request(
+            "POST",
+            self._target,
+            headers=[
+                *self._fixed,
+                *((name.encode(), value.encode()) for name, value in headers),
+                (b"content-length", b"%d" % len(body)),
+                (b"webhook-id", event.event_id.encode()),
+                (b"webhook-timestamp", b"%d" % timestamp),
+                (b"webhook-signature", signature.encode()),
+            ],
+            content=body,
+        )
+
+    def _wait_ms(self, retry_after: str) -> int | None:
+        """What a Retry-After asks, in seconds or as a date, within the limit; None where it asks nothing."""
+        word = retry_after.strip()
+        if not word:
+            return None
+        if word.isascii() and word.isdigit():
+            return min(int(word[:9]) * limits.SECOND_MS, limits.WEBHOOK_RETRY_AFTER_MS_MAX)
+        try:
+            until_ms = round(parsedate_to_datetime(word).timestamp() * limits.SECOND_MS)
+        except (ValueError, OverflowError):
+            return None
+        return max(0, min(until_ms - self._clock.now_ms(), limits.WEBHOOK_RETRY_AFTER_MS_MAX))
+
+
+def _plain(text: str) -> str:
+    """The text as every store takes it."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")
+
+
+def _header(response: httpcore.Response, name: bytes) -> str:
+    told = [value for found, value in response.headers if found.lower() == name]
+    return told[0].decode("latin-1") if told else ""
+
+
+def _of_status(status: int) -> tuple[Outcome, str]:
+    if 200 <= status < 300:
+        return Outcome.DELIVERED, ""
+    if 300 <= status < 400:
+        return Outcome.REDIRECT, f"{status}: redirects are not followed"
+    if status == _GONE:
+        return Outcome.GONE, "410: the receiver wants no more"
+    if status in _THROTTLES:
+        return Outcome.THROTTLED, f"{status}: the receiver asks for less"
+    return (Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR), str(status)
+
+
+def _of_failure(failed: Exception) -> tuple[Outcome, str]:
+    cause: BaseException | None = failed
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return Outcome.TLS, str(cause)
+        cause = cause.__cause__ or cause.__context__
+    kinds: dict[type[Exception], str] = {
+        httpcore.ConnectError: "no connection",
+        httpcore.RemoteProtocolError: "no HTTP answer",
+        httpcore.ReadError: "the connection broke",
+        httpcore.WriteError: "the connection broke",
+    }
+    kind = kinds.get(type(failed), type(failed).__name__)
+    return Outcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind

@@ -1,0 +1,61 @@
+"""Verdicts on deliveries leave together: what is said while a call is under way goes with the next."""
+
+import asyncio
+from collections.abc import Sequence
+
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.messages import Settled, Settlement
+from storage.domain.names import QueueName
+from storage.domain.tasks import end, give
+from storage.queues import Queues
+
+Said = tuple[Settlement, "asyncio.Future[Settled]"]
+
+
+class Settler:
+    """The verdicts on messages of one queue."""
+
+    def __init__(self, queues: Queues, queue: QueueName) -> None:
+        self._queues = queues
+        self._queue = queue
+        self._waiting: list[Said] = []
+        self._working: asyncio.Task[None] | None = None
+
+    async def settle(self, settlement: Settlement) -> Settled:
+        """The answer to a verdict. Raises what `Queues.settle` does."""
+        done: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
+        self._waiting.append((settlement, done))
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+        return await done
+
+    async def close(self) -> None:
+        """Stop; whoever waits is cancelled."""
+        if self._working is not None:
+            await end(self._working)
+        for _, done in self._waiting:
+            done.cancel()
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                some = self._waiting[: limits.SETTLEMENTS_MAX]
+                self._waiting = self._waiting[limits.SETTLEMENTS_MAX :]
+                await self._answer(some)
+        finally:
+            self._working = None
+
+    async def _answer(self, some: Sequence[Said]) -> None:
+        try:
+            settled = await self._queues.settle(self._queue, [verdict for verdict, _ in some])
+        except MillstreamError as error:
+            for _, done in some:
+                give(done, error)
+        except BaseException:
+            for _, done in some:
+                done.cancel()
+            raise
+        else:
+            for (_, done), answer in zip(some, settled, strict=True):
+                give(done, answer)

@@ -1,0 +1,315 @@
+"""One shard of a group: its records are delivered one after another, and committed as far as they are.
+
+    read ──▶ post ──2xx──▶ next, and a commit every second or at the end of what was read
+               │
+               └─ failed ──▶ the same again after a while ──the last time──▶ block, or a dead letter and next
+
+A killed deliverer's successor begins at the last commit: what was delivered since comes again, under its own ids.
+"""
+
+import asyncio
+from collections import deque
+
+from consumers.webhooks.endpoint import Endpoint, NotNow
+from storage.deliveries import without_own
+from storage.domain import limits
+from storage.domain.batches import Headers
+from storage.domain.errors import MillstreamError
+from storage.domain.groups import Commit, CommitResult
+from storage.domain.messages import NewMessage
+from storage.domain.names import GroupName, QueueName
+from storage.domain.queues import QueueType
+from storage.domain.replays import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_STREAM, SOURCE_TIME
+from storage.domain.streams import Gap, LogRecord, Stream
+from storage.domain.webhooks import (
+    Attempt,
+    DeliveryStatus,
+    Event,
+    LogEntry,
+    OnFailure,
+    Place,
+)
+from storage.lifespan import Storage
+
+KIND = "stream.record"
+
+
+class Membership:
+    """By what right a shard is read: the group's member and the generation that it last heard."""
+
+    def __init__(self, group: GroupName, member_id: str) -> None:
+        self.group = group
+        self.member_id = member_id
+        self.generation = 0
+
+
+class ShardSource:
+    """Delivers one shard to one receiver. `start` is where to begin; None: at the oldest record."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        storage: Storage,
+        membership: Membership,
+        stream: Stream,
+        shard: int,
+        start: int | None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._storage = storage
+        self._membership = membership
+        self._stream = stream
+        self._shard = shard
+        self._position = start
+        self._committed = start
+        self._committed_at_ms = endpoint.clock.now_ms()
+        self._records: deque[LogRecord] = deque()
+        self._next_offset = start
+        self._ended = False
+        self._failures: int | None = None
+        self._due_ms = 0
+        self._looked_ms = 0
+        self.is_done = False
+        self.is_reading = False
+        self.stopping = False
+
+    async def run(self) -> None:
+        """Deliver until the shard has ended or is to be given up, which is looked at between two records.
+
+        Raises StaleGeneration, MemberUnknown and others of the group's where the shard is another's.
+        """
+        while not self.is_done and not self.stopping:
+            wait_ms = await self.step(wait_ms=limits.WAIT_MS_MAX // 4)
+            if wait_ms:
+                await asyncio.sleep(min(wait_ms, limits.WEBHOOK_COMMIT_MS) / limits.SECOND_MS)
+        if not self.is_done:
+            await self._commit()
+
+    async def step(self, wait_ms: int = 0) -> int:
+        """Read, or try to deliver the next record, once; how long until there is something to do, in ms."""
+        if not self._records:
+            return await self._read(wait_ms)
+        if (later_ms := self._due_ms - self._endpoint.clock.now_ms()) > 0:
+            return later_ms if not await self._was_resent() else 0
+        if (shut_ms := self._endpoint.wait_ms) is None or shut_ms > 0:
+            await self._commit_in_time()
+            return limits.WEBHOOK_COMMIT_MS if shut_ms is None else shut_ms
+        await self._deliver(self._records[0])
+        await self._commit_in_time()
+        return 0
+
+    # Reading
+
+    async def _read(self, wait_ms: int) -> int:
+        await self._commit()
+        if self._ended:
+            self.is_done = True
+            return 0
+        self.is_reading = True
+        try:
+            [read] = await self._storage.streams.read_shards(
+                self._stream.name,
+                {self._shard: self._position},
+                records_max=limits.WEBHOOK_READ_RECORDS,
+                bytes_max=limits.WEBHOOK_READ_BYTES,
+                wait_ms=wait_ms,
+            )
+        except MillstreamError as error:
+            self._endpoint.trouble(error.detail)
+            return limits.WEBHOOK_SOURCE_RETRY_MS
+        finally:
+            self.is_reading = False
+        if read.gap is not None:
+            await self._tell_gap(read.gap)
+        self._records.extend(read.records)
+        self._next_offset = read.next_offset
+        self._ended = read.ended
+        if not read.records:
+            self._position = read.next_offset
+            return 0 if read.ended or wait_ms else limits.WEBHOOK_COMMIT_MS
+        return 0
+
+    async def _tell_gap(self, gap: Gap) -> None:
+        """Nothing is passed over in silence: the log says what could not be delivered."""
+        now_ms = self._endpoint.clock.now_ms()
+        detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were not there to be delivered: {gap.reason}."
+        self._endpoint.trouble(detail)
+        await self._endpoint.note(
+            LogEntry(
+                event_id=f"{self._stream.stream_id}-{self._shard}-gap-{gap.first}",
+                status=DeliveryStatus.GAP,
+                attempts=0,
+                attempt=None,
+                at_ms=now_ms,
+                place=Place(gap.first, self._shard),
+                event_at_ms=now_ms,
+            )
+        )
+
+    # Delivering
+
+    async def _deliver(self, record: LogRecord) -> None:
+        event = self._event(record)
+        failures = await self._failures_of(event.event_id)
+        if self._due_ms > self._endpoint.clock.now_ms():
+            return  # so a deliverer before this one had decided
+        try:
+            attempt = await self._endpoint.attempt(event, failures + 1)
+        except NotNow:
+            return
+        if attempt.succeeded:
+            await self._note(event, record, attempt, DeliveryStatus.DELIVERED)
+            self._pass(record)
+        else:
+            await self._failed(event, record, attempt, failures + 1)
+
+    async def _failures_of(self, event_id: str) -> int:
+        """How often the record has failed; of the first one, the log may know from before."""
+        if self._failures is not None:
+            return self._failures
+        self._failures = 0
+        known = await self._storage.deliveries.find(self._endpoint.webhook, event_id)
+        since_ms = self._endpoint.webhook.changed_at_ms
+        if (
+            known is not None
+            and known.status is DeliveryStatus.RETRYING
+            and known.last_at_ms >= since_ms  # what its owner changed since may have helped
+        ):
+            self._failures, self._due_ms = known.attempts, known.next_at_ms or 0
+        return self._failures
+
+    async def _was_resent(self) -> bool:
+        """Whether somebody had the record sent again, with success, while it waits."""
+        now_ms = self._endpoint.clock.now_ms()
+        if now_ms - self._looked_ms < limits.WEBHOOK_SOURCE_RETRY_MS:
+            return False
+        self._looked_ms = now_ms
+        record = self._records[0]
+        known = await self._storage.deliveries.find(
+            self._endpoint.webhook, self._event(record).event_id
+        )
+        if known is None or known.status is not DeliveryStatus.DELIVERED:
+            return False
+        self._pass(record)
+        return True
+
+    async def _failed(
+        self, event: Event, record: LogRecord, attempt: Attempt, failures: int
+    ) -> None:
+        spec = self._endpoint.spec
+        delay_ms = spec.retry_delay_ms(failures, self._endpoint.chance())
+        if delay_ms is None and spec.on_failure is OnFailure.DEAD_LETTER:
+            if await self._dead_letter(event, record, attempt):
+                await self._note(event, record, attempt, DeliveryStatus.FAILED)
+                self._pass(record)
+                return
+            delay_ms = limits.WEBHOOK_SOURCE_RETRY_MS
+        elif delay_ms is None:
+            last_ms = spec.retry_delays_ms[-1] if spec.retry_delays_ms else 0
+            delay_ms = max(last_ms, limits.WEBHOOK_SOURCE_RETRY_MS)
+            self._endpoint.blocked(self._shard, f"offset {record.offset}: {attempt.error}")
+        self._failures = failures
+        self._due_ms = self._endpoint.clock.now_ms() + max(delay_ms, attempt.wait_ms or 0)
+        await self._note(event, record, attempt, DeliveryStatus.RETRYING, self._due_ms)
+        await self._commit()  # whoever takes over begins with this record
+
+    async def _dead_letter(self, event: Event, record: LogRecord, attempt: Attempt) -> bool:
+        """Send the record to the queue for what cannot be delivered; whether that took it."""
+        assert self._endpoint.spec.dead_letter_queue is not None
+        name = QueueName(self._endpoint.spec.dead_letter_queue, self._membership.group.namespace)
+        key = f"{self._endpoint.webhook.webhook_id}:{event.event_id}"  # a repeat adds nothing
+        try:
+            queue = await self._storage.catalog.queue(name)
+            is_fifo = queue.spec.type is QueueType.FIFO
+            message = NewMessage(
+                event.payload,
+                event.headers,
+                event.content_type,
+                (event.key or str(self._shard)) if is_fifo else "",
+                event.event_id if is_fifo else "",
+                system=_origin(event, record),
+            )
+            await self._storage.queues.send(name, [message], idempotency_key=key)
+        except MillstreamError as error:
+            self._endpoint.blocked(self._shard, f"offset {record.offset}: {error.detail}")
+            return False
+        return True
+
+    def _pass(self, record: LogRecord) -> None:
+        """The record is done."""
+        self._records.popleft()
+        self._position = record.offset + 1 if self._records else self._next_offset
+        self._failures, self._due_ms = 0, 0
+        self._endpoint.blocked(self._shard, None)
+
+    def _event(self, record: LogRecord) -> Event:
+        headers, content_type = without_own(record.record.headers)
+        return Event(
+            event_id=f"{self._stream.stream_id}-{self._shard}-{record.offset}",
+            kind=KIND,
+            source=str(self._endpoint.spec.source),
+            payload=record.record.data,
+            content_type=content_type,
+            headers=headers,
+            at_ms=record.arrival_ms,
+            place=Place(record.offset, self._shard),
+            key=record.record.key,
+            stream=self._stream.name.name,
+        )
+
+    async def _note(
+        self,
+        event: Event,
+        record: LogRecord,
+        attempt: Attempt,
+        status: DeliveryStatus,
+        next_at_ms: int | None = None,
+    ) -> None:
+        await self._endpoint.note(
+            LogEntry(
+                event_id=event.event_id,
+                status=status,
+                attempts=1,
+                attempt=attempt,
+                at_ms=attempt.at_ms,
+                next_at_ms=next_at_ms,
+                place=event.place,
+                event_at_ms=record.arrival_ms,
+                key=event.key,
+            )
+        )
+
+    # Committing
+
+    async def _commit_in_time(self) -> None:
+        now_ms = self._endpoint.clock.now_ms()
+        if now_ms - self._committed_at_ms >= limits.WEBHOOK_COMMIT_MS:
+            await self._commit()
+
+    async def _commit(self) -> None:
+        """Commit what is done, unless it is committed. Raises what refuses it."""
+        done = self._position
+        if done is None or (done == self._committed and not self._ended):
+            return
+        mine = self._membership
+        commit = Commit(self._shard, done, mine.member_id, mine.generation)
+        [answer] = await self._storage.groups.commit(mine.group, [commit])
+        _raise(answer)
+        self._committed, self._committed_at_ms = done, self._endpoint.clock.now_ms()
+
+
+def _raise(answer: CommitResult) -> None:
+    if isinstance(answer, MillstreamError):
+        raise answer
+
+
+def _origin(event: Event, record: LogRecord) -> Headers:
+    """Where a dead letter comes from, as replays tell it."""
+    assert event.place is not None
+    facts = {
+        SOURCE_STREAM: event.stream,
+        SOURCE_SHARD: str(event.place.shard),
+        SOURCE_OFFSET: str(event.place.offset),
+        SOURCE_TIME: str(record.arrival_ms),
+    }
+    return tuple((name, "", word.encode()) for name, word in facts.items())

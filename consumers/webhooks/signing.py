@@ -1,0 +1,29 @@
+"""Signatures as Standard Webhooks has them: HMAC-SHA256 of `id.timestamp.body`, one for each living secret."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from storage.domain.webhooks import Secret
+
+_PREFIX = "whsec_"
+
+
+class Signer:
+    """Signs with the secrets of one webhook."""
+
+    def __init__(self, secrets: Sequence[Secret]) -> None:
+        self._keys = [
+            (base64.b64decode(secret.word.removeprefix(_PREFIX)), secret.expires_at_ms)
+            for secret in secrets
+        ]
+
+    def signature(self, event_id: str, timestamp: int, body: bytes, now_ms: int) -> str:
+        """The header `webhook-signature`: the newest secret's first. `timestamp` is in seconds."""
+        signed = f"{event_id}.{timestamp}.".encode() + body
+        return " ".join(
+            f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
+            for key, expires_at_ms in self._keys
+            if expires_at_ms is None or expires_at_ms > now_ms
+        )

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.webhook_out import WebhookOut
+
+
+def get_webhook(
+    webhook: str,
+) -> Call[WebhookOut]:
+    """Show a webhook's configuration, and how it does; its ETag is of the configuration alone."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_webhook",
+        "GET",
+        "/v1/webhooks/{webhook}".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> WebhookOut:
+    if response.status_code == 200:
+        response_200 = WebhookOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

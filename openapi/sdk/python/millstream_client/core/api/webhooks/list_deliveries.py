@@ -1,0 +1,71 @@
+import datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.delivery_page import DeliveryPage
+from ...models.delivery_status import DeliveryStatus
+from ...types import UNSET, Unset
+
+
+def list_deliveries(
+    webhook: str,
+    *,
+    status: DeliveryStatus | Unset = UNSET,
+    message: str | Unset = UNSET,
+    from_: datetime.datetime | Unset = UNSET,
+    to: datetime.datetime | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[DeliveryPage]:
+    """List what was delivered or was to be, the newest first, each with its attempts."""
+
+    params: dict[str, Any] = {}
+
+    json_status: str | Unset = UNSET
+    if not isinstance(status, Unset):
+        json_status = status.value
+
+    params["status"] = json_status
+
+    params["message"] = message
+
+    json_from_: str | Unset = UNSET
+    if not isinstance(from_, Unset):
+        json_from_ = from_.isoformat()
+    params["from"] = json_from_
+
+    json_to: str | Unset = UNSET
+    if not isinstance(to, Unset):
+        json_to = to.isoformat()
+    params["to"] = json_to
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_deliveries",
+        "GET",
+        "/v1/webhooks/{webhook}/deliveries".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> DeliveryPage:
+    if response.status_code == 200:
+        response_200 = DeliveryPage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

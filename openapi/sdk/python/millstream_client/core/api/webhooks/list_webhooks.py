@@ -1,0 +1,46 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.webhook_page import WebhookPage
+from ...types import UNSET, Unset
+
+
+def list_webhooks(
+    *,
+    prefix: str | Unset = "",
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[WebhookPage]:
+    """List webhooks by name."""
+
+    params: dict[str, Any] = {}
+
+    params["prefix"] = prefix
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_webhooks",
+        "GET",
+        "/v1/webhooks",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> WebhookPage:
+    if response.status_code == 200:
+        response_200 = WebhookPage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,58 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.webhook_config import WebhookConfig
+from ...models.webhook_stored import WebhookStored
+from ...types import UNSET, Unset
+
+
+def put_webhook(
+    webhook: str,
+    *,
+    body: WebhookConfig,
+    if_match: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> Call[WebhookStored]:
+    """Create a webhook for a queue or a consumer group, or replace its configuration.
+
+    The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    if not isinstance(if_none_match, Unset):
+        headers["if-none-match"] = if_none_match
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "put_webhook",
+        "PUT",
+        "/v1/webhooks/{webhook}".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> WebhookStored:
+    if response.status_code == 200:
+        response_200 = WebhookStored.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 201:
+        response_201 = WebhookStored.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,44 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.rotate_in import RotateIn
+from ...models.secret_out import SecretOut
+from ...types import UNSET, Unset
+
+
+def rotate_webhook_secret(
+    webhook: str,
+    *,
+    body: RotateIn | Unset = UNSET,
+) -> Call[SecretOut]:
+    """Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "rotate_webhook_secret",
+        "POST",
+        "/v1/webhooks/{webhook}/secret".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SecretOut:
+    if response.status_code == 200:
+        response_200 = SecretOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.attempt_out import AttemptOut
+
+
+def test_webhook(
+    webhook: str,
+) -> Call[AttemptOut]:
+    """Send a test event, signed like any other, also from a webhook that is disabled; what came of it."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "test_webhook",
+        "POST",
+        "/v1/webhooks/{webhook}/tests".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> AttemptOut:
+    if response.status_code == 200:
+        response_200 = AttemptOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..models.body_format import BodyFormat
+from ..models.on_failure import OnFailure
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.webhook_config_headers import WebhookConfigHeaders
+
+
+T = TypeVar("T", bound="WebhookConfig")
+
+
+@_attrs_define
+class WebhookConfig:
+    """The whole desired state of a webhook. What it delivers cannot change later.
+
+    Attributes:
+        source (str): `queue:` or `group:` and a name: messages of a queue, or records of a group's stream.
+        url (str): https, with a host and perhaps a path and a query.
+        headers (None | Unset | WebhookConfigHeaders): Sent with each delivery. Their values are kept encrypted and
+            never shown; when left out, they stay as they are.
+        format_ (BodyFormat | Unset): body: the message's own bytes and content type, what else is known of it in
+            headers. envelope: JSON with all.
+        timeout_seconds (float | Unset): For a whole answer: 0.1 to 120 seconds. Default: 15.0.
+        rate (float | None | Unset): Deliveries a second at most; null: no limit.
+        in_flight_max (int | Unset): Deliveries under way at one time, at most. Default: 10.
+        retry_seconds (list[float] | Unset): How long to wait after the first attempt failed, the second, and so on;
+            each within 10 % to either side. Then a message goes to its queue's dead letters.
+        on_failure (OnFailure | Unset): What becomes of a group's record after its last retry. block: its shard waits,
+            and it is tried on and on.
+
+            dead_letter: it is sent to a queue, and its shard goes on.
+        dead_letter_queue (None | str | Unset):
+        disable_after_seconds (float | Unset): Of nothing but failure: then the webhook is disabled. Default: 432000.0.
+        log_retention_seconds (float | Unset): How long the log keeps a delivery after its last attempt. Default:
+            259200.0.
+        enabled (bool | Unset):  Default: True.
+    """
+
+    source: str
+    url: str
+    headers: None | Unset | WebhookConfigHeaders = UNSET
+    format_: BodyFormat | Unset = UNSET
+    timeout_seconds: float | Unset = 15.0
+    rate: float | None | Unset = UNSET
+    in_flight_max: int | Unset = 10
+    retry_seconds: list[float] | Unset = UNSET
+    on_failure: OnFailure | Unset = UNSET
+    dead_letter_queue: None | str | Unset = UNSET
+    disable_after_seconds: float | Unset = 432000.0
+    log_retention_seconds: float | Unset = 259200.0
+    enabled: bool | Unset = True
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.webhook_config_headers import WebhookConfigHeaders  # noqa: PLC0415
+
+        source = self.source
+
+        url = self.url
+
+        headers: dict[str, Any] | None | Unset
+        if isinstance(self.headers, Unset):
+            headers = UNSET
+        elif isinstance(self.headers, WebhookConfigHeaders):
+            headers = self.headers.to_dict()
+        else:
+            headers = self.headers
+
+        format_: str | Unset = UNSET
+        if not isinstance(self.format_, Unset):
+            format_ = self.format_.value
+
+        timeout_seconds = self.timeout_seconds
+
+        rate: float | None | Unset
+        if isinstance(self.rate, Unset):
+            rate = UNSET
+        else:
+            rate = self.rate
+
+        in_flight_max = self.in_flight_max
+
+        retry_seconds: list[float] | Unset = UNSET
+        if not isinstance(self.retry_seconds, Unset):
+            retry_seconds = self.retry_seconds
+
+        on_failure: str | Unset = UNSET
+        if not isinstance(self.on_failure, Unset):
+            on_failure = self.on_failure.value
+
+        dead_letter_queue: None | str | Unset
+        if isinstance(self.dead_letter_queue, Unset):
+            dead_letter_queue = UNSET
+        else:
+            dead_letter_queue = self.dead_letter_queue
+
+        disable_after_seconds = self.disable_after_seconds
+
+        log_retention_seconds = self.log_retention_seconds
+
+        enabled = self.enabled
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "source": source,
+                "url": url,
+            }
+        )
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if format_ is not UNSET:
+            field_dict["format"] = format_
+        if timeout_seconds is not UNSET:
+            field_dict["timeout_seconds"] = timeout_seconds
+        if rate is not UNSET:
+            field_dict["rate"] = rate
+        if in_flight_max is not UNSET:
+            field_dict["in_flight_max"] = in_flight_max
+        if retry_seconds is not UNSET:
+            field_dict["retry_seconds"] = retry_seconds
+        if on_failure is not UNSET:
+            field_dict["on_failure"] = on_failure
+        if dead_letter_queue is not UNSET:
+            field_dict["dead_letter_queue"] = dead_letter_queue
+        if disable_after_seconds is not UNSET:
+            field_dict["disable_after_seconds"] = disable_after_seconds
+        if log_retention_seconds is not UNSET:
+            field_dict["log_retention_seconds"] = log_retention_seconds
+        if enabled is not UNSET:
+            field_dict["enabled"] = enabled
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.webhook_config_headers import WebhookConfigHeaders  # noqa: PLC0415
+
+        d = dict(src_dict)
+        source = d.pop("source")
+
+        url = d.pop("url")
+
+        def _parse_headers(data: object) -> None | Unset | WebhookConfigHeaders:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                headers_type_0 = WebhookConfigHeaders.from_dict(data)
+
+                return headers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Unset | WebhookConfigHeaders, data)
+
+        headers = _parse_headers(d.pop("headers", UNSET))
+
+        _format_ = d.pop("format", UNSET)
+        format_: BodyFormat | Unset
+        if isinstance(_format_, Unset):
+            format_ = UNSET
+        else:
+            format_ = BodyFormat(_format_)
+
+        timeout_seconds = d.pop("timeout_seconds", UNSET)
+
+        def _parse_rate(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        rate = _parse_rate(d.pop("rate", UNSET))
+
+        in_flight_max = d.pop("in_flight_max", UNSET)
+
+        retry_seconds = cast(list[float], d.pop("retry_seconds", UNSET))
+
+        _on_failure = d.pop("on_failure", UNSET)
+        on_failure: OnFailure | Unset
+        if isinstance(_on_failure, Unset):
+            on_failure = UNSET
+        else:
+            on_failure = OnFailure(_on_failure)
+
+        def _parse_dead_letter_queue(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue", UNSET))
+
+        disable_after_seconds = d.pop("disable_after_seconds", UNSET)
+
+        log_retention_seconds = d.pop("log_retention_seconds", UNSET)
+
+        enabled = d.pop("enabled", UNSET)
+
+        webhook_config = cls(
+            source=source,
+            url=url,
+            headers=headers,
+            format_=format_,
+            timeout_seconds=timeout_seconds,
+            rate=rate,
+            in_flight_max=in_flight_max,
+            retry_seconds=retry_seconds,
+            on_failure=on_failure,
+            dead_letter_queue=dead_letter_queue,
+            disable_after_seconds=disable_after_seconds,
+            log_retention_seconds=log_retention_seconds,
+            enabled=enabled,
+        )
+
+        return webhook_config

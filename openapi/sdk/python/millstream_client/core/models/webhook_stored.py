@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.body_format import BodyFormat
+from ..models.on_failure import OnFailure
+
+if TYPE_CHECKING:
+    from ..models.webhook_health import WebhookHealth
+
+
+T = TypeVar("T", bound="WebhookStored")
+
+
+@_attrs_define
+class WebhookStored:
+    """A webhook, and its signing secret where it was just made: it is not shown again.
+
+    Attributes:
+        name (str):
+        source (str):
+        url (str):
+        header_names (list[str]):
+        format_ (BodyFormat): body: the message's own bytes and content type, what else is known of it in headers.
+            envelope: JSON with all.
+        timeout_seconds (float | int):
+        rate (float | None):
+        in_flight_max (int):
+        retry_seconds (list[float | int]):
+        on_failure (OnFailure): What becomes of a group's record after its last retry. block: its shard waits, and it is
+            tried on and on.
+
+            dead_letter: it is sent to a queue, and its shard goes on.
+        dead_letter_queue (None | str):
+        disable_after_seconds (float | int):
+        log_retention_seconds (float | int):
+        enabled (bool):
+        version (int):
+        created_at (datetime.datetime):
+        changed_at (datetime.datetime):
+        health (WebhookHealth): How a webhook does, as its deliverer said within the last seconds.
+
+            `state`: `active`, `failing` since its last success, or `disabled`. `disabled_because`: `failing` or `gone`
+            (410), where the service did it.
+        secret (None | str):
+    """
+
+    name: str
+    source: str
+    url: str
+    header_names: list[str]
+    format_: BodyFormat
+    timeout_seconds: float | int
+    rate: float | None
+    in_flight_max: int
+    retry_seconds: list[float | int]
+    on_failure: OnFailure
+    dead_letter_queue: None | str
+    disable_after_seconds: float | int
+    log_retention_seconds: float | int
+    enabled: bool
+    version: int
+    created_at: datetime.datetime
+    changed_at: datetime.datetime
+    health: WebhookHealth
+    secret: None | str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        name = self.name
+
+        source = self.source
+
+        url = self.url
+
+        header_names = self.header_names
+
+        format_ = self.format_.value
+
+        timeout_seconds: float | int
+        timeout_seconds = self.timeout_seconds
+
+        rate: float | None
+        rate = self.rate
+
+        in_flight_max = self.in_flight_max
+
+        retry_seconds = []
+        for retry_seconds_item_data in self.retry_seconds:
+            retry_seconds_item: float | int
+            retry_seconds_item = retry_seconds_item_data
+            retry_seconds.append(retry_seconds_item)
+
+        on_failure = self.on_failure.value
+
+        dead_letter_queue: None | str
+        dead_letter_queue = self.dead_letter_queue
+
+        disable_after_seconds: float | int
+        disable_after_seconds = self.disable_after_seconds
+
+        log_retention_seconds: float | int
+        log_retention_seconds = self.log_retention_seconds
+
+        enabled = self.enabled
+
+        version = self.version
+
+        created_at = self.created_at.isoformat()
+
+        changed_at = self.changed_at.isoformat()
+
+        health = self.health.to_dict()
+
+        secret: None | str
+        secret = self.secret
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "name": name,
+                "source": source,
+                "url": url,
+                "header_names": header_names,
+                "format": format_,
+                "timeout_seconds": timeout_seconds,
+                "rate": rate,
+                "in_flight_max": in_flight_max,
+                "retry_seconds": retry_seconds,
+                "on_failure": on_failure,
+                "dead_letter_queue": dead_letter_queue,
+                "disable_after_seconds": disable_after_seconds,
+                "log_retention_seconds": log_retention_seconds,
+                "enabled": enabled,
+                "version": version,
+                "created_at": created_at,
+                "changed_at": changed_at,
+                "health": health,
+                "secret": secret,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.webhook_health import WebhookHealth  # noqa: PLC0415
+
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        source = d.pop("source")
+
+        url = d.pop("url")
+
+        header_names = cast(list[str], d.pop("header_names"))
+
+        format_ = BodyFormat(d.pop("format"))
+
+        def _parse_timeout_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        timeout_seconds = _parse_timeout_seconds(d.pop("timeout_seconds"))
+
+        def _parse_rate(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        rate = _parse_rate(d.pop("rate"))
+
+        in_flight_max = d.pop("in_flight_max")
+
+        retry_seconds = []
+        _retry_seconds = d.pop("retry_seconds")
+        for retry_seconds_item_data in _retry_seconds:
+
+            def _parse_retry_seconds_item(data: object) -> float | int:
+                return cast(float | int, data)
+
+            retry_seconds_item = _parse_retry_seconds_item(retry_seconds_item_data)
+
+            retry_seconds.append(retry_seconds_item)
+
+        on_failure = OnFailure(d.pop("on_failure"))
+
+        def _parse_dead_letter_queue(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue"))
+
+        def _parse_disable_after_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        disable_after_seconds = _parse_disable_after_seconds(d.pop("disable_after_seconds"))
+
+        def _parse_log_retention_seconds(data: object) -> float | int:
+            return cast(float | int, data)
+
+        log_retention_seconds = _parse_log_retention_seconds(d.pop("log_retention_seconds"))
+
+        enabled = d.pop("enabled")
+
+        version = d.pop("version")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        changed_at = datetime.datetime.fromisoformat(d.pop("changed_at"))
+
+        health = WebhookHealth.from_dict(d.pop("health"))
+
+        def _parse_secret(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        secret = _parse_secret(d.pop("secret"))
+
+        webhook_stored = cls(
+            name=name,
+            source=source,
+            url=url,
+            header_names=header_names,
+            format_=format_,
+            timeout_seconds=timeout_seconds,
+            rate=rate,
+            in_flight_max=in_flight_max,
+            retry_seconds=retry_seconds,
+            on_failure=on_failure,
+            dead_letter_queue=dead_letter_queue,
+            disable_after_seconds=disable_after_seconds,
+            log_retention_seconds=log_retention_seconds,
+            enabled=enabled,
+            version=version,
+            created_at=created_at,
+            changed_at=changed_at,
+            health=health,
+            secret=secret,
+        )
+
+        webhook_stored.additional_properties = d
+        return webhook_stored
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

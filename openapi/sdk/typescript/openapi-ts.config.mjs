@@ -1,0 +1,6 @@
+// What @hey-api/openapi-ts is told. `make sdk` runs it.
+export default {
+  input: '../../openapi.json',
+  output: { path: 'src/generated' },
+  plugins: ['@hey-api/typescript', '@hey-api/sdk', '@hey-api/client-fetch'],
+};

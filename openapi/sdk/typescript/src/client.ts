@@ -1,0 +1,58 @@
+/** One client of a service: what the generated functions and the subscriptions need. */
+
+import { type Client, createClient } from './generated/client/index.js';
+import { type RetryOptions, retrying } from './retries.js';
+
+/** A WebSocket as browsers have it; Node has one from version 22 on, and `ws` and `undici` have others. */
+export type WebSocketLike = Pick<
+  WebSocket,
+  'send' | 'close' | 'readyState' | 'addEventListener' | 'protocol'
+>;
+export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
+
+export interface Options {
+  /** Where the service is; in a browser the page's own place unless said. */
+  url?: string;
+  apiKey?: string;
+  retries?: RetryOptions;
+  fetch?: typeof fetch;
+  WebSocket?: WebSocketClass;
+}
+
+export interface Millstream {
+  readonly url: string;
+  readonly apiKey: string;
+  /** For the generated functions: `sendMessages({ client: millstream.client, path: { queue }, body })`. */
+  readonly client: Client;
+  readonly WebSocket: WebSocketClass;
+}
+
+const URL_DEFAULT = 'http://127.0.0.1:8080';
+
+/** A client of the service at `url`. Nothing is sent yet. */
+export function connect(options: Options = {}): Millstream {
+  const url = (options.url ?? pageOrigin() ?? URL_DEFAULT).replace(/\/+$/, '');
+  const apiKey = options.apiKey ?? '';
+  const client = createClient({
+    baseUrl: url,
+    auth: () => apiKey || undefined,
+    fetch: retrying(options.fetch, options.retries),
+  });
+  return { url, apiKey, client, WebSocket: options.WebSocket ?? platformWebSocket() };
+}
+
+function pageOrigin(): string | undefined {
+  const origin = (globalThis as { location?: { origin?: string } }).location?.origin;
+  return origin?.startsWith('http') ? origin : undefined;
+}
+
+function platformWebSocket(): WebSocketClass {
+  return (
+    (globalThis as { WebSocket?: WebSocketClass }).WebSocket ??
+    class {
+      constructor() {
+        throw new Error('This platform has no WebSocket: pass one to connect({ WebSocket }).');
+      }
+    } as unknown as WebSocketClass
+  );
+}

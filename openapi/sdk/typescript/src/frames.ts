@@ -1,0 +1,38 @@
+/** The frames of `millstream.v1.json`, as the service sends them. */
+
+import type { ReceivedMessageOut, RecordOut } from './generated/types.gen.js';
+import type { Problem } from './errors.js';
+
+export const PROTOCOL = 'millstream.v1.json';
+
+export type Frame =
+  | { type: 'welcome'; session: string; resumed: boolean; heartbeat_seconds: number; pong_timeout_seconds: number }
+  | { type: 'ok'; id: string; results?: Result[] }
+  | { type: 'error'; problem: Problem; id?: string; sub?: string; receipt_handles?: string[] }
+  | { type: 'messages'; sub: string; seq: number; messages: ReceivedMessageOut[] }
+  | { type: 'records'; sub: string; seq: number; shard: number; next_offset: number; records: RecordOut[] }
+  | { type: 'gap'; sub: string; seq: number; shard: number; first: number; next: number; reason: string }
+  | { type: 'shard_ended'; sub: string; seq: number; shard: number; children: number[] }
+  | { type: 'assigned'; sub: string; generation: number; shards: { shard: number; offset: number }[] }
+  | { type: 'revoking'; sub: string; shards: number[]; deadline_seconds: number }
+  | { type: 'revoked'; sub: string; shards: number[] }
+  | { type: 'paused'; sub: string; reason: string }
+  | { type: 'resumed'; sub: string }
+  | { type: 'ping' }
+  | { type: 'pong' }
+  | { type: 'bye'; code: number; reason: string; reconnect: boolean; after_seconds?: number };
+
+/** What became of one item of a settlement. */
+export interface Result {
+  status?: string;
+  error?: { code: string; detail: string; retryable: boolean };
+}
+
+/** What the client says. */
+export type Said = { type: string } & Record<string, unknown>;
+
+/** The frames of one message. Those of a type that is newer than this client mean nothing to it. */
+export function framesOf(text: string): Frame[] {
+  const told = JSON.parse(text) as Frame | Frame[];
+  return Array.isArray(told) ? told : [told];
+}

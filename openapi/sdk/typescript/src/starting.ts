@@ -1,0 +1,60 @@
+/** Where a subscription to a stream begins: at offsets, so that it goes on without a gap over any socket. */
+
+import type { Millstream } from './client.js';
+import { errorOf } from './errors.js';
+import { getConsumerGroup, listShards, readShard } from './generated/sdk.gen.js';
+
+export type Start = 'oldest' | 'latest' | Date;
+
+/** The stream that a group reads. */
+export async function streamOf(millstream: Millstream, group: string): Promise<string> {
+  const { data, error } = await getConsumerGroup({ client: millstream.client, path: { group } });
+  if (data === undefined) throw errorOf(error);
+  return data.stream;
+}
+
+/** The next offset of each shard that a reader begins with; none for the oldest of all. */
+export async function positionsOf(
+  millstream: Millstream,
+  stream: string,
+  start: Start,
+  shard: number | undefined,
+): Promise<Map<number, number>> {
+  if (start === 'oldest') return new Map();
+  const { data, error } = await listShards({ client: millstream.client, path: { stream } });
+  if (data === undefined) throw errorOf(error);
+  if (start === 'latest') {
+    const wanted = data.items.filter((one) => (shard === undefined ? one.open : one.index === shard));
+    return new Map(wanted.map((one) => [one.index, one.next]));
+  }
+  const known = new Set(data.items.map((one) => one.index));
+  const roots = data.items.filter((one) => !one.parents.some((parent) => known.has(parent)));
+  return since(millstream, stream, start, shard === undefined ? roots.map((one) => one.index) : [shard]);
+}
+
+/** From the oldest shards on: one that ended before that time is followed by its children, once all parents have. */
+async function since(
+  millstream: Millstream,
+  stream: string,
+  time: Date,
+  looking: number[],
+): Promise<Map<number, number>> {
+  const ended = new Set<number>();
+  const found = new Map<number, number>();
+  for (let shard = looking.shift(); shard !== undefined; shard = looking.shift()) {
+    const { data, error } = await readShard({
+      client: millstream.client,
+      path: { stream, shard },
+      query: { time: time.toISOString(), limit: 1, bytes_max: 1 },
+    });
+    if (data === undefined) throw errorOf(error);
+    found.set(shard, data.records[0]?.offset ?? data.next_offset);
+    if (!data.ended || data.records.length > 0) continue;
+    ended.add(shard);
+    for (const child of data.children ?? []) {
+      const isNext = child.parents.every((parent) => ended.has(parent));
+      if (isNext && !looking.includes(child.shard)) looking.push(child.shard);
+    }
+  }
+  return found;
+}

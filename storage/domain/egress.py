@@ -1,0 +1,192 @@
+"""Where this deployment may send requests that its users ask for: to the public internet, and where its owner says.
+
+A name says nothing: what counts is each address that it resolves to, at the moment of the connection. An owner's
+entry is a host, an address or a network, with or without a port:
+
+    127.0.0.1          any port of this machine, also by plain http
+    10.1.0.0/16:8080   one port of a network
+    hooks.internal     whatever addresses the name has
+    [fd00::1]:8443     an IPv6 address and a port
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+WEB_PORTS = frozenset({80, 443})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_NOT_PUBLIC: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",
+        "169.254.0.0/16",  # link-local: clouds keep their credentials there
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+        "::/96",  # unspecified, loopback, IPv4-compatible
+        "::ffff:0:0/96",  # IPv4-mapped
+        "64:ff9b::/96",  # NAT64: an IPv4 address in disguise
+        "64:ff9b:1::/48",
+        "100::/64",
+        "2001::/23",  # Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/7",  # private
+        "fe80::/10",  # link-local
+        "fec0::/10",
+        "ff00::/8",  # multicast
+    )
+)
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the public internet, by itself and not by what it may be translated to."""
+    return address.is_global and not any(
+        address.version == network.version and address in network for network in _NOT_PUBLIC
+    )
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that an owner allows. `network` None: the host of that name."""
+
+    host: str
+    network: Network | None
+    port: int | None
+
+    def allows_port(self, port: int) -> bool:
+        """Whether it is this port, or any."""
+        return self.port is None or self.port == port
+
+
+class Egress(msgspec.Struct, frozen=True):
+    """The rule of a deployment."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> "Egress":
+        """The rule that an owner's words mean. Raises ValueError for one that means nothing."""
+        return cls(tuple(_entry(word) for word in words))
+
+    def allows(self, host: str, address: Address, port: int) -> bool:
+        """Whether a connection to `address` may be made for a URL that names `host`."""
+        if port in WEB_PORTS and is_public(address):
+            return True
+        return any(self._names(entry, host, address, port) for entry in self.entries)
+
+    def _names(self, entry: Entry, host: str, address: Address, port: int) -> bool:
+        if not entry.allows_port(port):
+            return False
+        if entry.network is None:
+            return entry.host == host.lower().rstrip(".")
+        return address.version == entry.network.version and address in entry.network
+
+    def may_be_plain(self, host: str, port: int) -> bool:
+        """Whether http without TLS is allowed, as far as the URL tells: where an entry names its host."""
+        address = literal(host)
+        return any(
+            self._names(entry, host, address, port)
+            if address is not None
+            else entry.network is None and self._names(entry, host, _NOWHERE, port)
+            for entry in self.entries
+        )
+
+    def check_url(self, url: str) -> None:
+        """Raise ValidationFailed at /url unless a webhook may have this URL, as far as that can be said now."""
+        split = _split(url)
+        host = split.hostname or ""
+        port = split.port or _DEFAULT_PORTS[split.scheme]
+        if split.scheme == "http" and not self.may_be_plain(host, port):
+            raise _refused("Only https is allowed, but for hosts that webhook_allow names")
+        address = literal(host)
+        if address is not None and not self.allows(host, address, port):
+            raise _refused("This address is not one that webhooks may be sent to")
+        if port not in WEB_PORTS and not any(entry.allows_port(port) for entry in self.entries):
+            raise _refused("Only ports 80 and 443 are allowed, but for what webhook_allow names")
+
+
+_NOWHERE = ipaddress.IPv4Address(0)
+
+
+def literal(host: str) -> Address | None:
+    """The address that a URL's host is, in any spelling that a resolver takes for one; None for a name."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))  # 0x7f.1, 2130706433, 0177.0.0.1
+    except (OSError, ValueError):
+        return None
+
+
+def _split(url: str) -> SplitResult:
+    if len(url) > limits.WEBHOOK_URL_CHARACTERS_MAX:
+        raise _refused(f"A URL is at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise _refused("A URL is visible ASCII; encode what is not")
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError:
+        raise _refused("This is not a URL") from None
+    if split.scheme not in _DEFAULT_PORTS or not split.hostname or port == 0:
+        raise _refused("A webhook's URL is https://host/path")
+    if split.username is not None or split.password is not None:
+        raise _refused("A URL has no user and password: use a header")
+    if split.fragment:
+        raise _refused("A fragment is not sent: leave it out")
+    return split
+
+
+def _refused(detail: str) -> ValidationFailed:
+    return ValidationFailed.at("/url", detail, "not_allowed")
+
+
+def _entry(word: str) -> Entry:
+    host, port = _without_port(word.strip())
+    try:
+        network: Network | None = ipaddress.ip_network(host, strict=False)
+    except ValueError:
+        network = None
+    plain = host.replace("-", "").replace(".", "").replace("_", "")
+    if network is None and not (plain.isascii() and plain.isalnum()):
+        raise ValueError(f"webhook_allow: {word!r} is no host, address or network")
+    return Entry(host.lower().rstrip("."), network, port)
+
+
+def _without_port(word: str) -> tuple[str, int | None]:
+    if word.startswith("["):
+        host, _, rest = word[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif word.count(":") == 1:
+        host, _, port = word.partition(":")
+    else:
+        host, port = word, ""
+    if not port:
+        return host, None
+    if not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
+        raise ValueError(f"webhook_allow: {word!r} has no port")
+    return host, int(port)

@@ -1,0 +1,186 @@
+"""The rows of webhooks and of their secrets. What is sealed comes and goes sealed."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain.names import WebhookName
+from storage.domain.webhooks import DisabledBecause, Health, Source, Webhook, WebhookSpec
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.tables import WebhookRow, WebhookSecretRow
+
+_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
+
+
+class SealedSecret(msgspec.Struct, frozen=True):
+    """A secret as it is stored."""
+
+    number: int
+    sealed: bytes
+    created_at_ms: int
+    expires_at_ms: int | None
+
+
+class StoredWebhook(msgspec.Struct, frozen=True):
+    """A webhook whose headers have names and no values, which are in `sealed_headers`; and its lease's epoch."""
+
+    webhook: Webhook
+    sealed_headers: bytes | None
+    lease_epoch: int
+
+
+class NamedWebhook:
+    """A name that nobody else can write to, and the webhook of that name, if there is one."""
+
+    def __init__(self, session: AsyncSession, found: StoredWebhook | None) -> None:
+        self._session = session
+        self.found = found
+
+    async def insert(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
+        """Give the name its webhook."""
+        values = webhook_values(webhook, sealed_headers)
+        nobodys = {"lease_epoch": 0, "lease_until_ms": 0}
+        await self._session.execute(insert(WebhookRow).values(**values, **nobodys))
+
+    async def update(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
+        """Store a later version. Whoever serves one that is not active any more has no lease."""
+        values = webhook_values(webhook, sealed_headers)
+        if not webhook.is_active:
+            values["holder"] = None
+        await self._session.execute(
+            update(WebhookRow)
+            .where(col(WebhookRow.webhook_id) == webhook.webhook_id)
+            .values(**values)
+        )
+
+    async def delete(self) -> None:
+        """Free the name; secrets and log go as well."""
+        if self.found is not None:
+            webhook_id = self.found.webhook.webhook_id
+            await self._session.execute(
+                delete(WebhookRow).where(col(WebhookRow.webhook_id) == webhook_id)
+            )
+
+    async def secrets(self) -> list[SealedSecret]:
+        """The webhook's secrets, the newest first."""
+        assert self.found is not None
+        found = await read_secrets(self._session, [self.found.webhook.webhook_id])
+        return found[self.found.webhook.webhook_id]
+
+    async def put_secrets(self, webhook_id: str, secrets: Sequence[SealedSecret]) -> None:
+        """Make these the webhook's secrets."""
+        await self._session.execute(
+            delete(WebhookSecretRow).where(col(WebhookSecretRow.webhook_id) == webhook_id)
+        )
+        rows = [{"webhook_id": webhook_id, **msgspec.structs.asdict(one)} for one in secrets]
+        await self._session.execute(insert(WebhookSecretRow), rows)
+
+
+class WebhookRows:
+    """The webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def named(self, name: WebhookName) -> AsyncGenerator[NamedWebhook]:
+        """Hold the name until the block ends, which commits unless it raises. Raises OutcomeUnknown."""
+        async with self._database.writing() as session:
+            await session.execute(query("hold_name"), {"name": f"webhook:{name}"})
+            found = (await session.execute(_of(name).with_for_update())).one_or_none()
+            yield NamedWebhook(session, None if found is None else stored_of(found))
+
+    async def find(self, name: WebhookName) -> StoredWebhook | None:
+        """The webhook, or None."""
+        async with self._database.reading() as session:
+            found = (await session.execute(_of(name))).one_or_none()
+            return None if found is None else stored_of(found)
+
+    async def secrets(self, webhook_id: str) -> list[SealedSecret]:
+        """A webhook's secrets, the newest first."""
+        async with self._database.reading() as session:
+            return (await read_secrets(session, [webhook_id]))[webhook_id]
+
+    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Webhook]:
+        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        name = col(WebhookRow.name)
+        wanted = _all().where(
+            col(WebhookRow.namespace) == namespace,
+            name > after,
+            name >= prefix,
+            name < prefix + _AFTER_EVERY_CHARACTER,
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(name).limit(limit))
+            return [stored_of(row).webhook for row in rows]
+
+
+def _all() -> Select[Any]:
+    return select(WebhookRow.__table__)  # type: ignore[attr-defined]
+
+
+def _of(name: WebhookName) -> Select[Any]:
+    return _all().where(
+        col(WebhookRow.namespace) == name.namespace, col(WebhookRow.name) == name.name
+    )
+
+
+async def read_secrets(
+    session: AsyncSession, webhook_ids: Sequence[str]
+) -> dict[str, list[SealedSecret]]:
+    """The secrets of each, the newest first."""
+    wanted = (
+        select(WebhookSecretRow.__table__)  # type: ignore[attr-defined]
+        .where(col(WebhookSecretRow.webhook_id).in_(webhook_ids))
+        .order_by(col(WebhookSecretRow.number).desc())
+    )
+    found: dict[str, list[SealedSecret]] = {webhook_id: [] for webhook_id in webhook_ids}
+    for row in await session.execute(wanted):
+        found[row.webhook_id].append(
+            SealedSecret(row.number, row.sealed, row.created_at_ms, row.expires_at_ms)
+        )
+    return found
+
+
+def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, Any]:
+    named = tuple((name, "") for name, _ in webhook.spec.headers or ())
+    spec = msgspec.structs.replace(webhook.spec, headers=named)
+    because = webhook.disabled_because
+    return {
+        "webhook_id": webhook.webhook_id,
+        "namespace": webhook.name.namespace,
+        "name": webhook.name.name,
+        "spec": msgspec.to_builtins(spec) | {"source": str(spec.source)},
+        "sealed_headers": sealed_headers,
+        "version": webhook.version,
+        "created_at_ms": webhook.created_at_ms,
+        "changed_at_ms": webhook.changed_at_ms,
+        "active": webhook.is_active,
+        "disabled_at_ms": webhook.disabled_at_ms,
+        "disabled_because": None if because is None else because.value,
+        "health": msgspec.to_builtins(webhook.health, str_keys=True),
+    }
+
+
+def stored_of(row: Row[Any]) -> StoredWebhook:
+    """The webhook of a row that has all its columns."""
+    spec = row.spec | {"source": msgspec.to_builtins(Source.of(row.spec["source"]))}
+    because = row.disabled_because
+    webhook = Webhook(
+        name=WebhookName(row.name, row.namespace),
+        webhook_id=row.webhook_id,
+        spec=msgspec.convert(spec, WebhookSpec),
+        version=row.version,
+        created_at_ms=row.created_at_ms,
+        changed_at_ms=row.changed_at_ms,
+        disabled_at_ms=row.disabled_at_ms,
+        disabled_because=None if because is None else DisabledBecause(because),
+        health=msgspec.convert(row.health, Health, str_keys=True),
+    )
+    return StoredWebhook(webhook, row.sealed_headers, row.lease_epoch)

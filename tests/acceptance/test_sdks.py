@@ -1,0 +1,77 @@
+"""The programs of docs/sdks.md, as a stranger runs them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.javascript import compile_typescript
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "sdks.md").read_text()
+TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
+STOPPING = """
+import os, signal, threading, time
+from millstream_client import Millstream
+
+def stop_when_all_is_done():
+    stats = Millstream().queue("orders").stats
+    while stats().acknowledged < 3 or stats().dead_lettered < 1:
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def stop_soon():
+    threading.Thread(target=stop_when_all_is_done).start()
+
+"""
+"""What a stranger does to the worker: ends it once it has nothing to do."""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def output(*command: str | Path, url: str) -> list[str]:
+    done = subprocess.run(
+        command,
+        env={**os.environ, "MILLSTREAM_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_python_of_the_page_runs(millstream, tmp_path):
+    program = tmp_path / "page.py"
+    text = "\n".join(blocks("python")).replace("orders.work(", "stop_soon()\norders.work(")
+    program.write_text(STOPPING + text)
+
+    said = output(sys.executable, program, url=millstream.url)
+
+    assert said[0] == """application/json b'{"id":1,"total":12.5}' 1"""
+    assert "3" in said
+    assert "['/', '/cart', '/paid']" in said
+    assert "queue_not_found 404" in said
+    assert '{"page":"/paid"}' in said
+    assert "hello" in said
+    assert "ok" in said
+    assert said[-2:] == ["shipped 1", "['a negative total']"]
+
+
+def test_the_javascript_of_the_page_runs(millstream, tmp_path):
+    compile_typescript(TYPESCRIPT)
+    [text] = blocks("js")
+    program = tmp_path / "page.mjs"
+    program.write_text(
+        text.replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'").replace(
+            "http://127.0.0.1:8080", millstream.url
+        )
+    )
+
+    said = output("node", "--experimental-websocket", "--no-warnings", program, url=millstream.url)
+
+    assert said == ["1", "0 0 { page: '/' }", "sent { parcel: 7 }"]

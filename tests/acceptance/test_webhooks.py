@@ -1,0 +1,77 @@
+"""The session of docs/webhooks.md, as a stranger types it, and the receiver that it shows."""
+
+import importlib.util
+import re
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import standardwebhooks
+
+from tests.acceptance.deployment import deployed
+from tests.acceptance.test_up import README_URL, curl_session, shell
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "webhooks.md"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+NOW = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """A deployment that may deliver to this machine."""
+    log = tmp_path_factory.mktemp("webhooks") / "log"
+    allow = {"MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1"}
+    with deployed(log, "--ephemeral", environment=allow) as deployment:
+        yield deployment.url
+
+
+def test_the_session_of_the_page_runs(url):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    session = curl_session(PAGE.read_text()).replace(README_URL, url).replace("9000", port)
+
+    said = shell(session)
+
+    assert '"outcome":"delivered"' in said
+    assert '{"invoice":7}' in said
+    assert '"status":"delivered"' in said
+
+
+def test_the_page_shows_the_program_that_is_run_here():
+    shown = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+    assert shown == [(DOCS / "examples" / "receive_webhooks.py").read_text()]
+
+
+def signed(secret: str = SECRET, at_s: int = NOW, body: bytes = b"hello") -> dict[str, str]:
+    moment = datetime.fromtimestamp(at_s, UTC)
+    signature = standardwebhooks.Webhook(secret).sign("a", moment, body.decode())
+    return {
+        "webhook-id": "a",
+        "webhook-timestamp": str(at_s),
+        "webhook-signature": f"v1,bm90aGluZw== {signature}",
+    }
+
+
+@pytest.fixture(scope="module")
+def verified():
+    """What the program of the page decides by."""
+    spec = importlib.util.spec_from_file_location("receive", DOCS / "examples/receive_webhooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.verified
+
+
+def test_the_receiver_of_the_page_trusts_what_is_signed_and_nothing_else(verified):
+    other = "whsec_" + "A" * 32
+
+    assert verified(SECRET, signed(), b"hello", NOW + 10)
+    assert not verified(SECRET, signed(), b"hellO", NOW)
+    assert not verified(other, signed(), b"hello", NOW)
+    assert not verified(SECRET, signed(), b"hello", NOW + 301)
+    assert not verified(SECRET, signed(at_s=NOW + 301), b"hello", NOW)
+    assert not verified(SECRET, {**signed(), "webhook-id": "b"}, b"hello", NOW)

@@ -1,0 +1,99 @@
+"""The TypeScript SDK, compiled and run in Node. `exercise.mjs` beside it is what it does."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.contract.sdk.losing import losing
+from tests.javascript import compile_typescript, steps_of
+
+ROOT = Path(__file__).parents[3]
+SDK = ROOT / "openapi" / "sdk" / "typescript"
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """The SDK as it is published; strict."""
+    compile_typescript(SDK)
+
+
+@pytest.fixture(scope="module")
+def steps(compiled, service_url):
+    """What each step of the script told, by the step's name; its last part is behind a network that breaks."""
+    with losing(service_url) as proxy:
+        over = threading.Event()
+
+        def break_now_and_then():
+            while not over.wait(0.05):
+                proxy.lose = 1  # of what is answered just now; a handshake later on gets through
+                over.wait(0.01)
+                proxy.lose = 0
+                over.wait(0.05)
+                proxy.cut()
+
+        breaking = threading.Thread(target=break_now_and_then)
+        breaking.start()
+        try:
+            script = ["exercise.mjs", service_url, f"ts{time.time_ns()}", proxy.url]
+            return steps_of(SDK, "node", "--experimental-websocket", "--no-warnings", *script)
+        finally:
+            over.set()
+            breaking.join()
+
+
+def test_calls_are_made_and_refusals_told(steps):
+    assert steps["calls"] == {"sent": 2, "bodies": [{"order": 7}, "hello"]}
+    assert steps["refused"] == {"code": "queue_not_found", "status": 404}
+
+
+def test_messages_come_over_a_socket_and_are_settled(steps):
+    assert steps["verdicts"] == {
+        "json": {"is": "json"},
+        "again": ["release", 2],
+        "refused": "receipt_handle_expired",
+        "dead": ["never"],
+        "left": 2,
+    }
+    assert steps["nowhere"] == {"code": "queue_not_found", "kind": "MillstreamError"}
+
+
+def test_records_come_from_any_start_and_through_a_reshard(steps):
+    assert steps["records"] == {
+        "texts": ["a", "after", "other", '{"page":"/"}'],
+        "bytes": [255],
+        "json": {"page": "/"},
+        "latest": ["after", "other"],
+        "time": 5,
+        "filtered": ["y"],
+    }
+
+
+def test_a_member_of_a_group_commits(steps):
+    assert steps["group"] == {"all": ["0", "1", "2", "3", "4"], "rest": ["3", "4"]}
+
+
+def test_a_worker_settles_by_what_its_handler_does(steps):
+    assert steps["worker"] == {"seen": 25, "most": 3, "left": 0}
+
+
+def test_nothing_is_lost_or_doubled_by_a_network_that_breaks(steps):
+    assert steps["broken"] == {"inOrder": True, "number": 200}
+    assert "done" in steps
+
+
+def test_what_is_generated_is_what_is_committed(compiled, tmp_path):
+    """When this fails, run `make sdk` and look at the difference."""
+    command = [sys.executable, ROOT / "openapi" / "generate.py", "typescript", tmp_path]
+    subprocess.run(command, check=True)
+
+    made = {path.relative_to(tmp_path): path.read_text() for path in tmp_path.rglob("*.ts")}
+    committed = {
+        path.relative_to(SDK / "src") for path in (SDK / "src" / "generated").rglob("*.ts")
+    }
+    assert committed | {Path("tables.ts")} == made.keys()
+    for path, text in made.items():
+        assert (SDK / "src" / path).read_text() == text, f"{path} is out of date"

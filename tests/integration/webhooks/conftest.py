@@ -1,0 +1,159 @@
+"""A deployment with a clock that tests move, a receiver, and deliverers that do one step at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+
+from consumers.webhooks.deliverer import Deliverer, source_of
+from consumers.webhooks.endpoint import Endpoint
+from consumers.webhooks.group_source import GroupSource
+from consumers.webhooks.guard import Resolve, resolve
+from consumers.webhooks.journal import Journal
+from consumers.webhooks.queue_source import QueueSource
+from consumers.webhooks.sending import Sender
+from storage.domain.clock import ManualClock
+from storage.domain.egress import Egress
+from storage.domain.names import QueueName, WebhookName
+from storage.domain.queues import QueueSpec
+from storage.domain.webhooks import Outcome, Served, Source, SourceKind, Webhook, WebhookSpec
+from storage.lifespan import Storage, open_storage
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.receiver import Receiver, receiving
+
+HOOK = WebhookName("hook")
+ORDERS = QueueName("orders")
+ALLOW = ("127.0.0.1",)
+
+
+@dataclass
+class Counted:
+    """What deliverers counted."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    disabled_now: int = 0
+    some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def attempted(self, kind: SourceKind, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.some.set()
+
+    async def until(self, outcome: Outcome) -> None:
+        """Wait for the first attempt that ends so, and for what follows from it."""
+        async with asyncio.timeout(10):
+            while outcome not in self.outcomes:
+                self.some.clear()
+                await self.some.wait()
+
+    def disabled(self, count: int) -> None:
+        self.disabled_now = count
+
+
+@pytest.fixture
+async def receiver() -> AsyncGenerator[Receiver]:
+    """Where deliveries go."""
+    async with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def hook_settings(redis_url, database_url) -> StorageSettings:
+    """Stores that keep secrets, and let webhooks go to this machine."""
+    return StorageSettings(
+        redis_url=redis_url,
+        database_url=database_url,
+        secret_keys=(new_key(),),
+        webhook_allow=ALLOW,
+    )
+
+
+@pytest.fixture
+async def storage(hook_settings: StorageSettings, clock: ManualClock) -> AsyncGenerator[Storage]:
+    """The engines, whose scripts run on the test's clock."""
+    async with open_storage(hook_settings, clock=clock) as storage:
+        yield storage
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+class Bench:
+    """Makes webhooks, and serves them by hand."""
+
+    def __init__(self, storage: Storage, clock: ManualClock, counted: Counted, url: str) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.counted = counted
+        self.url = url
+        self.journal = Journal(storage.deliveries)
+        self.endpoints: list[Endpoint] = []
+
+    async def queue_hook(self, spec: QueueSpec | None = None, **more: object) -> Webhook:
+        """A webhook `hook` of a queue `orders`."""
+        await self.storage.catalog.put_queue(ORDERS, spec or QueueSpec())
+        return await self.hook("queue:orders", **more)
+
+    async def hook(self, source: str, **more: object) -> Webhook:
+        """A webhook `hook` that goes to the receiver, unless `url` says otherwise."""
+        told = {"url": self.url, "timeout_ms": 2_000, **more}
+        wanted = WebhookSpec(source=Source.of(source), **told)  # type: ignore[arg-type]
+        webhook, _ = await self.storage.webhooks.put(HOOK, wanted)
+        return webhook
+
+    async def endpoint(
+        self, resolver: Resolve = resolve, allow: tuple[str, ...] = ALLOW
+    ) -> Endpoint:
+        """The webhook as a deliverer has it that has just claimed it."""
+        deliverer = f"deliverer-{len(self.endpoints)}"
+        await self.storage.deliveries.beat(deliverer)
+        [served] = await self.storage.deliveries.claim(deliverer, 10)
+        return self.endpoint_of(served, resolver, allow)
+
+    def endpoint_of(
+        self, served: Served, resolver: Resolve = resolve, allow: tuple[str, ...] = ALLOW
+    ) -> Endpoint:
+        """The same of what was claimed."""
+        tls = httpx.create_ssl_context()
+        sender = Sender(served, Egress.of(allow), self.clock, tls, resolver)
+        endpoint = Endpoint(
+            served, sender, self.journal, self.clock, self.counted, lambda: 0.5, lambda: True
+        )
+        self.endpoints.append(endpoint)
+        return endpoint
+
+    async def queue_source(self, **more: object) -> QueueSource:
+        """Who delivers a webhook of a queue."""
+        source = source_of(await self.endpoint(**more), self.storage)  # type: ignore[arg-type]
+        assert isinstance(source, QueueSource)
+        return source
+
+    async def group_source(self) -> GroupSource:
+        """Who delivers a webhook of a group; it has joined."""
+        source = source_of(await self.endpoint(), self.storage)
+        assert isinstance(source, GroupSource)
+        await source.join()
+        return source
+
+    async def deliveries(self):
+        """The log, the oldest first."""
+        await self.journal.flush()
+        webhook = await self.storage.webhooks.get(HOOK)
+        return (await self.storage.deliveries.page(webhook))[::-1]
+
+    def deliverer(self, storage: Storage | None = None, **more: object) -> Deliverer:
+        """A whole deliverer."""
+        given = {"clock": self.clock, "chance": lambda: 0.5, **more}
+        return Deliverer(storage or self.storage, ALLOW, self.counted, **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def bench(storage, clock, counted, receiver) -> AsyncGenerator[Bench]:
+    bench = Bench(storage, clock, counted, receiver.url)
+    yield bench
+    for endpoint in bench.endpoints:
+        await endpoint.close()

@@ -1,0 +1,452 @@
+"""Deliverers share the webhooks, take over from those that are gone, and lose nothing; the log, and sending again."""
+
+import asyncio
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from consumers.webhooks.requested import Requested
+from storage.domain.errors import (
+    DeliveryNotFound,
+    PayloadGone,
+    PreconditionFailed,
+    SecretsOff,
+    StorageUnavailable,
+    ValidationFailed,
+    WebhookBusy,
+    WebhookNotFound,
+)
+from storage.domain.limits import DAY_MS, HOUR_MS, SECOND_MS
+from storage.domain.limits import WEBHOOK_ATTEMPTS_KEPT as KEPT
+from storage.domain.limits import WEBHOOK_PAYLOAD_KEPT_BYTES as KEPT_BYTES
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, WebhookName
+from storage.domain.queues import QueueSpec
+from storage.domain.webhooks import DeliveryStatus, Outcome, Source, WebhookSpec
+from storage.lifespan import open_storage
+from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
+from tests.receiver import answer, hang
+
+pytestmark = pytest.mark.one_store
+
+
+async def send(storage, *bodies: bytes, queue: QueueName = ORDERS) -> list[str]:
+    sent = await storage.queues.send(queue, [NewMessage(body) for body in bodies])
+    return [one.message_id for one in sent]
+
+
+async def many_hooks(bench, storage, count: int) -> None:
+    for number in range(count):
+        await storage.catalog.put_queue(QueueName(f"q{number}"), QueueSpec())
+        spec = WebhookSpec(source=Source.of(f"queue:q{number}"), url=bench.url)
+        await storage.webhooks.put(WebhookName(f"hook{number}"), spec)
+
+
+async def test_two_deliverers_share_the_webhooks_and_each_is_served_once(bench, storage, receiver):
+    await many_hooks(bench, storage, 5)
+    one, other = bench.deliverer(), bench.deliverer()
+
+    await one.beat()
+    alone = len(one.served)
+    await other.beat()
+    await one.beat()
+    await other.beat()
+    shared = sorted([*one.served, *other.served])
+    for number in range(5):
+        await send(storage, b"hello", queue=QueueName(f"q{number}"))
+    await receiver.until(5)
+    await one._leave()
+    await other.beat()
+    heir = len(other.served)
+    await other._leave()
+
+    assert alone == 5
+    assert shared == [f"hook{number}" for number in range(5)]
+    assert len({got.event_id for got in receiver.got}) == len(receiver.got) == 5
+    assert heir == 5
+
+
+async def test_what_a_silent_deliverer_held_goes_to_another_when_its_lease_is_over(
+    bench, storage, clock
+):
+    await many_hooks(bench, storage, 1)
+    silent, other = bench.deliverer(), bench.deliverer()
+    await silent.beat()
+
+    clock.advance(10 * SECOND_MS - 1)
+    await other.beat()
+    early = other.served
+    clock.advance(1)
+    await other.beat()
+    await silent.beat()
+
+    assert (early, other.served, silent.served) == ([], ["hook0"], [])
+    await silent._leave()
+    await other._leave()
+
+
+async def test_a_deliverer_that_hears_nothing_of_the_database_sends_nothing_more(
+    bench, storage, receiver, monkeypatch
+):
+    await bench.queue_hook()
+    deliverer = bench.deliverer()
+    await deliverer.beat()
+
+    monkeypatch.setattr(deliverer, "_lease_until", 0.0)
+    await send(storage, b"hello")
+    await asyncio.sleep(0.3)
+    unsent = len(receiver.got)
+    await deliverer.beat()
+    await receiver.until(1)
+    await deliverer._leave()
+
+    assert unsent == 0
+
+
+async def test_a_changed_webhook_is_served_as_it_is_now(bench, storage, receiver):
+    await bench.queue_hook()
+    deliverer = bench.deliverer()
+    await deliverer.beat()
+
+    await bench.hook("queue:orders", headers=(("x-new", "1"),))
+    await deliverer.beat()
+    await send(storage, b"hello")
+    [got] = await receiver.until(1)
+    await storage.webhooks.delete(HOOK)
+    await deliverer.beat()
+
+    assert got.headers["x-new"] == "1"
+    assert deliverer.served == []
+    await deliverer._leave()
+
+
+async def test_what_is_under_way_when_a_deliverer_stops_may_end_and_the_rest_goes_back(
+    bench, storage, receiver
+):
+    await bench.queue_hook(in_flight_max=1)
+    deliverer = bench.deliverer()
+    await deliverer.beat()
+    slow = asyncio.Event()
+
+    async def after_a_while(writer):
+        await slow.wait()
+        await answer()(writer)
+
+    receiver.behaviours = [after_a_while]
+    await send(storage, b"one", b"two")
+    await receiver.until(1)
+    leaving = asyncio.create_task(deliverer._leave())
+    await asyncio.sleep(0.05)
+    slow.set()
+    await leaving
+
+    stats = await storage.queues.stats(ORDERS)
+    assert stats.in_flight == 0
+    assert stats.acknowledged + stats.ready == 2
+    assert stats.acknowledged >= 1
+
+
+async def test_a_webhook_whose_queue_is_gone_says_so(bench, storage):
+    await bench.queue_hook()
+    deliverer = bench.deliverer()
+    await storage.catalog.delete_queue(ORDERS)
+    await deliverer.beat()
+    async with asyncio.timeout(5):
+        while "orders" not in (await storage.webhooks.get(HOOK)).health.last_failure:
+            await deliverer.journal.flush()
+            await asyncio.sleep(0.02)
+    await deliverer._leave()
+
+
+# The log
+
+
+async def test_the_log_has_a_row_for_each_message_with_its_attempts(
+    bench, storage, receiver, clock
+):
+    await bench.queue_hook()
+    first, second = await send(storage, b"one", b"two")
+    receiver.behaviours = [answer(500, b"no room"), answer(500, b"no room")]
+    source = await bench.queue_source()
+    await source.round()
+    await bench.journal.flush()
+    begun_ms = clock.now_ms()
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+    [third] = await send(storage, b"three")
+    await source.round()
+    await bench.journal.flush()
+    webhook = await storage.webhooks.get(HOOK)
+    page = storage.deliveries.page
+
+    everything = await page(webhook)
+    after_one = await page(webhook, after=(everything[0].first_at_ms, everything[0].event_id))
+    assert {one.event_id for one in everything} == {first, second, third}
+    assert everything[0].event_id == third
+    assert [one.event_id for one in after_one] == [one.event_id for one in everything[1:]]
+    assert [one.event_id for one in await page(webhook, event_id=second)] == [second]
+    assert len(await page(webhook, to_ms=begun_ms + 1)) == 2
+    assert len(await page(webhook, from_ms=begun_ms + 1)) == 1
+    assert len(await page(webhook, status=DeliveryStatus.DELIVERED)) == 3
+    [delivery] = await page(webhook, event_id=first)
+    assert [attempt.status for attempt in delivery.kept] == [500, 204]
+    assert delivery.kept[0].response == "no room"
+
+
+async def test_the_log_keeps_the_last_attempts_and_counts_all(bench, storage, receiver, clock):
+    await bench.queue_hook(
+        QueueSpec(attempts_max=None), retry_delays_ms=(0,) * 30, disable_after_ms=DAY_MS
+    )
+    await send(storage, b"hello")
+    receiver.usual = answer(404)
+    source = await bench.queue_source()
+
+    for _ in range(40):
+        await source.round()
+        clock.advance(11 * 60 * SECOND_MS)
+    [delivery] = await bench.deliveries()
+
+    assert delivery.attempts == 31
+    assert len(delivery.kept) == KEPT
+
+
+async def test_the_log_is_forgotten_in_time(bench, storage, receiver, clock):
+    await bench.queue_hook(log_ms=HOUR_MS)
+    await send(storage, b"hello")
+    await (await bench.queue_source()).round()
+    await bench.journal.flush()
+
+    clock.advance(HOUR_MS - 1)
+    early = await storage.deliveries.forget_old()
+    clock.advance(1)
+
+    assert (early, await storage.deliveries.forget_old()) == (0, 1)
+
+
+async def test_a_webhook_that_goes_while_it_is_logged_stops_no_others_log(bench, storage, receiver):
+    await bench.queue_hook()
+    await many_hooks(bench, storage, 1)
+    await send(storage, b"one")
+    await send(storage, b"two", queue=QueueName("q0"))
+    deliverer = bench.deliverer()
+    await deliverer.beat()
+    await receiver.until(2)
+    await storage.webhooks.delete(HOOK)
+    await deliverer._leave()
+
+    left = await storage.webhooks.get(WebhookName("hook0"))
+    assert len(await storage.deliveries.page(left)) == 1
+
+
+async def test_a_fault_in_writing_the_log_does_not_stop_it(bench, storage, receiver, monkeypatch):
+    await bench.queue_hook()
+    log = storage.deliveries.log
+    faults = [ValueError("a fault"), StorageUnavailable("away")]
+
+    async def failing(told):
+        if faults:
+            raise faults.pop(0)
+        await log(told)
+
+    monkeypatch.setattr(storage.deliveries, "log", failing)
+    source = await bench.queue_source()
+    for body in (b"lost", b"kept"):
+        await send(storage, body)
+        await source.round()
+        with suppress(StorageUnavailable):
+            await bench.journal.flush()
+
+    [delivery] = await bench.deliveries()
+    assert receiver.bodies == [b"lost", b"kept"]
+    assert delivery.payload.body == b"kept"
+
+
+# On request
+
+
+@pytest.fixture
+def requested(storage, clock) -> Requested:
+    return Requested(storage, ALLOW, clock=clock)
+
+
+async def test_a_delivery_is_sent_again_under_its_id_also_one_that_succeeded(
+    bench, storage, receiver, requested
+):
+    await bench.queue_hook()
+    [message_id] = await send(storage, b"hello")
+    await (await bench.queue_source()).round()
+    await bench.journal.flush()
+
+    attempt = await requested.resend(HOOK, message_id)
+    receiver.behaviours = [answer(500)]
+    failed = await requested.resend(HOOK, message_id)
+
+    [delivery] = await bench.deliveries()
+    assert (attempt.outcome, failed.outcome) == (Outcome.DELIVERED, Outcome.SERVER_ERROR)
+    assert [(got.event_id, got.body) for got in receiver.got] == [(message_id, b"hello")] * 3
+    assert (delivery.status, delivery.attempts) == (DeliveryStatus.DELIVERED, 3)
+    assert [one.resent for one in delivery.kept] == [False, True, True]
+
+
+async def test_a_message_that_waits_leaves_its_queue_when_it_was_sent_again_with_success(
+    bench, storage, receiver, requested, clock
+):
+    await bench.queue_hook()
+    [message_id] = await send(storage, b"x" * (KEPT_BYTES + 1))
+    receiver.behaviours = [answer(500)]
+    source = await bench.queue_source()
+    await source.round()
+    await bench.journal.flush()
+
+    await requested.resend(HOOK, message_id)
+    clock.advance(HOUR_MS)
+    again = await source.round()
+
+    [delivery] = await bench.deliveries()
+    assert again == 0
+    assert delivery.status is DeliveryStatus.DELIVERED
+    assert delivery.next_at_ms is None
+
+
+async def test_a_dead_letter_can_be_sent_again(bench, storage, receiver, requested):
+    await bench.queue_hook(retry_delays_ms=())
+    [message_id] = await send(storage, b"hello")
+    receiver.behaviours = [answer(500)]
+    await (await bench.queue_source()).round()
+    await bench.journal.flush()
+
+    await requested.resend(HOOK, message_id)
+
+    [delivery] = await bench.deliveries()
+    assert delivery.status is DeliveryStatus.DELIVERED
+    assert receiver.bodies == [b"hello"] * 2
+
+
+async def test_what_is_gone_and_was_too_large_to_keep_cannot_be_sent_again(
+    bench, storage, receiver, requested
+):
+    await bench.queue_hook()
+    [message_id] = await send(storage, b"x" * (KEPT_BYTES + 1))
+    await (await bench.queue_source()).round()
+    await bench.journal.flush()
+
+    with pytest.raises(PayloadGone):
+        await requested.resend(HOOK, message_id)
+
+
+async def test_a_test_is_signed_and_its_answer_told(bench, storage, receiver, requested):
+    await bench.queue_hook(enabled=False)
+    receiver.behaviours = [answer(418, b"tea")]
+
+    attempt = await requested.test(HOOK)
+
+    [got] = receiver.got
+    assert (attempt.status, attempt.response) == (418, "tea")
+    assert got.headers["millstream-event"] == "webhook.test"
+    assert got.headers["webhook-signature"].startswith("v1,")
+    assert await bench.deliveries() == []
+
+
+async def test_no_more_are_sent_on_request_at_once_than_may_be(bench, storage, receiver, requested):
+    await bench.queue_hook(timeout_ms=500)
+    receiver.usual = hang
+
+    told = await asyncio.gather(*(requested.test(HOOK) for _ in range(20)), return_exceptions=True)
+
+    assert sum(isinstance(one, WebhookBusy) for one in told) == 4
+
+
+async def test_what_is_not_there_is_not_sent(bench, requested):
+    with pytest.raises(WebhookNotFound):
+        await requested.test(HOOK)
+    await bench.queue_hook()
+    with pytest.raises(DeliveryNotFound):
+        await requested.resend(HOOK, "none")
+
+
+# Definitions
+
+
+async def test_an_equal_configuration_changes_nothing_and_headers_stay_when_left_out(
+    bench, storage
+):
+    first = await bench.queue_hook(headers=(("a", "1"),))
+    same = await bench.hook("queue:orders", headers=(("a", "1"),))
+    left_out = await bench.hook("queue:orders")
+    changed = await bench.hook("queue:orders", headers=(("a", "2"),))
+    served = await storage.webhooks.opened(HOOK)
+
+    assert (first.version, same.version, left_out.version, changed.version) == (1, 1, 1, 2)
+    assert changed.spec.headers == (("a", ""),)
+    assert served.webhook.spec.headers == (("a", "2"),)
+
+
+async def test_what_is_secret_is_not_in_the_database_as_it_is(bench, storage, database_url):
+    await bench.queue_hook(headers=(("authorization", "Bearer opensesame"),))
+    secret, _ = await storage.webhooks.rotate(HOOK, DAY_MS)
+    served = await storage.webhooks.opened(HOOK)
+
+    with psycopg.connect(database_url) as connection:
+        rows = connection.execute("select * from webhooks").fetchall()
+        rows += connection.execute("select * from webhook_secrets").fetchall()
+    assert "opensesame" not in repr(rows)
+    assert secret.word not in repr(rows)
+    assert served.secrets[0].word == secret.word
+    assert len(served.secrets) == 2
+
+
+async def test_secrets_that_sign_have_a_limit(bench, storage):
+    await bench.queue_hook()
+    for _ in range(8):
+        await storage.webhooks.rotate(HOOK, DAY_MS)
+
+    assert len((await storage.webhooks.opened(HOOK)).secrets) == 5
+
+
+async def test_what_a_webhook_delivers_cannot_change_and_must_be_there(bench, storage):
+    await bench.queue_hook()
+    await storage.catalog.put_queue(QueueName("other"), QueueSpec())
+
+    with pytest.raises(ValidationFailed, match="cannot change"):
+        await bench.hook("queue:other")
+    with pytest.raises(ValidationFailed, match="no queue"):
+        await bench.hook("queue:none")
+    with pytest.raises(ValidationFailed, match="no group"):
+        await bench.hook("group:none")
+
+
+async def test_versions_are_checked(bench, storage):
+    webhook = await bench.queue_hook()
+
+    with pytest.raises(PreconditionFailed):
+        await storage.webhooks.put(HOOK, webhook.spec, if_match=7)
+    with pytest.raises(PreconditionFailed):
+        await storage.webhooks.put(HOOK, webhook.spec, create_only=True)
+    with pytest.raises(PreconditionFailed):
+        await storage.webhooks.delete(HOOK, if_match=7)
+
+
+async def test_without_a_key_there_are_no_webhooks(hook_settings, clock):
+    told = hook_settings.model_copy(update={"secret_keys": ()})
+    async with open_storage(told, clock=clock) as storage:
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        spec = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/")
+
+        with pytest.raises(SecretsOff):
+            await storage.webhooks.put(HOOK, spec)
+
+
+async def test_a_deliverer_without_the_key_leaves_a_webhook_to_others(
+    bench, storage, hook_settings, clock
+):
+    await bench.queue_hook()
+    told = hook_settings.model_copy(update={"secret_keys": ()})
+    async with open_storage(told, clock=clock) as without:
+        blind, seeing = bench.deliverer(without), bench.deliverer()
+        await blind.beat()
+        await seeing.beat()
+
+        assert (blind.served, seeing.served) == ([], ["hook"])
+        await blind._leave()
+        await seeing._leave()

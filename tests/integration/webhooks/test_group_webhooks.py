@@ -1,0 +1,313 @@
+"""A group's records at a receiver: in order in each shard, none passed over, whatever the receiver does."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from consumers.webhooks.deliverer import source_of
+from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.errors import StaleGeneration, ValidationFailed
+from storage.domain.groups import GroupKind, GroupSpec, ResetSpec, ResetTo
+from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.streams import StreamSpec
+from storage.domain.webhooks import DeliveryStatus, OnFailure
+from tests.integration.webhooks.conftest import HOOK, Bench
+from tests.receiver import answer, close, hang
+
+pytestmark = pytest.mark.one_store
+
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+DEAD = QueueName("dead")
+
+
+async def group_hook(bench: Bench, shards: int = 1, **more: object) -> None:
+    """A webhook of a group that reads a stream."""
+    await bench.storage.catalog.put_stream(CLICKS, StreamSpec(shards=shards))
+    await bench.storage.groups.put(READERS, GroupSpec(stream="clicks"))
+    await bench.hook("group:readers", **more)
+
+
+async def append(storage, *bodies: bytes, shard: int = 0) -> None:
+    await storage.streams.append_to_shard(CLICKS, shard, [Record(body) for body in bodies])
+
+
+async def committed(storage) -> dict[int, int | None]:
+    _, _, shards = await storage.groups.describe(READERS)
+    return {shard: found.committed for shard, found in shards.items()}
+
+
+async def test_records_are_posted_in_order_and_committed(bench, storage, receiver):
+    await group_hook(bench)
+    headers = ((CONTENT_TYPE, "", b"text/plain"), ("a", "", b"b"))
+    await storage.streams.append(CLICKS, [Record(b"0", key="user-1", headers=headers)])
+    await append(storage, b"1", b"2")
+
+    await (await bench.group_source()).round()
+
+    stream = await storage.catalog.stream(CLICKS)
+    assert receiver.bodies == [b"0", b"1", b"2"]
+    assert [got.event_id for got in receiver.got] == [f"{stream.stream_id}-0-{n}" for n in range(3)]
+    first = receiver.got[0].headers
+    assert (first["content-type"], first["millstream-header-a"]) == ("text/plain", "b")
+    assert (first["millstream-stream"], first["millstream-key"]) == ("clicks", "user-1")
+    assert (first["millstream-shard"], first["millstream-offset"]) == ("0", "0")
+    assert await committed(storage) == {0: 3}
+
+
+async def test_a_record_that_fails_is_tried_again_in_its_place(bench, storage, receiver, clock):
+    await group_hook(bench)
+    await append(storage, b"0", b"1", b"2")
+    receiver.behaviours = [answer(), answer(500), close]
+    source = await bench.group_source()
+
+    await source.round()
+    after_one = receiver.bodies
+    clock.advance(5 * SECOND_MS - 1)
+    await source.round()
+    early = receiver.bodies
+    clock.advance(1)
+    await source.round()
+    clock.advance(5 * MINUTE_MS)
+    await source.round()
+
+    assert after_one == early == [b"0", b"1"]
+    assert receiver.bodies == [b"0", b"1", b"1", b"1", b"2"]
+    assert len({got.event_id for got in receiver.got}) == 3
+    assert await committed(storage) == {0: 3}
+
+
+async def test_other_shards_go_on_while_one_waits(bench, storage, receiver):
+    await group_hook(bench, shards=2)
+    await append(storage, b"bad", b"behind", shard=0)
+    receiver.behaviours = [answer(500)]
+    source = await bench.group_source()
+    await source.round()
+
+    await append(storage, b"one", b"two", shard=1)
+    await source.round()
+
+    assert receiver.bodies == [b"bad", b"one", b"two"]
+
+
+async def test_after_its_last_retry_a_record_blocks_its_shard_which_is_shown(
+    bench, storage, receiver, clock
+):
+    await group_hook(bench, retry_delays_ms=(MINUTE_MS,))
+    await append(storage, b"bad", b"behind")
+    receiver.behaviours = [answer(500), answer(500), answer(500)]
+    source = await bench.group_source()
+
+    await source.round()
+    for _ in range(2):
+        clock.advance(MINUTE_MS)
+        await source.round()
+    await bench.journal.flush()
+    blocked = (await storage.webhooks.get(HOOK)).health.blocked
+    clock.advance(MINUTE_MS)
+    await source.round()
+    await bench.journal.flush()
+
+    assert blocked == {0: "offset 0: 500"}
+    assert receiver.bodies == [b"bad"] * 4 + [b"behind"]
+    assert (await storage.webhooks.get(HOOK)).health.blocked == {}
+
+
+@pytest.mark.parametrize("type_", list(QueueType))
+async def test_or_it_is_a_dead_letter_of_a_queue_and_the_shard_goes_on(
+    bench, storage, receiver, clock, type_
+):
+    await storage.catalog.put_queue(DEAD, QueueSpec(type=type_))
+    more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
+    await group_hook(bench, retry_delays_ms=(), **more)
+    await append(storage, b"bad", b"good")
+    receiver.behaviours = [answer(400)]
+
+    await (await bench.group_source()).round()
+
+    [letter] = await storage.queues.receive(DEAD)
+    assert letter.body == b"bad"
+    assert {name: value for name, _, value in letter.system}[":source_offset"] == b"0"
+    assert receiver.bodies == [b"bad", b"good"]
+    assert [one.status for one in await bench.deliveries()] == [
+        DeliveryStatus.FAILED,
+        DeliveryStatus.DELIVERED,
+    ]
+    assert await committed(storage) == {0: 2}
+
+
+async def test_a_dead_letter_queue_that_is_full_blocks_the_shard_and_loses_nothing(
+    bench, storage, receiver, clock
+):
+    await storage.catalog.put_queue(DEAD, QueueSpec(messages_max=1))
+    more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
+    await group_hook(bench, retry_delays_ms=(), **more)
+    await append(storage, b"one", b"two")
+    receiver.usual = answer(400)
+    source = await bench.group_source()
+
+    await source.round()
+    full = await committed(storage)
+    await storage.queues.purge(DEAD)
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+
+    [letter] = await storage.queues.receive(DEAD)
+    assert full == {0: 1}
+    assert letter.body == b"two"
+    assert await committed(storage) == {0: 2}
+
+
+async def test_who_takes_over_goes_on_with_the_same_retry_at_its_time(
+    bench, storage, receiver, clock
+):
+    await group_hook(bench, retry_delays_ms=(HOUR_MS, 2 * HOUR_MS))
+    await append(storage, b"bad", b"behind")
+    receiver.behaviours = [answer(500), answer(500)]
+    await (await bench.group_source()).round()
+    await bench.journal.flush()
+
+    clock.advance(11 * SECOND_MS)  # its lease is over
+    heir = await bench.group_source()
+    await heir.round()
+    early = receiver.bodies
+    clock.advance(HOUR_MS)
+    await heir.round()
+
+    assert early == [b"bad"]
+    assert receiver.got[1].headers["millstream-attempt"] == "2"
+
+
+async def test_what_its_owner_changed_is_a_reason_to_try_at_once(bench, storage, receiver, clock):
+    await group_hook(bench)
+    await append(storage, b"bad")
+    receiver.behaviours = [answer(500)] * 2
+    source = await bench.group_source()
+    await source.round()
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+    await bench.journal.flush()
+
+    clock.advance(11 * SECOND_MS)
+    await storage.webhooks.enable(HOOK)
+    await (await bench.group_source()).round()
+
+    assert receiver.bodies == [b"bad"] * 3
+    assert await committed(storage) == {0: 1}
+
+
+async def test_a_former_self_of_the_member_commits_nothing(bench, storage, receiver, clock):
+    await group_hook(bench)
+    former = await bench.group_source()
+    clock.advance(11 * SECOND_MS)
+    heir = await bench.group_source()
+    await append(storage, b"0")
+
+    with pytest.raises(StaleGeneration):
+        await former.heartbeat()
+    with pytest.raises(StaleGeneration):
+        await former.round()
+    await heir.round()
+
+    assert receiver.bodies == [b"0", b"0"]
+    assert await committed(storage) == {0: 1}
+
+
+async def test_children_are_delivered_after_their_parent(bench, storage, receiver, clock):
+    await group_hook(bench)
+    for number in range(5):
+        await storage.streams.append(CLICKS, [Record(b"%d" % number, key="user-1")])
+    receiver.behaviours = [answer(), answer(), answer(500)]
+    source = await bench.group_source()
+    await source.round()
+
+    await storage.streams.set_shard_count(CLICKS, 2)
+    for number in range(5, 9):
+        await storage.streams.append(CLICKS, [Record(b"%d" % number, key="user-1")])
+    await source.heartbeat()
+    await source.round()
+    meanwhile = receiver.bodies
+    clock.advance(5 * SECOND_MS)
+    for _ in range(3):
+        await source.round()
+        await source.heartbeat()
+    await source.round()
+
+    assert meanwhile == [b"0", b"1", b"2"]
+    assert receiver.bodies == [b"0", b"1", b"2", b"2", *(b"%d" % n for n in range(3, 9))]
+
+
+async def test_records_that_are_gone_are_told_as_a_gap(bench, storage, receiver, clock):
+    await group_hook(bench)
+    await append(storage, *[b"%d" % number for number in range(5)])
+    source = await bench.group_source()
+    await storage.streams.truncate(CLICKS, 0, 3)
+    await storage.groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={0: 1}))
+    await source.join()
+
+    await (await _anew(bench, clock)).round()
+
+    *others, gap = await bench.deliveries()
+    assert receiver.bodies == [b"3", b"4"]
+    assert (gap.status, gap.event_id.rpartition("-")[2]) == (DeliveryStatus.GAP, "1")
+    assert len(others) == 2
+    assert "1 to 2" in (await storage.webhooks.get(HOOK)).health.last_failure
+
+
+async def _anew(bench, clock):
+    clock.advance(11 * SECOND_MS)
+    return await bench.group_source()
+
+
+async def test_a_receiver_that_hangs_holds_up_its_shard_for_its_timeout(
+    bench, storage, receiver, clock
+):
+    await group_hook(bench, timeout_ms=200)
+    await append(storage, b"0", b"1")
+    receiver.behaviours = [hang]
+    source = await bench.group_source()
+
+    await source.round()
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+
+    assert receiver.bodies == [b"0", b"0", b"1"]
+
+
+async def test_a_simple_group_has_no_members_and_so_no_webhook(bench, storage):
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+
+    with pytest.raises(ValidationFailed, match="no"):
+        await bench.hook("group:readers")
+
+
+async def test_shards_are_given_up_for_another_member_while_they_are_read(bench, storage, receiver):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", session_timeout_ms=SECOND_MS))
+    await bench.hook("group:readers")
+    source = source_of(await bench.endpoint(), storage)
+    serving = asyncio.create_task(source.run())
+    for shard in range(4):
+        await append(storage, b"%d" % shard, shard=shard)
+    await receiver.until(4)
+
+    told = await storage.groups.join(READERS, member_id="other")
+    async with asyncio.timeout(4):
+        while len(told.assigned) < 2:
+            await asyncio.sleep(0.05)
+            told = await storage.groups.heartbeat(READERS, "other", owned=[])
+    others = {place.shard for place in told.assigned}
+    for shard in range(4):
+        await append(storage, b"again %d" % shard, shard=shard)
+    await receiver.until(6)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+    assert len(others) == 2
+    delivered = {int(got.headers["millstream-shard"]) for got in receiver.got[4:]}
+    assert delivered == {0, 1, 2, 3} - others
+    assert len(receiver.got) == 6

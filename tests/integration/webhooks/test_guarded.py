@@ -1,0 +1,120 @@
+"""What a receiver's name leads to is looked at when it is connected to."""
+
+import datetime
+import ssl
+
+import httpcore
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from consumers.webhooks.guard import AddressRefused, Connections
+from storage.domain.egress import Egress
+from storage.domain.messages import NewMessage
+from storage.domain.webhooks import Outcome
+from tests.integration.webhooks.conftest import ALLOW, ORDERS
+from tests.receiver import Receiver, receiving
+
+pytestmark = pytest.mark.one_store
+
+NAME = "hooks.example"
+
+
+class Resolver:
+    """A name server that tells something else each time, and at last the same."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        assert host == NAME
+        self.asked += 1
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def at_a_name(receiver: Receiver) -> httpx.URL:
+    return httpx.URL(f"http://{NAME}:{receiver.port}/")
+
+
+async def send(storage, body: bytes = b"hello") -> str:
+    [sent] = await storage.queues.send(ORDERS, [NewMessage(body)])
+    return str(sent.message_id)
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["10.0.0.1"], ["169.254.169.254"], ["::1"], ["127.0.0.1", "10.0.0.1"], ["8.8.8.8", "::1"]],
+)
+async def test_a_name_that_leads_inside_is_refused_and_nothing_is_connected_to(
+    bench, storage, receiver, addresses
+):
+    await bench.queue_hook(url="https://hooks.example/")
+    source = await bench.queue_source(resolver=Resolver(addresses))
+    await send(storage)
+
+    await source.round()
+
+    [delivery] = await bench.deliveries()
+    assert delivery.kept[0].outcome is Outcome.BLOCKED
+    assert (delivery.kept[0].status, delivery.kept[0].response) == (None, "")
+    assert receiver.got == []
+
+
+async def test_a_name_that_changes_its_address_is_looked_at_for_each_connection(receiver):
+    """DNS rebinding: first an address that is allowed, then one that is not; the first is connected to, and only it."""
+    url, resolver = at_a_name(receiver), Resolver(["127.0.0.1"], ["127.0.0.2"])
+    connections = Connections(url, Egress.of(ALLOW), httpx.create_ssl_context(), resolver)
+    request = httpcore.Request("POST", str(url), headers={"host": NAME, "connection": "close"})
+
+    async with connections.one() as connection:
+        response = await connection.handle_async_request(request)
+        await response.aread()
+        await response.aclose()
+    with pytest.raises(AddressRefused):
+        async with connections.one() as connection:
+            await connection.handle_async_request(request)
+
+    assert resolver.asked == 2
+    assert [got.headers["host"] for got in receiver.got] == [NAME]
+
+
+async def test_a_certificate_that_is_not_trusted_is_a_failure(bench, storage, tmp_path):
+    async with receiving(tls=_own_certificate(tmp_path)) as receiver:
+        await bench.queue_hook(url=f"https://127.0.0.1:{receiver.port}/")
+        await send(storage)
+
+        await (await bench.queue_source()).round()
+
+    [delivery] = await bench.deliveries()
+    assert delivery.kept[0].outcome is Outcome.TLS
+    assert receiver.got == []
+
+
+def _own_certificate(folder) -> ssl.SSLContext:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    day = datetime.timedelta(days=1)
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    path = folder / "own.pem"
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + certificate.public_bytes(pem)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context

@@ -1,0 +1,369 @@
+"""A queue's messages at a receiver: signed, once if it takes them, and again and again if it does not."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import pytest
+import standardwebhooks
+
+from storage.domain.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.messages import NewMessage
+from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.webhooks import BodyFormat, DeliveryStatus, DisabledBecause, Outcome
+from tests.integration.webhooks.conftest import HOOK, ORDERS
+from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
+
+pytestmark = pytest.mark.one_store
+
+
+async def send(storage, *bodies: bytes, **more) -> list[str]:
+    messages = [NewMessage(body, **more) for body in bodies]
+    return [sent.message_id for sent in await storage.queues.send(ORDERS, messages)]
+
+
+async def test_a_message_is_posted_and_acknowledged(bench, storage, receiver):
+    await bench.queue_hook(headers=(("Authorization", "Bearer 7"),))
+    headers = (("source", "", b"web"), ("odd", "", "50 %ä".encode()))
+    [message_id] = await send(
+        storage, b'{"order":7}', content_type="application/json", headers=headers
+    )
+
+    await (await bench.queue_source()).round()
+
+    [got] = receiver.got
+    assert (got.event_id, got.body) == (message_id, b'{"order":7}')
+    assert got.headers["content-type"] == "application/json"
+    assert got.headers["authorization"] == "Bearer 7"
+    assert got.headers["millstream-source"] == "queue:orders"
+    assert got.headers["millstream-webhook"] == "hook"
+    assert got.headers["millstream-attempt"] == "1"
+    assert got.headers["millstream-header-source"] == "web"
+    assert got.headers["millstream-header-odd"] == "50 %25%C3%A4"
+    stats = await storage.queues.stats(ORDERS)
+    assert (stats.acknowledged, stats.ready, stats.in_flight) == (1, 0, 0)
+
+
+async def test_the_signature_is_of_standard_webhooks(bench, storage, receiver):
+    await bench.queue_hook()
+    secret, _ = await storage.webhooks.rotate(HOOK, 0)
+    await send(storage, b"hello")
+
+    await (await bench.queue_source()).round()
+
+    [got] = receiver.got
+    verifier, timestamp = (
+        standardwebhooks.Webhook(secret.word),
+        int(got.headers["webhook-timestamp"]),
+    )
+    assert timestamp == bench.clock.now_ms() // 1000
+    signed = verifier.sign(got.event_id, _moment(timestamp), got.body.decode())
+    assert got.headers["webhook-signature"] == signed
+
+
+def _moment(timestamp: int):
+    return datetime.fromtimestamp(timestamp, UTC)
+
+
+async def test_while_secrets_change_both_sign(bench, storage, receiver, clock):
+    await bench.queue_hook()
+    first, _ = await storage.webhooks.rotate(HOOK, 0)
+    second, until_ms = await storage.webhooks.rotate(HOOK, HOUR_MS)
+    source = await bench.queue_source()
+    await send(storage, b"during")
+    await source.round()
+
+    clock.advance(HOUR_MS)
+    await send(storage, b"after")
+    await source.round()
+
+    during, after = receiver.got
+    assert until_ms == clock.now_ms()
+    assert _signed_by(during, second.word, first.word)
+    assert _signed_by(after, second.word)
+
+
+def _signed_by(got, *secrets: str) -> bool:
+    moment = _moment(int(got.headers["webhook-timestamp"]))
+    signatures = [
+        standardwebhooks.Webhook(secret).sign(got.event_id, moment, got.body.decode())
+        for secret in secrets
+    ]
+    return bool(got.headers["webhook-signature"] == " ".join(signatures))
+
+
+async def test_an_envelope_tells_everything(bench, storage, receiver):
+    await bench.queue_hook(format=BodyFormat.ENVELOPE)
+    [message_id] = await send(
+        storage, b'{"order":7}', content_type="application/json", headers=(("a", "", b"b"),)
+    )
+    await send(storage, b"\xff\x00")
+
+    source = await bench.queue_source()
+    await source.round()
+
+    told = [
+        json.loads(body) for body in sorted(receiver.bodies, key=lambda body: b"base64" in body)
+    ]
+    assert told[0]["id"] == message_id
+    assert (told[0]["type"], told[0]["source"]) == ("queue.message", "queue:orders")
+    assert told[0]["data"]["body"] == {"order": 7}
+    assert told[0]["data"]["headers"] == {"a": "b"}
+    assert told[1]["data"]["body_base64"] == "/wA="
+
+
+FAILURES = [
+    (answer(500, b"no room"), Outcome.SERVER_ERROR, 500),
+    (answer(404), Outcome.CLIENT_ERROR, 404),
+    (answer(302, location="http://127.0.0.1:1/"), Outcome.REDIRECT, 302),
+    (answer(503), Outcome.THROTTLED, 503),
+    (hang, Outcome.TIMEOUT, None),
+    (slowly, Outcome.TIMEOUT, None),
+    (reset, Outcome.CONNECTION, None),
+    (close, Outcome.CONNECTION, None),
+    (nonsense, Outcome.CONNECTION, None),
+]
+
+
+@pytest.mark.parametrize(("behave", "outcome", "status"), FAILURES)
+async def test_whatever_is_no_success_is_tried_again(
+    bench, storage, receiver, clock, behave, outcome, status
+):
+    await bench.queue_hook(timeout_ms=300)
+    [message_id] = await send(storage, b"hello")
+    receiver.behaviours = [behave]
+    source = await bench.queue_source()
+
+    await source.round()
+    [failed] = await bench.deliveries()
+    clock.advance(5 * SECOND_MS - 1)
+    early = await source.round()
+    clock.advance(1)
+    await source.round()
+    [delivered] = await bench.deliveries()
+
+    assert (failed.status, failed.attempts) == (DeliveryStatus.RETRYING, 1)
+    assert (failed.kept[0].outcome, failed.kept[0].status) == (outcome, status)
+    assert early == 0
+    assert [got.event_id for got in receiver.got] == [message_id] * 2
+    assert [got.headers["millstream-attempt"] for got in receiver.got] == ["1", "2"]
+    assert (delivered.status, delivered.attempts) == (DeliveryStatus.DELIVERED, 2)
+    assert delivered.next_at_ms is None
+    assert (await storage.queues.stats(ORDERS)).acknowledged == 1
+
+
+@pytest.mark.parametrize("behave", [endless, hang_in_the_body, answer(200, b"x" * 100_000)])
+async def test_a_success_is_one_whatever_its_body(bench, storage, receiver, behave):
+    await bench.queue_hook(timeout_ms=300)
+    await send(storage, b"hello")
+    receiver.behaviours = [behave]
+
+    await (await bench.queue_source()).round()
+
+    [delivery] = await bench.deliveries()
+    assert delivery.status is DeliveryStatus.DELIVERED
+    assert len(delivery.kept[0].response) <= 4096
+    assert (await storage.queues.stats(ORDERS)).acknowledged == 1
+
+
+async def test_the_schedule_is_that_of_standard_webhooks_and_ends_in_the_dead_letters(
+    bench, storage, receiver, clock
+):
+    await bench.queue_hook(disable_after_ms=30 * 24 * HOUR_MS)
+    [message_id] = await send(storage, b"hello")
+    receiver.usual = answer(500)
+    source = await bench.queue_source()
+    waits = [5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
+    waits += [hours * HOUR_MS for hours in (2, 5, 10, 14, 20, 24)]
+
+    await source.round()
+    for number, wait in enumerate(waits, start=2):
+        clock.advance(wait - 1)
+        assert await source.round() == 0
+        clock.advance(1)
+        assert await source.round() == 1
+        assert len(receiver.got) == number
+
+    [delivery] = await bench.deliveries()
+    [dead] = await storage.contents.dead_letters(ORDERS)
+    assert {got.event_id for got in receiver.got} == {message_id}
+    assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 10)
+    assert (dead.message_id, dead.reason) == (message_id, "500")
+
+
+async def test_a_queue_with_a_rule_of_its_own_ends_it_sooner(bench, storage, receiver, clock):
+    await bench.queue_hook(QueueSpec(attempts_max=2))
+    await send(storage, b"hello")
+    receiver.usual = answer(500)
+    source = await bench.queue_source()
+
+    await source.round()
+    clock.advance(MINUTE_MS)
+    await source.round()
+
+    [delivery] = await bench.deliveries()
+    assert delivery.status is DeliveryStatus.FAILED
+    assert len(await storage.contents.dead_letters(ORDERS)) == 1
+
+
+async def test_410_disables_the_webhook_and_the_message_stays(bench, storage, receiver, clock):
+    await bench.queue_hook()
+    await send(storage, b"hello")
+    receiver.behaviours = [answer(410)]
+    deliverer = bench.deliverer()
+    await deliverer.beat()
+    await receiver.until(1)
+    await bench.counted.until(Outcome.GONE)
+
+    await deliverer.beat()
+    disabled = await storage.webhooks.get(HOOK)
+    stats = await storage.queues.stats(ORDERS)
+    await deliverer.beat()
+    enabled = await storage.webhooks.enable(HOOK)
+    await deliverer.beat()
+    await receiver.until(2)
+    await deliverer._leave()
+
+    assert (disabled.is_active, disabled.disabled_because) == (False, DisabledBecause.GONE)
+    assert bench.counted.disabled_now == 0
+    assert (stats.ready, stats.dead_lettered) == (1, 0)
+    assert enabled.is_active
+    assert receiver.got[0].event_id == receiver.got[1].event_id
+
+
+async def test_after_days_of_nothing_but_failure_it_is_disabled(bench, storage, receiver, clock):
+    await bench.queue_hook(disable_after_ms=HOUR_MS, retry_delays_ms=(30 * MINUTE_MS,) * 5)
+    await send(storage, b"hello")
+    receiver.usual = answer(500)
+    source = await bench.queue_source()
+    [endpoint] = bench.endpoints
+
+    await source.round()
+    clock.advance(30 * MINUTE_MS)
+    await source.round()
+    before = endpoint.to_disable
+    clock.advance(30 * MINUTE_MS)
+    await source.round()
+
+    assert before is None
+    assert endpoint.to_disable is DisabledBecause.FAILING
+    clock.advance(HOUR_MS)
+    assert await source.round() == 0  # nothing more is sent
+
+
+async def test_a_receivers_retry_after_is_honoured_for_all_messages(
+    bench, storage, receiver, clock
+):
+    await bench.queue_hook(in_flight_max=1)
+    await send(storage, b"one")
+    receiver.behaviours = [answer(429, retry_after="60")]
+    source = await bench.queue_source()
+    await source.round()
+    await send(storage, b"two")
+
+    clock.advance(60 * SECOND_MS - 1)
+    early = await source.round()
+    clock.advance(1)
+    await source.round()
+
+    assert early == 0
+    assert sorted(receiver.bodies[1:]) == [b"one", b"two"]
+
+
+async def test_a_retry_after_has_a_limit(bench, storage, receiver, clock):
+    await bench.queue_hook()
+    await send(storage, b"one")
+    receiver.behaviours = [answer(503, retry_after="99999999")]
+    source = await bench.queue_source()
+    await source.round()
+
+    clock.advance(HOUR_MS)
+    await source.round()
+
+    assert len(receiver.got) == 2
+
+
+async def test_after_ten_failures_in_a_row_one_delivery_probes(bench, storage, receiver, clock):
+    await bench.queue_hook()
+    await send(storage, *[b"%d" % number for number in range(30)])
+    receiver.usual = answer(500)
+    source = await bench.queue_source()
+
+    while await source.round():
+        pass
+    opened = len(receiver.got)
+    clock.advance(10 * SECOND_MS)
+    await source.round()
+    probed = len(receiver.got) - opened
+    receiver.usual = answer()
+    clock.advance(20 * SECOND_MS)
+    await source.round()
+    while await source.round():
+        clock.advance(5 * MINUTE_MS)
+    clock.advance(5 * MINUTE_MS)
+    while await source.round():
+        pass
+
+    assert 10 <= opened <= 20
+    assert probed == 1
+    assert (await storage.queues.stats(ORDERS)).acknowledged == 30
+
+
+async def test_no_more_are_in_flight_than_may_be(bench, storage, receiver):
+    await bench.queue_hook(in_flight_max=3)
+    await send(storage, *[b"%d" % number for number in range(20)])
+    source = await bench.queue_source()
+
+    while await source.round():
+        pass
+
+    assert len(receiver.got) == 20
+    assert receiver.busy_max <= 3
+
+
+async def test_a_fifo_queue_keeps_its_order_across_failures(bench, storage, receiver, clock):
+    await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
+    for number in range(4):
+        message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
+        await storage.queues.send(ORDERS, [message])
+    receiver.behaviours = [answer(), answer(500)]
+    source = await bench.queue_source()
+
+    await source.round()
+    clock.advance(5 * SECOND_MS)
+    while await source.round():
+        pass
+
+    assert receiver.bodies == [b"0", b"1", b"1", b"2", b"3"]
+
+
+async def test_messages_that_are_held_are_extended(bench, storage, receiver, clock):
+    await bench.queue_hook()
+    await send(storage, b"hello")
+    source = await bench.queue_source()
+    receiver.behaviours = [hang]
+    working = asyncio.create_task(source.round())
+    await receiver.until(1)
+    for _ in range(3):
+        clock.advance(10 * SECOND_MS)
+        await source.extend()
+    stats = await storage.queues.stats(ORDERS)
+    await working
+
+    assert stats.in_flight == 1
+    assert len(receiver.got) == 1
+
+
+async def test_a_queues_back_off_does_not_change_the_schedule(bench, storage, receiver, clock):
+    slow = Backoff(kind=BackoffKind.FIXED, initial_ms=HOUR_MS, jitter=Jitter.NONE)
+    await bench.queue_hook(QueueSpec(backoff=slow))
+    await send(storage, b"hello")
+    receiver.behaviours = [answer(500)]
+    source = await bench.queue_source()
+
+    await source.round()
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+
+    assert len(receiver.got) == 2

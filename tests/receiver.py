@@ -1,0 +1,192 @@
+"""A receiver of webhooks: a real HTTP server that keeps what it gets, and answers as it is told, or fails to."""
+
+import asyncio
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import msgspec
+
+
+class Got(msgspec.Struct, frozen=True):
+    """One request. Names of headers are in lower case."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def event_id(self) -> str:
+        """Its webhook-id."""
+        return self.headers["webhook-id"]
+
+
+Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
+"""What is done with a connection that has sent a request. One that is to be closed is closed."""
+
+
+def answer(status: int = 204, body: bytes = b"", **headers: str) -> Behaviour:
+    """An answer; underscores in names of headers are hyphens."""
+
+    async def behave(writer: asyncio.StreamWriter) -> None:
+        lines = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(body)}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        await writer.drain()
+
+    return behave
+
+
+async def hang(writer: asyncio.StreamWriter) -> None:
+    """No answer, ever."""
+    await asyncio.sleep(3600)
+
+
+async def slowly(writer: asyncio.StreamWriter) -> None:
+    """An answer byte by byte, each in time."""
+    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 1000:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def reset(writer: asyncio.StreamWriter) -> None:
+    """The connection is reset."""
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """The connection is closed without an answer."""
+    writer.close()
+
+
+async def nonsense(writer: asyncio.StreamWriter) -> None:
+    """What is no HTTP."""
+    writer.write(b"\x00\x01 what?\r\n\r\n")
+    writer.close()
+
+
+async def endless(writer: asyncio.StreamWriter) -> None:
+    """A success with more body than anyone wants."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+    with suppress(ConnectionError):
+        while True:
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+
+
+async def hang_in_the_body(writer: asyncio.StreamWriter) -> None:
+    """A success whose body never comes."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab")
+    await asyncio.sleep(3600)
+
+
+class Receiver:
+    """`behaviours` are done one after another, and then the `usual` one."""
+
+    def __init__(self) -> None:
+        self.got: list[Got] = []
+        self.behaviours: list[Behaviour] = []
+        self.usual: Behaviour = answer()
+        self.busy = 0
+        self.busy_max = 0
+        self.some = asyncio.Condition()
+        self.port = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}/hooks"
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies it got."""
+        return [one.body for one in self.got]
+
+    async def until(self, count: int, within_s: float = 20) -> list[Got]:
+        """Wait for so many requests."""
+        async with asyncio.timeout(within_s), self.some:
+            await self.some.wait_for(lambda: len(self.got) >= count)
+        return self.got
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection."""
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while not writer.is_closing():
+                await self._one(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in head[1:] if line)
+        }
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        behave = self.behaviours.pop(0) if self.behaviours else self.usual
+        self.busy += 1
+        self.busy_max = max(self.busy_max, self.busy)
+        try:
+            self.got.append(Got(head[0].split()[1], headers, body))
+            async with self.some:
+                self.some.notify_all()
+            await behave(writer)
+        finally:
+            self.busy -= 1
+
+    async def end(self) -> None:
+        """End every connection."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def receiving(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncGenerator[Receiver]:
+    """A receiver on this loop."""
+    receiver = Receiver()
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", port, ssl=tls)
+    receiver.port = server.sockets[0].getsockname()[1]
+    try:
+        yield receiver
+    finally:
+        server.close()
+        await receiver.end()
+
+
+@contextmanager
+def receiving_beside() -> Iterator[Receiver]:
+    """A receiver in a thread of its own, for tests that wait for processes."""
+    ready, told = threading.Event(), list[tuple[Receiver, asyncio.AbstractEventLoop]]()
+    over: list[asyncio.Event] = []
+
+    async def serve() -> None:
+        async with receiving() as receiver:
+            over.append(asyncio.Event())
+            told.append((receiver, asyncio.get_running_loop()))
+            ready.set()
+            await over[0].wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    ready.wait(10)
+    receiver, loop = told[0]
+    try:
+        yield receiver
+    finally:
+        loop.call_soon_threadsafe(over[0].set)
+        thread.join(10)

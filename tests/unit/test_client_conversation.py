@@ -1,0 +1,304 @@
+"""The subscriber's side of the WebSocket protocol, without a socket. Frames are those of `api/push/frames.py`."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.native.message_schemas import ReceivedMessageOut
+from api.native.record_schemas import RecordOut
+from api.push import frames as server
+from millstream_client.conversing import Ask, Conversation, Refusal
+from millstream_client.errors import Conflict, ItemRefused
+from millstream_client.frames import ServerFrame, decode_frames
+from millstream_client.messages import Settlement, Verdict
+
+AT = "2026-01-31T12:00:00.000Z"
+
+
+def packed(*said: Any) -> bytes:
+    return msgspec.msgpack.encode(said[0] if len(said) == 1 else list(said))
+
+
+def welcome(session: str = "one", resumed: bool = False) -> server.Welcome:
+    return server.Welcome(session, resumed, 25, 8, 30, server.PushLimits())
+
+
+def message(number: int, body: bytes = b"hello") -> ReceivedMessageOut:
+    return ReceivedMessageOut(
+        id=f"m{number}",
+        body=body,
+        receipt_handle=f"h{number}",
+        offset=number,
+        sent_at=AT,
+        first_received_at=AT,
+        visible_at=AT,
+        receives=1,
+        failures=0,
+        crashes=0,
+    )
+
+
+def messages(seq: int, *numbers: int) -> server.Messages:
+    return server.Messages("s", seq, [message(number) for number in numbers])
+
+
+def records(seq: int, shard: int, first: int, *data: bytes) -> server.Records:
+    found = [
+        RecordOut(offset=first + nth, data=one, arrival_time=AT) for nth, one in enumerate(data)
+    ]
+    return server.Records("s", seq, shard, first + len(data), first + len(data), found)
+
+
+def opened(ask: Ask) -> Any:
+    """A conversation in which the service delivers."""
+    talk = Conversation(ask)
+    talk.connected()
+    talk.hear(packed(welcome()))
+    talk.hear(packed(server.ServerOk("subscribe")))
+    return talk
+
+
+WORK = Ask("queue:orders", messages=4, bytes=1_000, extra={"mode": "work"})
+READ = Ask("stream:clicks", messages=4, bytes=1_000, extra={"start": {"from": "oldest"}})
+GROUP = Ask("stream:clicks", "readers", messages=4, bytes=1_000)
+
+
+def test_it_says_hello_and_subscribes():
+    talk = Conversation(WORK, token="secret")
+
+    [hello] = talk.connected()
+    [subscribe] = talk.hear(packed(welcome()))
+
+    assert hello == {"type": "hello", "client": "python", "token": "secret"}
+    assert subscribe["credit"] == {"messages": 4, "bytes": 1_000}
+    assert (subscribe["source"], subscribe["mode"]) == ("queue:orders", "work")
+    assert not talk.is_on
+    talk.hear(packed(server.ServerOk("subscribe")))
+    assert talk.is_on
+
+
+def test_what_it_says_is_what_the_service_understands():
+    """Every frame of this client is one of the service's."""
+    understood = msgspec.msgpack.Decoder(server.ClientFrame)
+    talk = Conversation(Ask("stream:clicks", "readers", extra={}), token="t")
+    said = [*talk.connected(), *talk.hear(packed(welcome()))]
+    said += talk.hear(packed(server.ServerOk("subscribe")))
+    for settlement in (
+        Settlement("h", Verdict.ACK),
+        Settlement("h", Verdict.NACK, delay_seconds=1),
+        Settlement("h", Verdict.RELEASE),
+        Settlement("h", Verdict.EXTEND, visibility_timeout_seconds=5),
+        Settlement("h", Verdict.REJECT, reason="no"),
+    ):
+        said += talk.settle(settlement)[1]
+    said += talk.commit(0, 5)[1]
+    said += talk.hear(packed(server.ServerPing()))
+    said += talk.hear(packed(server.Revoking("s", [0], 5)))
+
+    types = [type(understood.decode(packed(frame))).__name__ for frame in said]
+
+    assert types == [
+        "Hello",
+        "Subscribe",
+        *("Ack", "Nack", "Release", "Extend", "Reject", "Ack"),
+        "ClientPong",
+        "GiveUp",
+    ]
+
+
+def test_every_frame_of_the_service_is_understood():
+    told = {kind.__struct_config__.tag for kind in server.Server.__subclasses__()}
+    known = {kind.__struct_config__.tag for kind in ServerFrame.__args__}
+
+    assert known == told
+
+
+def test_a_frame_that_is_newer_than_this_client_means_nothing():
+    assert len(decode_frames(packed({"type": "weather", "sun": True}, {"type": "ping"}))) == 1
+    assert decode_frames(packed({"type": "weather"})) == []
+
+
+def test_credit_is_given_again_once_half_of_it_is_used_and_confirmed_by_a_pong():
+    talk = opened(WORK)
+    talk.hear(packed(messages(1, 1, 2, 3, 4)))
+
+    first, nothing = talk.take()
+    _, said = talk.take()
+
+    assert first.body == b"hello"
+    assert nothing == []
+    credit, ping = said
+    assert (credit["messages"], credit["bytes"], credit["seq"]) == (2, 10, 1)
+    assert ping == {"type": "ping"}
+
+
+def test_a_large_message_is_half_of_the_bytes():
+    talk = opened(WORK)
+    talk.hear(packed(server.Messages("s", 1, [message(1, b"x" * 600)])))
+
+    _, said = talk.take()
+
+    assert (said[0]["messages"], said[0]["bytes"]) == (1, 600)
+
+
+def test_a_session_that_is_resumed_hears_again_what_may_be_lost():
+    """Credit of which no pong has come, and verdicts without an answer; what was answered is not said again."""
+    talk = opened(WORK)
+    talk.hear(packed(messages(1, 1, 2, 3, 4)))
+    talk.take()
+    talk.take()
+    _, [ack] = talk.settle(Settlement("h1", Verdict.ACK))
+    talk.settle(Settlement("h2", Verdict.ACK))
+    talk.hear(packed(server.ServerOk(ack["id"], [{"status": "ok"}], 0)))
+
+    [hello] = talk.connected()
+    said = talk.hear(packed(welcome(resumed=True)))
+
+    assert hello["resume"] == {"session": "one", "seq": 1}
+    assert [frame["type"] for frame in said] == ["credit", "ping", "ack"]
+    assert said[0]["messages"] == 2
+    assert said[2]["receipt_handles"] == ["h2"]
+
+
+def test_credit_that_has_arrived_is_not_given_twice():
+    talk = opened(WORK)
+    talk.hear(packed(messages(1, 1, 2)))
+    talk.take()
+    talk.take()
+    talk.hear(packed(server.ServerPong()))
+
+    talk.connected()
+
+    assert talk.hear(packed(welcome(resumed=True))) == []
+
+
+def test_a_new_session_subscribes_from_where_the_last_record_was():
+    """Closed shards keep their place at their ends: from there the service goes on with their children."""
+    talk = opened(READ)
+    talk.hear(packed(records(1, 0, 5, b"a", b"b"), records(2, 1, 0, b"c")))
+    talk.hear(packed(server.ShardEnded("s", 3, 1, [2, 3])))
+    talk.take()
+
+    talk.connected()
+    [subscribe] = talk.hear(packed(welcome("two")))
+
+    assert subscribe["start"] == {"offsets": {0: 7, 1: 1}}
+    assert subscribe["credit"] == {"messages": 2, "bytes": 998}
+    assert [one.item.data for one in talk.arrived] == [b"b", b"c"]
+
+
+def test_a_session_that_is_another_is_not_taken_for_resumed():
+    talk = opened(READ)
+
+    talk.connected()
+    said = talk.hear(packed(welcome("two", resumed=True)))
+
+    assert [frame["type"] for frame in said] == ["subscribe"]
+
+
+def test_a_gap_is_delivered_in_its_place():
+    talk = opened(READ)
+
+    talk.hear(packed(server.Gap("s", 1, 0, 0, 10, "expired"), records(2, 0, 10, b"a")))
+    gap, _ = talk.take()
+    record, _ = talk.take()
+
+    assert (gap.first, gap.next, gap.reason) == (0, 10, "expired")
+    assert (record.shard, record.offset) == (0, 10)
+    assert record.arrival_time == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def test_a_refused_verdict_is_an_error_and_one_that_was_said_twice_may_be_done():
+    talk = opened(WORK)
+    refused = {"code": "receipt_handle_expired", "detail": "gone", "retryable": False}
+    answer = [{"status": "error", "error": refused}]
+    once, _ = talk.settle(Settlement("h1", Verdict.NACK))
+    talk.hear(packed(server.ServerOk(once, answer, 1)))
+    twice, _ = talk.settle(Settlement("h2", Verdict.NACK))
+    talk.connected()
+    talk.hear(packed(welcome(resumed=True)))
+    talk.hear(packed(server.ServerOk(twice, answer, 1)))
+
+    with pytest.raises(ItemRefused):
+        talk.result(once)
+    talk.result(twice)
+
+
+def problem(status: int, code: str) -> dict[str, Any]:
+    return {"status": status, "code": code, "detail": "", "retryable": False}
+
+
+def test_a_refused_commit_is_an_error_of_its_family():
+    talk = opened(GROUP)
+    id_, [ack] = talk.commit(0, 5)
+
+    talk.hear(packed(server.ServerError(problem(409, "stale_generation"), id_, "s")))
+
+    assert (ack["shard"], ack["up_to"]) == (0, 5)
+    with pytest.raises(Conflict):
+        talk.result(id_)
+
+
+def test_a_subscription_that_is_refused_or_ended_is_over():
+    talk = Conversation(WORK)
+    talk.connected()
+    talk.hear(packed(welcome()))
+
+    for id_ in ("subscribe", msgspec.UNSET):
+        with pytest.raises(Refusal):
+            talk.hear(packed(server.ServerError(problem(404, "queue_not_found"), id_, "s")))
+
+
+def test_deliveries_that_ended_by_themselves_end_nothing_else():
+    talk = opened(WORK)
+    expired = problem(409, "receipt_handle_expired")
+
+    assert talk.hear(packed(server.ServerError(expired, sub="s", receipt_handles=["h1"]))) == []
+
+
+def test_a_shard_is_given_up_once_its_records_are_done():
+    talk = opened(GROUP)
+    talk.hear(packed(records(1, 0, 0, b"a"), records(2, 1, 0, b"b")))
+
+    assert talk.hear(packed(server.Revoking("s", [0], 5))) == []
+    talk.take()
+    still_at_work = talk.hear(packed(server.ServerPing()))
+    done = talk.done()
+
+    assert [frame["type"] for frame in still_at_work] == ["pong"]
+    assert done == [{"type": "give_up", "sub": "s", "shards": [0]}]
+    assert talk.done() == []
+
+
+def test_records_of_a_shard_that_is_revoked_are_not_handed_over():
+    talk = opened(GROUP)
+    talk.hear(packed(records(1, 0, 0, b"a"), records(2, 1, 0, b"b")))
+
+    talk.hear(packed(server.Revoked("s", [0])))
+
+    assert [one.item.data for one in talk.arrived] == [b"b"]
+
+
+def test_a_group_begins_anew_in_a_new_session():
+    talk = opened(GROUP)
+    talk.hear(packed(records(1, 0, 0, b"a")))
+
+    talk.connected()
+    [subscribe] = talk.hear(packed(welcome("two")))
+
+    assert not talk.arrived
+    assert (subscribe["mode"], subscribe["group"]) == ("group", "readers")
+    assert "start" not in subscribe
+
+
+def test_a_goodbye_is_kept_until_the_next_connection():
+    talk = opened(WORK)
+
+    talk.hear(packed(server.Bye(4001, "draining", True, 2.5)))
+
+    assert talk.bye is not None
+    assert (talk.bye.code, talk.bye.after_seconds) == (4001, 2.5)
+    talk.connected()
+    assert talk.bye is None

@@ -1,0 +1,172 @@
+"""When the next delivery may go: rate, throttle, breaker; and what is asked of a webhook."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.webhooks.gate import Gate
+from consumers.webhooks.queue_source import verdict
+from storage.domain.errors import ValidationFailed
+from storage.domain.limits import MINUTE_MS, SECOND_MS
+from storage.domain.messages import SettleAction
+from storage.domain.webhooks import Attempt, OnFailure, Outcome, Source, WebhookSpec
+
+NOW = 1_700_000_000_000
+SPEC = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/")
+
+
+def attempt(outcome: Outcome, wait_ms: int | None = None) -> Attempt:
+    return Attempt(outcome=outcome, at_ms=NOW, duration_ms=1, wait_ms=wait_ms)
+
+
+DONE, FAILED = attempt(Outcome.DELIVERED), attempt(Outcome.SERVER_ERROR)
+
+
+@given(st.floats(0.5, 500), st.integers(1, 20))
+def test_no_more_go_than_the_rate_allows(rate, seconds):
+    gate, now_ms, went = Gate(rate), NOW, 0
+    while now_ms < NOW + seconds * SECOND_MS:
+        wait_ms = gate.wait_ms(now_ms)
+        assert wait_ms is not None
+        if wait_ms:
+            now_ms += wait_ms
+            continue
+        gate.went(now_ms)
+        gate.came_back(DONE, now_ms)
+        went += 1
+
+    assert rate * seconds * 0.95 - 1 <= went <= rate * (seconds + 0.02) + 2
+
+
+def test_ten_failures_in_a_row_open_it_and_one_probes():
+    gate = Gate(None)
+    for _ in range(9):
+        gate.came_back(FAILED, NOW)
+    closed = gate.wait_ms(NOW)
+    gate.came_back(FAILED, NOW)
+    opened = gate.wait_ms(NOW)
+
+    later = NOW + 10 * SECOND_MS
+    gate.went(later)
+    probing = gate.wait_ms(later)
+    gate.came_back(FAILED, later)
+
+    assert (closed, opened, probing) == (0, 10 * SECOND_MS, None)
+    assert gate.wait_ms(later) == 20 * SECOND_MS
+
+
+def test_a_probe_that_succeeds_closes_it():
+    gate = Gate(None)
+    for _ in range(10):
+        gate.came_back(FAILED, NOW)
+    later = NOW + 10 * SECOND_MS
+
+    gate.went(later)
+    gate.came_back(DONE, later)
+
+    assert (gate.wait_ms(later), gate.is_half_open) == (0, False)
+
+
+def test_a_probe_that_was_not_sent_lets_another_go():
+    gate = Gate(None)
+    for _ in range(10):
+        gate.came_back(FAILED, NOW)
+    later = NOW + 10 * SECOND_MS
+
+    gate.went(later)
+    gate.came_back(None, later)
+
+    assert gate.wait_ms(later) == 0
+
+
+def test_what_was_under_way_together_counts_as_one_opening():
+    gate = Gate(None)
+    for _ in range(60):
+        gate.came_back(FAILED, NOW)
+
+    assert gate.wait_ms(NOW) == 10 * SECOND_MS
+
+
+def test_a_receiver_that_asks_for_less_is_left_alone_longer_each_time():
+    gate, now_ms, waits = Gate(None), NOW, []
+    for _ in range(9):
+        gate.came_back(attempt(Outcome.THROTTLED), now_ms)
+        wait_ms = gate.wait_ms(now_ms)
+        assert wait_ms is not None
+        waits.append(wait_ms)
+        now_ms += wait_ms
+
+    assert waits == [seconds * SECOND_MS for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60)]
+
+
+def test_or_for_as_long_as_it_says():
+    gate = Gate(None)
+
+    gate.came_back(attempt(Outcome.THROTTLED, 5 * MINUTE_MS), NOW)
+
+    assert gate.wait_ms(NOW) == 5 * MINUTE_MS
+
+
+@pytest.mark.parametrize(
+    ("tried", "failures", "action", "delay_ms"),
+    [
+        (DONE, 0, SettleAction.ACK, None),
+        (DONE, 9, SettleAction.ACK, None),
+        (FAILED, 0, SettleAction.NACK, 5 * SECOND_MS),
+        (FAILED, 1, SettleAction.NACK, 5 * MINUTE_MS),
+        (FAILED, 8, SettleAction.NACK, 24 * 60 * MINUTE_MS),
+        (FAILED, 9, SettleAction.REJECT, None),
+        (attempt(Outcome.GONE), 0, SettleAction.RELEASE, None),
+        (attempt(Outcome.THROTTLED, MINUTE_MS), 0, SettleAction.NACK, MINUTE_MS),
+        (attempt(Outcome.THROTTLED, 1), 0, SettleAction.NACK, 5 * SECOND_MS),
+    ],
+)
+def test_what_an_attempt_means_for_its_message(tried, failures, action, delay_ms):
+    assert verdict(SPEC, tried, failures, 0.5) == (action, delay_ms)
+
+
+@given(st.floats(0, 1))
+def test_jitter_stays_within_a_tenth(chance):
+    delay_ms = SPEC.retry_delay_ms(2, chance)
+
+    assert delay_ms is not None
+    assert 0.9 * 5 * MINUTE_MS <= delay_ms <= 1.1 * 5 * MINUTE_MS
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer"),
+    [
+        ({"timeout_ms": 0}, "/timeout_seconds"),
+        ({"timeout_ms": 121_000}, "/timeout_seconds"),
+        ({"rate": 0.0}, "/rate"),
+        ({"rate": float("nan")}, "/rate"),
+        ({"in_flight_max": 0}, "/in_flight_max"),
+        ({"in_flight_max": 1_001}, "/in_flight_max"),
+        ({"retry_delays_ms": (1,) * 51}, "/retry_seconds"),
+        ({"retry_delays_ms": (86_400_001,)}, "/retry_seconds"),
+        ({"disable_after_ms": 1}, "/disable_after_seconds"),
+        ({"log_ms": 1}, "/log_retention_seconds"),
+        ({"on_failure": OnFailure.DEAD_LETTER}, "/on_failure"),
+        ({"dead_letter_queue": "dead"}, "/dead_letter_queue"),
+        ({"headers": (("a b", "c"),)}, "/headers"),
+        ({"headers": (("host", "c"),)}, "/headers/host"),
+        ({"headers": (("Webhook-Id", "c"),)}, "/headers/Webhook-Id"),
+        ({"headers": (("a", "b\r\nc: d"),)}, "/headers/a"),
+        ({"headers": (("a", ""),)}, "/headers/a"),
+        ({"headers": (("a", "b"), ("A", "b"))}, "/headers"),
+        ({"headers": tuple((f"h{n}", "v") for n in range(33))}, "/headers"),
+    ],
+)
+def test_a_specification_says_what_is_wrong_with_it(changes, pointer):
+    spec = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/", **changes)
+
+    with pytest.raises(ValidationFailed) as refused:
+        spec.check()
+
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+@pytest.mark.parametrize("word", ["", "orders", "queue:", "stream:s", "queue:a/b", "group:"])
+def test_a_source_is_a_kind_and_a_name(word):
+    with pytest.raises(ValidationFailed):
+        Source.of(word)

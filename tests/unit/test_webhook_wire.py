@@ -1,0 +1,155 @@
+"""What is sent: signatures, headers and bodies; and secrets as they are stored."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from api.cli.data import own_secret_keys
+from api.settings import Settings
+from consumers.webhooks.rendering import render
+from consumers.webhooks.signing import Signer
+from storage.domain.errors import SecretsOff, SecretUnreadable
+from storage.domain.webhooks import BodyFormat, Event, Place, Secret
+from storage.secrets import SecretBox, new_key
+
+WORD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+STORES: dict[str, Any] = {"redis_url": "redis://none", "database_url": "postgresql://none"}
+
+
+def test_the_signature_is_that_of_the_specifications_example():
+    signer = Signer([Secret(WORD, 0)])
+
+    told = signer.signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', 0)
+
+    assert told == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_an_expired_secret_signs_no_more():
+    signer = Signer([Secret(WORD, 0), Secret(WORD, 0, expires_at_ms=10)])
+
+    assert len(signer.signature("a", 0, b"", 9).split()) == 2
+    assert len(signer.signature("a", 0, b"", 10).split()) == 1
+
+
+@given(st.binary(max_size=50), st.text(max_size=20), st.text(max_size=20), st.binary(max_size=20))
+def test_whatever_a_message_holds_its_headers_are_http(payload, content_type, name, value):
+    event = Event(
+        event_id="a",
+        kind="queue.message",
+        source="queue:q",
+        payload=payload,
+        content_type=content_type,
+        headers=((name, "", value),),
+        key=name,
+        place=Place(1, 2),
+    )
+
+    headers, body = render(event, BodyFormat.BODY, "hook", 1)
+    _, enveloped = render(event, BodyFormat.ENVELOPE, "hook", 1)
+
+    assert body == payload
+    json.loads(enveloped)
+    for key, word in headers:
+        assert all(0x21 <= ord(letter) <= 0x7E for letter in key)
+        assert all(0x20 <= ord(letter) <= 0x7E for letter in word)
+
+
+def test_a_trace_goes_on_in_a_span_of_its_own():
+    parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    event = Event(
+        event_id="a",
+        kind="queue.message",
+        source="queue:q",
+        payload=b"",
+        headers=(("traceparent", "", parent), ("tracestate", "", b"a=b")),
+    )
+
+    told = dict(render(event, BodyFormat.BODY, "hook", 1)[0])
+
+    version, trace, span, flags = told["traceparent"].split("-")
+    assert (version, trace, flags) == ("00", "4bf92f3577b34da6a3ce929d0e0e4736", "01")
+    assert span != "00f067aa0ba902b7"
+    assert told["tracestate"] == "a=b"
+
+
+@given(st.binary(max_size=100), st.text(max_size=20))
+def test_what_is_sealed_opens_for_whom_it_was_sealed(secret, about):
+    box = SecretBox([new_key()])
+
+    assert box.open(box.seal(secret, about), about) == secret
+
+
+def test_and_for_nobody_else_and_not_changed_and_not_by_another_key():
+    box = SecretBox([new_key()])
+    sealed = box.seal(b"secret", "one")
+
+    for opener, told, about in (
+        (box, sealed, "other"),
+        (box, sealed[:-1] + bytes([sealed[-1] ^ 1]), "one"),
+        (box, b"\x02" + sealed[1:], "one"),
+        (box, b"", "one"),
+        (SecretBox([new_key()]), sealed, "one"),
+    ):
+        with pytest.raises(SecretUnreadable):
+            opener.open(told, about)
+    assert b"secret" not in sealed
+
+
+def test_the_first_key_seals_and_all_open():
+    old, new = new_key(), new_key()
+    before = SecretBox([old]).seal(b"secret", "one")
+    both = SecretBox([new, old])
+
+    assert both.open(before, "one") == b"secret"
+    assert SecretBox([new]).open(both.seal(b"secret", "one"), "one") == b"secret"
+
+
+def test_without_a_key_nothing_is_kept():
+    with pytest.raises(SecretsOff):
+        SecretBox().seal(b"secret", "one")
+
+
+@pytest.mark.parametrize("key", ["short", "c2hvcnQ=", "not base64 !"])
+def test_what_is_no_key_is_refused_and_not_told(key):
+    with pytest.raises(ValueError, match="base64 of 32 bytes") as refused:
+        SecretBox([key])
+
+    assert key not in str(refused.value)
+
+
+def test_keys_come_from_the_setting_or_a_file(tmp_path):
+    one, two = new_key(), new_key()
+    path = tmp_path / "keys"
+    path.write_text(f"{one}\n{two}\n")
+
+    told = Settings(
+        **STORES, secret_keys=SecretStr(f"{two},{one}"), secret_keys_file=path
+    ).storage()
+    from_file = Settings(**STORES, secret_keys_file=path).storage()
+
+    assert told.secret_keys == (two, one)
+    assert from_file.secret_keys == (one, two)
+    assert one not in repr(told)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"secret_keys": "x"}, {"secret_keys_file": "/none"}, {"webhook_allow": "a b/9:x"}]
+)
+def test_settings_that_mean_nothing_are_refused(setting):
+    with pytest.raises(ValueError, match=r"secret|webhook_allow"):
+        Settings(**(STORES | setting)).storage()
+
+
+def test_a_deployments_own_key_is_made_once_and_is_its_owners(tmp_path):
+    path = own_secret_keys(tmp_path)
+    first = path.read_text()
+
+    again = own_secret_keys(tmp_path)
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert again.read_text() == first
+    SecretBox([first.strip()])
