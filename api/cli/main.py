@@ -16,10 +16,15 @@ import typer
 from pydantic import ValidationError
 from typer import Abort, TyperException
 
+from api.cli.commands.archive import archive
+from api.cli.commands.group import group
+from api.cli.commands.job import job
 from api.cli.commands.messages import messages
 from api.cli.commands.queue import queue
 from api.cli.commands.records import records
+from api.cli.commands.replay import replay
 from api.cli.commands.stream import stream
+from api.cli.commands.webhook import webhook
 from api.cli.terminal import CONTEXT
 from api.cli.trouble import ExitCode, PipeClosed, Terminated, Trouble
 from api.settings import Settings, read_settings
@@ -34,7 +39,16 @@ app = typer.Typer(
 )
 queue.add_typer(messages)
 stream.add_typer(records)
-for word, verbs in {"queue": queue, "stream": stream}.items():
+NOUNS = {
+    "queue": queue,
+    "stream": stream,
+    "group": group,
+    "replay": replay,
+    "archive": archive,
+    "webhook": webhook,
+    "job": job,
+}
+for word, verbs in NOUNS.items():
     app.add_typer(verbs, name=word)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
@@ -152,10 +166,6 @@ def doctor(
     show(findings, as_json=as_json)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(ExitCode.ERROR)
-
-
-archive = typer.Typer(help="Look after the archive.", no_args_is_help=True)
-app.add_typer(archive, name="archive")
 
 
 @archive.command()

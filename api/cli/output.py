@@ -21,7 +21,7 @@ import msgspec
 from api.cli.moments import show_duration
 
 Row = dict[str, Any]
-TIMES = ("_at", "_time", "_after", "_arrival")  # how the names of times end
+TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # how the names of times end
 CARRIED = frozenset({"body", "data", "headers", "tags", "request"})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00:00)")
 WIDTH_OF_FILES = 1 << 15  # characters of a line where no terminal has to show it
