@@ -4,15 +4,29 @@ What a command needs is imported in the command, so that `millstream version` lo
 """
 
 import json
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
+from typer import Abort, TyperException
 
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.commands.archive import archive
+from api.cli.commands.group import group
+from api.cli.commands.job import job
+from api.cli.commands.messages import messages
+from api.cli.commands.queue import queue
+from api.cli.commands.records import records
+from api.cli.commands.replay import replay
+from api.cli.commands.stream import stream
+from api.cli.commands.webhook import webhook
+from api.cli.terminal import CONTEXT
+from api.cli.trouble import ExitCode, PipeClosed, Terminated, Trouble
 from api.settings import Settings, read_settings
 from storage.domain.errors import MillstreamError, StorageUnavailable
 
@@ -20,8 +34,22 @@ app = typer.Typer(
     help="Millstream: queues and streams over plain HTTP.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings=CONTEXT,
 )
+queue.add_typer(messages)
+stream.add_typer(records)
+NOUNS = {
+    "queue": queue,
+    "stream": stream,
+    "group": group,
+    "replay": replay,
+    "archive": archive,
+    "webhook": webhook,
+    "job": job,
+}
+for word, verbs in NOUNS.items():
+    app.add_typer(verbs, name=word)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
@@ -140,10 +168,6 @@ def doctor(
         raise typer.Exit(ExitCode.ERROR)
 
 
-archive = typer.Typer(help="Look after the archive.", no_args_is_help=True)
-app.add_typer(archive, name="archive")
-
-
 @archive.command()
 def verify(
     stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
@@ -179,20 +203,52 @@ def version() -> None:
 
 
 def main() -> None:
-    """Run the command line; expected trouble is one line on standard error and an exit code."""
+    """Run the command line, and end as it went."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command line; expected trouble is one line on standard error. Gives the exit code."""
     try:
-        app()
+        return _code(app(words, standalone_mode=False))
+    except TyperException as error:
+        return _refused(error)
     except Trouble as trouble:
-        _leave(str(trouble), trouble.code)
+        return _told(str(trouble), trouble.code)
     except StorageUnavailable as error:
-        _leave(error.detail, ExitCode.UNAVAILABLE)
+        return _told(error.detail, ExitCode.UNAVAILABLE)
     except MillstreamError as error:
-        _leave(error.detail, ExitCode.ERROR)
+        return _told(error.detail, ExitCode.ERROR)
+    except PipeClosed:
+        return _without_reader()
+    except (KeyboardInterrupt, Abort):
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        return ExitCode.TERMINATED
 
 
-def _leave(line: str, code: ExitCode) -> None:
+def _code(result: object) -> int:
+    """Commands end with a code, or with nothing when all is well."""
+    return result if isinstance(result, int) else ExitCode.OK
+
+
+def _told(line: str, code: ExitCode) -> int:
     typer.echo(f"millstream: {line}", err=True)
-    sys.exit(code)
+    return code
+
+
+def _refused(error: TyperException) -> int:
+    """What was typed is no command of ours; or it was a noun alone, which is answered with its verbs."""
+    said = error.format_message()
+    typer.echo(said if said.startswith("Usage:") else f"millstream: {said}", err=True)
+    return error.exit_code
+
+
+def _without_reader() -> int:
+    """Nobody reads what we write any more, as behind `head`: there is nothing to be said, at the end either."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.PIPE_CLOSED
 
 
 def _settings(**options: Any) -> Settings:

@@ -30,3 +30,8 @@ def _word(value: object) -> str:
     if isinstance(value, bool | list | dict):
         return json.dumps(value)
     return str(value)
+
+
+def environment() -> Mapping[str, str]:
+    """What the command line reads of its environment: where the service is, and where profiles are."""
+    return os.environ

@@ -1,0 +1,98 @@
+"""`millstream archive`: what of a stream lies in Parquet files. `verify` reads the stores themselves."""
+
+import time
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from api.cli.options import Most, Prefix, StreamName
+from api.cli.output import Row, table, to_row
+from api.cli.progress import progress
+from api.cli.terminal import LONG_S, Terminal, noun, verb
+from api.cli.trouble import Trouble
+
+archive = noun("The archive: streams as Parquet files.")
+
+STREAMS = table("stream", "files", "records", "file_bytes", "waiting_records", "waiting_seconds")
+SHARDS = table(
+    "shard",
+    "archive_start_offset",
+    "archived_offset",
+    "hot_start_offset",
+    "next_offset",
+    "waiting_records",
+    "files",
+    "file_bytes",
+)
+FILES = table("id", "shard", "first_offset", "next_offset", "records", "file_bytes", "path")
+
+LOOK_S = 0.5
+OVER = frozenset({"done", "failed", "cancelled"})
+SUMMED = ("files", "records", "file_bytes", "waiting_records")
+
+
+@verb(archive, "ls", examples=["millstream archive ls"])
+def list_archives(cli: Terminal, prefix: Prefix = "") -> None:
+    """List the streams that are archived, and how far: a call for each."""
+    archived = (one for one in cli.client.streams(prefix) if one.archive)
+    cli.out.rows((_summed(cli, one.name) for one in archived), STREAMS)
+
+
+def _summed(cli: Terminal, name: str) -> Row:
+    shards = to_row(cli.client.stream(name).archive())["shards"]
+    sums = {field: sum(shard[field] for shard in shards) for field in SUMMED}
+    waiting = max((shard["waiting_seconds"] for shard in shards), default=0)
+    return {"stream": name, **sums, "waiting_seconds": waiting}
+
+
+@verb(
+    archive,
+    "show",
+    examples=["millstream archive show clicks", "millstream archive show clicks --files"],
+)
+def show(
+    cli: Terminal,
+    name: StreamName,
+    files: Annotated[bool, typer.Option("--files", help="The files instead.")] = False,
+    most: Most = None,
+) -> None:
+    """Show how far a stream is archived, by shard; or its files."""
+    if files:
+        cli.out.rows(map(to_row, islice(cli.client.archived_files(name), most)), FILES)
+    else:
+        cli.out.show(to_row(cli.client.stream(name).archive()), shards=SHARDS)
+
+
+@verb(archive, "flush", examples=["millstream archive flush clicks --no-wait"])
+def flush(
+    cli: Terminal,
+    name: StreamName,
+    wait: Annotated[bool, typer.Option(help="Until it is done; Ctrl-C leaves it going.")] = True,
+) -> None:
+    """Archive all that a stream holds now, without waiting until it is due."""
+    job = cli.client.stream(name).flush_archive()
+    if not wait:
+        cli.out.done(f"Job {job} archives stream {name}.", {"job": job})
+        return
+    last = _until_over(cli, name, job)
+    cli.out.done(f"Stream {name} is archived.", last)
+    if last["state"] != "done":
+        raise Trouble(
+            f"job {job} is {last['state']}: {last['failure'] or 'see millstream job show'}"
+        )
+
+
+def _until_over(cli: Terminal, name: str, job: str) -> Row:
+    client = cli.connect(LONG_S)
+    at_first = _waiting(to_row(client.stream(name).archive()))
+    with progress(cli, "archived:") as shown:
+        while (status := to_row(client.job(job).status()))["state"] not in OVER:
+            waiting = _waiting(to_row(client.stream(name).archive()))
+            shown.to(max(0, at_first - waiting), at_first)
+            time.sleep(LOOK_S)
+    return status
+
+
+def _waiting(found: Row) -> int:
+    return sum(shard["waiting_records"] for shard in found["shards"])

@@ -1,0 +1,334 @@
+"""`millstream queue`, as far as messages go: sending, receiving, settling, looking, and dead letters."""
+
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.options import ContentType, Headers, Most, QueueName, duration, fields
+from api.cli.output import Column, Row, show_value, table, to_row
+from api.cli.pipes import read_stdin, said
+from api.cli.progress import progress
+from api.cli.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
+from api.cli.trouble import ExitCode, Trouble
+
+if TYPE_CHECKING:
+    from millstream_client.core.models.move_out import MoveOut
+
+messages = noun("Messages of a queue.")
+
+STDIN = "-"
+LOOK_S = 0.5
+UNDER_WAY = frozenset({"running", "cancelling"})
+
+_BODY = Column("text", "body", show_value)
+MESSAGES = table("id", "state", "sent_at", "due_at", "receives", "group", _BODY)
+LETTERS = table("id", "died_at", "reason", "receives", "group", _BODY)
+REASONS = table("reason", "count", "first_died_at", "last_died_at")
+RESULTS = table("receipt_handle", "status", "error")
+
+
+class VerdictWord(StrEnum):
+    """How a delivery went."""
+
+    ACK = "ack"
+    NACK = "nack"
+    RELEASE = "release"
+    REJECT = "reject"
+    EXTEND = "extend"
+
+
+class StateWord(StrEnum):
+    """Where a message is."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    IN_FLIGHT = "in_flight"
+    PARKED = "parked"
+
+
+# ── Sending ──
+
+
+@verb(
+    messages,
+    "send",
+    examples=[
+        "millstream queue send orders 'hello'",
+        'millstream queue send mails \'{"to":"ann"}\' --json --group ann --delay 2s',
+        "seq 1 3 | millstream queue send orders -",
+        "date | millstream queue send orders - --whole",
+    ],
+)
+def send(
+    cli: Terminal,
+    name: QueueName,
+    bodies: Annotated[
+        list[str], typer.Argument(help="What to send; - is standard input, a message a line.")
+    ],
+    whole: Annotated[bool, typer.Option("--whole", help="Standard input is one message.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Bodies are JSON values.")] = False,
+    as_messages: Annotated[
+        bool,
+        typer.Option("--messages", help="Lines are messages, as `queue peek -o ndjson` has them."),
+    ] = False,
+    group: Annotated[str, typer.Option("--group", help="The message group.")] = "",
+    dedup_id: Annotated[str, typer.Option("--dedup-id", help="Sends it once.")] = "",
+    delay: Annotated[Any, duration("--delay", help="How long it waits.")] = None,
+    ttl: Annotated[Any, duration("--ttl", help="How long it is worth anything.")] = None,
+    priority: Annotated[int, typer.Option("--priority", help="Higher goes first.")] = 0,
+    content_type: ContentType = "",
+    headers: Headers = None,
+) -> None:
+    """Send messages: bodies as they are said, or the lines of standard input."""
+    from api.cli.carrying import Carrier
+    from api.cli.payloads import message_from, parse_json
+    from millstream_client import NewMessage
+
+    def message(body: bytes) -> NewMessage:
+        if as_messages:
+            return message_from(body)
+        value = parse_json(body) if as_json else body
+        return NewMessage(
+            value, dict(headers or []), content_type, group, dedup_id, delay, ttl, priority
+        )
+
+    target = cli.client.queue(name)
+    if bodies == [STDIN]:
+        target.config()  # that it is there, before anything is read
+        target = cli.connect(LONG_S).queue(name)
+        lines = read_stdin(whole=whole)
+    else:
+        lines = said(bodies)
+    Carrier(cli, message, target.send_many).carry(lines, f"{{}} messages are sent to queue {name}.")
+
+
+# ── Receiving ──
+
+
+@verb(
+    messages,
+    "receive",
+    examples=[
+        "millstream queue receive orders",
+        "millstream queue receive orders -n 10 --wait 1s -o json",
+        "millstream queue receive orders --keep --visibility 1s -o json | jq -r '.[].receipt_handle'",
+    ],
+)
+def receive(
+    cli: Terminal,
+    name: QueueName,
+    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many at most.")] = 1,
+    wait: Annotated[Any, duration("--wait", help="How long for the first to come.")] = 0.0,
+    visibility: Annotated[
+        Any, duration("--visibility", help="How long one is hidden, unless it is settled.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")
+    ] = False,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="With --follow: so many at a time.")
+    ] = 1,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Acknowledge nothing: they stay in flight.")
+    ] = False,
+) -> None:
+    """Receive messages, and acknowledge each once it is written out.
+
+    Their bodies are written, each on a line; with -o json or ndjson all there is of them. What was received and cannot
+    be written, as when the pipe is closed or Ctrl-C comes between, goes back at once.
+    """
+    from api.cli.receiving import Receiver
+
+    source = cli.client.queue(name)
+    if follow:
+        source.config()
+        source = cli.connect(FOR_EVER_S).queue(name)
+    receiver = Receiver(cli, source, visibility, keep=keep)
+    if follow:
+        receiver.follow(batch)
+    else:
+        receiver.take(most, wait)
+
+
+# ── Settling ──
+
+
+@verb(
+    messages,
+    "settle",
+    examples=[
+        "HANDLE=$(millstream queue receive orders --keep -o json | jq -r '.[0].receipt_handle')",
+        "millstream queue settle orders $HANDLE --as nack --delay 0s --reason 'try again'",
+    ],
+)
+def settle(
+    cli: Terminal,
+    name: QueueName,
+    handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
+    verdict: Annotated[
+        VerdictWord, typer.Option("--as", help="How the delivery went.")
+    ] = VerdictWord.ACK,
+    delay: Annotated[Any, duration("--delay", help="Of nack: until it comes again.")] = None,
+    visibility: Annotated[Any, duration("--visibility", help="Of extend: hidden so long.")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Of nack and reject.")] = "",
+) -> None:
+    """Say how deliveries went, by their receipt handles."""
+    from millstream_client.messages import Settlement, Verdict
+
+    given = [Settlement(handle, Verdict(verdict), delay, visibility, reason) for handle in handles]
+    _report(cli, handles, cli.client.queue(name).settle(given))
+
+
+@verb(messages, "ack")
+def ack(
+    cli: Terminal,
+    name: QueueName,
+    handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
+) -> None:
+    """Acknowledge messages, by their receipt handles: they are done, and gone."""
+    from millstream_client.messages import Settlement, Verdict
+
+    given = [Settlement(handle, Verdict.ACK) for handle in handles]
+    _report(cli, handles, cli.client.queue(name).settle(given))
+
+
+def _report(cli: Terminal, handles: list[str], results: list[Any]) -> None:
+    from millstream_client import ItemRefused
+
+    refused = [one for one in results if isinstance(one, ItemRefused)]
+    if not cli.out.for_people:
+        cli.out.rows(map(_result, handles, results), RESULTS)
+    elif len(refused) < len(results):
+        cli.out.done(f"{len(results) - len(refused)} deliveries are settled.")
+    if refused:
+        code = ExitCode.PARTIAL if len(refused) < len(results) else ExitCode.ERROR
+        raise Trouble(f"{len(refused)} of {len(results)} were refused: {refused[0]}", code)
+
+
+def _result(handle: str, result: Any) -> Row:
+    from millstream_client import ItemRefused
+
+    if isinstance(result, ItemRefused):
+        return {"receipt_handle": handle, "status": "refused", "error": result.code}
+    return {"receipt_handle": handle, "status": "settled", "error": None}
+
+
+# ── Looking ──
+
+
+@verb(
+    messages,
+    "peek",
+    examples=[
+        "millstream queue peek orders",
+        "millstream queue peek mails --state delayed -o ndjson",
+    ],
+)
+def peek(
+    cli: Terminal,
+    name: QueueName,
+    state: Annotated[StateWord | None, typer.Option("--state", help="Only those.")] = None,
+    most: Most = 20,
+) -> None:
+    """Look at messages without taking any."""
+    found = cli.client.queue(name).browse(state)
+    cli.out.rows(_with_text(cli, islice(found, most)), MESSAGES)
+
+
+@verb(
+    messages,
+    "dead-letters",
+    examples=[
+        "millstream queue dead-letters orders",
+        "millstream queue dead-letters orders --reasons",
+    ],
+)
+def dead_letters(
+    cli: Terminal,
+    name: QueueName,
+    reasons: Annotated[bool, typer.Option("--reasons", help="Counted by reason.")] = False,
+    most: Most = 20,
+) -> None:
+    """Look at the messages that a queue gave up on, the oldest first."""
+    source = cli.client.queue(name)
+    if reasons:
+        cli.out.rows(map(to_row, source.death_reasons()), REASONS)
+    else:
+        cli.out.rows(_with_text(cli, islice(source.dead_letters(), most)), LETTERS)
+
+
+def _with_text(cli: Terminal, found: Iterable[Any]) -> Iterator[Row]:
+    """Rows; for people with the body as a line of text."""
+    from api.cli.payloads import payload_text
+
+    for row in map(to_row, found):
+        yield {**row, "text": payload_text(row, "body")} if cli.out.for_people else row
+
+
+# ── Dead letters, and moves ──
+
+
+@verb(
+    messages,
+    "redrive",
+    examples=[
+        "millstream queue redrive orders",
+        "millstream queue redrive orders --reason timeout --rate 100",
+    ],
+)
+def redrive(
+    cli: Terminal,
+    name: QueueName,
+    letters: Annotated[list[str] | None, typer.Argument(help="Only these: ids.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Only these.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="Only these.")] = None,
+    rate: Annotated[
+        int | None, typer.Option("--rate", min=1, help="So many a second, in the background.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+) -> None:
+    """Make dead letters ready again: all, or those that meet everything that is said."""
+    from millstream_client.core.models.move_out import MoveOut
+
+    asked = fields(None, messages=letters or None, reason=reason, group=group, per_second=rate)
+    done = cli.client.queue(name).redrive(**asked)
+    if isinstance(done, MoveOut):
+        _follow_move(cli, name, done, wait=wait)
+    else:
+        cli.out.done(f"{done.redriven} dead letters of queue {name} are ready.", to_row(done))
+
+
+@verb(messages, "move")
+def move(
+    cli: Terminal,
+    name: QueueName,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Another queue; else each to where it died.")
+    ] = None,
+    rate: Annotated[int | None, typer.Option("--rate", min=1, help="So many a second.")] = None,
+    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+) -> None:
+    """Move the ready messages of a dead-letter queue back to where they came from, or to another queue."""
+    begun = cli.client.queue(name).move(to, rate)
+    _follow_move(cli, name, begun, wait=wait)
+
+
+def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> None:
+    """Until it is over, if that is wanted; Ctrl-C leaves it going."""
+    last = begun
+    if wait:
+        source = cli.connect(LONG_S).queue(name)
+        with progress(cli, "moved:") as shown:
+            while str(last.state) in UNDER_WAY:
+                shown.to(last.moved, last.to_move)
+                time.sleep(LOOK_S)
+                last = source.move_status(begun.id)
+    verb_ = "are moved" if wait else "are to be moved"
+    count = last.moved if wait else last.to_move
+    cli.out.done(f"{count} messages of queue {name} {verb_} ({last.id}).", to_row(last))
+    if str(last.state) == "failed":
+        raise Trouble(f"the move failed: {last.failure}")

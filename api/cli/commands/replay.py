@@ -1,0 +1,167 @@
+"""`millstream replay`: sending records of a stream again."""
+
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.commands.job import StateWord
+from api.cli.moments import Place
+from api.cli.options import Most, StreamName, fields, place
+from api.cli.output import Column, Row, table, to_row
+from api.cli.progress import progress
+from api.cli.terminal import LONG_S, Terminal, noun, verb
+from api.cli.trouble import ExitCode, Trouble
+
+if TYPE_CHECKING:
+    from millstream_client import Replay
+
+replay = noun("Replays: records of a stream, sent again.")
+
+REPLAYS = table("id", "stream", "to", "state", "failure", Column("created_at", "created"))
+PARTS = table("shard", "first", "end", "position", "read", "sent", "expired", "done")
+REACHES = table("shard", "first", "end")
+
+Name = Annotated[str, typer.Argument(help="The replay's id.")]
+Bound = Annotated[Any, place("--from", help="oldest, 10m (ago), or a time.")]
+
+
+class OrderWord(StrEnum):
+    """What keeps its order."""
+
+    SHARD = "shard"
+    KEY = "key"
+    TIME = "time"
+    NONE = "none"
+
+
+@verb(
+    replay,
+    "start",
+    examples=[
+        "millstream replay start clicks --to-stream copies --from 10m --dry-run",
+        "millstream replay start clicks --to-queue orders --id again --rate 500 --no-wait",
+    ],
+)
+def start(
+    cli: Terminal,
+    stream: StreamName,
+    to_stream: Annotated[str | None, typer.Option("--to-stream", help="Where to.")] = None,
+    to_queue: Annotated[str | None, typer.Option("--to-queue", help="Or where to.")] = None,
+    from_: Bound = None,
+    until: Annotated[Any, place("--until", help="10m (ago), or a time.")] = None,
+    keys: Annotated[
+        list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
+    ] = None,
+    order: Annotated[
+        OrderWord | None, typer.Option("--order", help="What keeps its order.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="So many records a second.")] = None,
+    speed: Annotated[
+        float | None, typer.Option("--speed", help="Times as fast as they came.")
+    ] = None,
+    most: Most = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Begun once, however often said.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do.")] = False,
+    wait: Annotated[bool, typer.Option(help="Until it is over; Ctrl-C leaves it going.")] = True,
+) -> None:
+    """Send records of a stream again, to another stream or to a queue."""
+    if (to_stream is None) == (to_queue is None):
+        raise Trouble("say one of --to-stream and --to-queue", ExitCode.USAGE)
+    target = fields(None, stream=to_stream, queue=to_queue)
+    pacing = fields(None, records_per_second=rate, speed=speed)
+    config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
+    config |= fields(None, max_records=most, pacing=pacing or None)
+    config |= {"filter": {"keys": keys}} if keys else {}
+    if dry_run:
+        plan = to_row(cli.client.replays.plan(stream, target, **config))
+        cli.out.show(plan, shards=REACHES)
+        return
+    begun = cli.client.replays.start(stream, target, id=id_, **config)
+    if wait:
+        _watch(cli, begun.name)
+    else:
+        cli.out.done(f"Replay {begun.name} is begun.", to_row(begun.status()))
+
+
+def bound(place: Place | None, option: str) -> Row | None:
+    """One end of the window; None for that of the stream. Raises Trouble."""
+    if place is None or place.end == "oldest":
+        return None
+    if place.time is None:
+        raise Trouble(f"{option} takes 10m (ago), or a time", ExitCode.USAGE)
+    return {"time": place.time.isoformat()}
+
+
+@verb(replay, "ls", examples=["millstream replay ls"])
+def list_replays(
+    cli: Terminal,
+    state: Annotated[StateWord | None, typer.Option("--state", help="Only those.")] = None,
+    most: Most = 50,
+) -> None:
+    """List the replays, the newest first."""
+    found = map(to_row, islice(cli.client.all_replays(state), most))
+    cli.out.rows(map(_with_target, found) if cli.out.for_people else found, REPLAYS)
+
+
+def _with_target(row: Row) -> Row:
+    target = row["target"]
+    return {
+        **row,
+        "to": f"queue {target['queue']}" if target.get("queue") else f"stream {target['stream']}",
+    }
+
+
+@verb(replay, "show", examples=["millstream replay show again"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show a replay, what was asked for, and how far it is."""
+    cli.out.show(to_row(cli.client.replay(name).status()), progress=None, shards=PARTS)
+
+
+@verb(replay, "pause", examples=["millstream replay pause again"])
+def pause(cli: Terminal, name: Name) -> None:
+    """Stop a replay where it is."""
+    cli.out.done(f"Replay {name} is to pause.", to_row(cli.client.replay(name).pause()))
+
+
+@verb(replay, "resume", examples=["millstream replay resume again"])
+def resume(cli: Terminal, name: Name) -> None:
+    """Let a replay go on."""
+    cli.out.done(f"Replay {name} goes on.", to_row(cli.client.replay(name).resume()))
+
+
+@verb(replay, "cancel", examples=["millstream replay cancel again"])
+def cancel(cli: Terminal, name: Name) -> None:
+    """End a replay; what it has sent stays."""
+    cli.out.done(f"Replay {name} is to end.", to_row(cli.client.replay(name).cancel()))
+
+
+@verb(replay, "retry")
+def retry(cli: Terminal, name: Name) -> None:
+    """Let a replay that failed go on where it is."""
+    cli.out.done(f"Replay {name} begins again.", to_row(cli.client.replay(name).retry()))
+
+
+@verb(replay, "watch")
+def watch(cli: Terminal, name: Name) -> None:
+    """Show how far a replay is until it is over; fails when it does."""
+    cli.client.replay(name).status()  # that it is there
+    _watch(cli, name)
+
+
+def _watch(cli: Terminal, name: str) -> None:
+    last = _until_over(cli, cli.connect(LONG_S).replay(name))
+    sent = last["progress"]["sent"]
+    cli.out.done(f"Replay {name} is {last['state']}: {sent} records are sent.", last)
+    if last["state"] == "failed":
+        raise Trouble(f"replay {name} failed: {last['failure']}")
+    if last["state"] == "cancelled":
+        raise Trouble(f"replay {name} was cancelled after {sent} records", ExitCode.PARTIAL)
+
+
+def _until_over(cli: Terminal, found: "Replay") -> Row:
+    with progress(cli, "replayed:") as shown:
+        for status in found.watch():
+            shown.to(status.progress.read, status.progress.records or None)
+    return to_row(status)

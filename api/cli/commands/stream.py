@@ -1,0 +1,125 @@
+"""`millstream stream`: what streams there are, and how they are configured. Their records are in `records`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.confirming import confirm
+from api.cli.options import (
+    OnlyNew,
+    Prefix,
+    Settings,
+    StreamName,
+    StreamNames,
+    Yes,
+    duration,
+    fields,
+)
+from api.cli.output import Column, table, to_row
+from api.cli.terminal import Terminal, noun, verb
+from api.cli.trouble import ExitCode, Trouble
+
+stream = noun("Streams: an ordered record of what happened.")
+
+STREAMS = table(
+    "name",
+    Column("open_shards", "shards"),
+    Column("retention_seconds", "retention"),
+    "archive",
+    Column("created_at", "created"),
+)
+SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
+
+Retention = Annotated[Any, duration("--retention", help="How long records are kept.")]
+
+
+@verb(
+    stream,
+    "create",
+    examples=[
+        "millstream stream create clicks --shards 2",
+        "millstream stream create copies --retention 1d --set key_index=true",
+    ],
+)
+def create(
+    cli: Terminal,
+    name: StreamName,
+    shards: Annotated[int | None, typer.Option("--shards", help="How many.")] = None,
+    retention: Retention = None,
+    new: OnlyNew = False,
+    set_: Settings = None,
+) -> None:
+    """Create a stream, or replace its configuration."""
+    config = fields(set_, shards=shards, retention_seconds=retention)
+    made = cli.client.stream(name).create(only_new=new, **config)
+    cli.out.done(f"Stream {name} is there.", to_row(made))
+
+
+@verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])
+def change(
+    cli: Terminal, name: StreamName, retention: Retention = None, set_: Settings = None
+) -> None:
+    """Change some of a stream's configuration; null takes a field back to its default."""
+    changed = cli.client.stream(name).change(**fields(set_, retention_seconds=retention))
+    cli.out.done(f"Stream {name} is changed.", to_row(changed))
+
+
+@verb(
+    stream,
+    "ls",
+    examples=["millstream stream ls", "millstream stream ls --prefix cl -o ndjson"],
+)
+def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
+    """List the streams."""
+    cli.out.rows(map(to_row, cli.client.streams(prefix)), STREAMS)
+
+
+@verb(
+    stream,
+    "show",
+    examples=["millstream stream show clicks"],
+)
+def show(cli: Terminal, name: StreamName) -> None:
+    """Show a stream's configuration and its shards."""
+    found = cli.client.stream(name)
+    shards = [to_row(shard) for shard in found.shards()]
+    cli.out.show({**to_row(found.config()), "shard_list": shards}, shard_list=SHARDS)
+
+
+@verb(
+    stream,
+    "reshard",
+    examples=[
+        "millstream stream reshard clicks --shards 4",
+        "millstream stream reshard copies --split 0",
+    ],
+)
+def reshard(
+    cli: Terminal,
+    name: StreamName,
+    shards: Annotated[int | None, typer.Option("--shards", help="So many equal ones.")] = None,
+    split: Annotated[int | None, typer.Option("--split", help="Halve this one.")] = None,
+    merge: Annotated[
+        tuple[int, int] | None, typer.Option("--merge", help="These two neighbours.")
+    ] = None,
+) -> None:
+    """Change the number of shards: say one of --shards, --split and --merge."""
+    if sum(one is not None for one in (shards, split, merge)) != 1:
+        raise Trouble("say one of --shards, --split and --merge", ExitCode.USAGE)
+    after = cli.client.stream(name).reshard(shards, split=split, merge=merge)
+    if cli.out.for_people:
+        cli.out.done(f"Stream {name} has {sum(one.open_ for one in after)} open shards.")
+    else:
+        cli.out.rows(map(to_row, after), SHARDS)
+
+
+@verb(stream, "rm", examples=["millstream stream rm copies clicks --yes"])
+def remove(cli: Terminal, names: StreamNames, yes: Yes = False) -> None:
+    """Delete streams with all their records."""
+    for name in names:
+        held = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
+        confirm(
+            cli, f"Stream {name} and its {held} records will be deleted for good.", name, yes=yes
+        )
+        cli.client.stream(name).delete()
+        cli.out.done(f"Stream {name} is deleted.", {"name": name, "deleted": True})

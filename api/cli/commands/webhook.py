@@ -1,0 +1,158 @@
+"""`millstream webhook`: queues and groups that are delivered to a URL."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.confirming import confirm
+from api.cli.options import Headers, Most, OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.output import Row, table, to_row
+from api.cli.terminal import Terminal, noun, verb
+from api.cli.trouble import Trouble
+
+webhook = noun("Webhooks: queues and groups that are delivered to a URL.")
+
+WEBHOOKS = table("name", "source", "url", "health.state", "health.delivered", "health.failed")
+DELIVERIES = table("id", "status", "attempts", "first_at", "last_at", "next_at", "sent_at")
+
+Name = Annotated[str, typer.Argument(help="The webhook.")]
+Delivery = Annotated[str, typer.Argument(help="The delivery's id.")]
+
+
+class StatusWord(StrEnum):
+    """How a delivery went."""
+
+    DELIVERED = "delivered"
+    RETRYING = "retrying"
+    FAILED = "failed"
+    GAP = "gap"
+
+
+@verb(
+    webhook,
+    "create",
+    examples=[
+        "millstream webhook create billing queue:orders https://example.com/hooks",
+        "millstream webhook create audit queue:orders https://example.com/audit --set rate=10",
+    ],
+)
+def create(
+    cli: Terminal,
+    name: Name,
+    source: Annotated[str, typer.Argument(help="queue: or group:, and a name.")],
+    target: Annotated[str, typer.Argument(help="Where to.", metavar="url")],
+    headers: Headers = None,
+    new: OnlyNew = False,
+    set_: Settings = None,
+) -> None:
+    """Create a webhook, or replace its configuration. A new one's secret is shown, once."""
+    from millstream_client.core.api.webhooks.put_webhook import put_webhook
+    from millstream_client.core.models.webhook_config import WebhookConfig
+    from millstream_client.core.types import UNSET
+
+    config = fields(set_, source=source, url=target, headers=dict(headers) if headers else None)
+    call = put_webhook(
+        name, body=WebhookConfig(source=source, url=target), if_none_match="*" if new else UNSET
+    )
+    made = to_row(cli.client.call(replace(call, json=config)))
+    secret = f" Its secret is {made['secret']}" if made.get("secret") else ""
+    cli.out.done(f"Webhook {name} of {source} is there.{secret}", made)
+
+
+@verb(webhook, "ls", examples=["millstream webhook ls"])
+def list_webhooks(cli: Terminal, prefix: Prefix = "") -> None:
+    """List the webhooks, and how they do."""
+    from millstream_client.core.api.webhooks import list_webhooks
+
+    def ask(cursor: str) -> Any:
+        return list_webhooks.list_webhooks(prefix=prefix, cursor=cursor)
+
+    cli.out.rows(_pages(cli, ask), WEBHOOKS)
+
+
+def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
+    from millstream_client.sync.pages import all_pages
+
+    return map(to_row, all_pages(cli.client.transport, ask))
+
+
+@verb(webhook, "show", examples=["millstream webhook show billing"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show a webhook, and how it does."""
+    cli.out.show(_get(cli, name), health=None)
+
+
+def _get(cli: Terminal, name: str) -> Row:
+    from millstream_client.core.api.webhooks.get_webhook import get_webhook
+
+    return to_row(cli.client.call(get_webhook(name)))
+
+
+@verb(
+    webhook,
+    "deliveries",
+    examples=[
+        "millstream webhook deliveries billing",
+        "millstream webhook deliveries billing --status failed -o ndjson",
+    ],
+)
+def deliveries(
+    cli: Terminal,
+    name: Name,
+    status: Annotated[StatusWord | None, typer.Option("--status", help="Only those.")] = None,
+    most: Most = 50,
+) -> None:
+    """List what was delivered, or could not be, the newest first."""
+    from millstream_client.core.api.webhooks.list_deliveries import list_deliveries
+    from millstream_client.core.models.delivery_status import DeliveryStatus
+    from millstream_client.core.types import UNSET
+
+    wanted = DeliveryStatus(status) if status else UNSET
+
+    def ask(cursor: str) -> Any:
+        return list_deliveries(name, status=wanted, cursor=cursor)
+
+    cli.out.rows(islice(_pages(cli, ask), most), DELIVERIES)
+
+
+@verb(webhook, "resend")
+def resend(cli: Terminal, name: Name, delivery: Delivery) -> None:
+    """Deliver one again, now. Fails when the receiver does not take it."""
+    from millstream_client.core.api.webhooks.resend_delivery import resend_delivery
+
+    _attempt(cli, name, to_row(cli.client.call(resend_delivery(name, delivery))))
+
+
+@verb(webhook, "test")
+def test(cli: Terminal, name: Name) -> None:
+    """Deliver an event that tests it, now. Fails when the receiver does not take it."""
+    from millstream_client.core.api.webhooks import test_webhook
+
+    _attempt(cli, name, to_row(cli.client.call(test_webhook.test_webhook(name))))
+
+
+def _attempt(cli: Terminal, name: str, attempt: Row) -> None:
+    if attempt["outcome"] != "delivered":
+        answer = attempt["status"] or attempt["error"] or "no answer"
+        raise Trouble(f"webhook {name} was not delivered: {attempt['outcome']} ({answer})")
+    cli.out.done(f"Webhook {name} is delivered: {attempt['status']}.", attempt)
+
+
+@verb(webhook, "rm", examples=["millstream webhook rm billing audit --yes"])
+def remove(
+    cli: Terminal,
+    names: Annotated[list[str], typer.Argument(help="The webhooks.")],
+    yes: Yes = False,
+) -> None:
+    """Delete webhooks with their logs; what they would have delivered stays where it is."""
+    from millstream_client.core.api.webhooks.delete_webhook import delete_webhook
+
+    for name in names:
+        source = _get(cli, name)["source"]
+        confirm(cli, f"Webhook {name} of {source} will be deleted.", name, yes=yes)
+        cli.client.call(delete_webhook(name))
+        cli.out.done(f"Webhook {name} is deleted.", {"name": name, "deleted": True})

@@ -1,0 +1,84 @@
+"""Durations, times and places in a stream, as people type them: 10m, 2026-01-31T12:00:00Z, oldest, 4711.
+
+Everything here is pure; `now` is handed in. Raises ValueError with a sentence that says what would be right.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+")
+_SECONDS_ALONE = re.compile(r"\d+(?:\.\d+)?")
+_SHOWN = (("d", 86_400), ("h", 3_600), ("m", 60))
+
+OLDEST = frozenset({"oldest", "earliest"})
+LATEST = frozenset({"latest", "newest"})
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of 10m, 2h, 1d, 1h30m, 500ms; a number alone is seconds."""
+    if _SECONDS_ALONE.fullmatch(text):
+        return float(text)
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text!r} is no duration: say 30s, 10m, 2h or 1d")
+    return sum(float(number) * SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def show_duration(seconds: float) -> str:
+    """The shortest exact form: 7d, 90m, 0.5s."""
+    for unit, size in _SHOWN:
+        if seconds and seconds % size == 0:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{seconds:g}s"
+
+
+def parse_time(text: str, now: datetime) -> datetime:
+    """A time as RFC 3339 has it, of this machine's zone when it names none; or so long ago, as 10m."""
+    if _WHOLE.fullmatch(text):
+        return now - timedelta(seconds=parse_duration(text))
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no time: say 10m for ten minutes ago, or 2026-01-31T12:00:00Z"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a read begins: at one end, a time, or an offset of a shard."""
+
+    end: str = ""
+    time: datetime | None = None
+    offset: int | None = None
+
+    @property
+    def start(self) -> "str | datetime":
+        """As the SDK has it; an offset is said beside it."""
+        return self.time or self.end or "oldest"
+
+
+def parse_place(text: str, now: datetime) -> Place:
+    """oldest, latest, a time, so long ago, or an offset."""
+    if text in OLDEST:
+        return Place(end="oldest")
+    if text in LATEST:
+        return Place(end="latest")
+    if text.isdecimal():
+        return Place(offset=int(text))
+    try:
+        return Place(time=parse_time(text, now))
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no place: say oldest, latest, 10m, 2026-01-31T12:00:00Z or an offset"
+        ) from None
+
+
+def parse_offsets(text: str) -> dict[int, int]:
+    """Offsets by shard: 0=120,1=98."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(shard.isdecimal() and offset.isdecimal() for shard, _, offset in pairs):
+        raise ValueError(f"{text!r} are no offsets: say 0=120,1=98 for shards 0 and 1")
+    return {int(shard): int(offset) for shard, _, offset in pairs}
