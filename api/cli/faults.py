@@ -40,8 +40,19 @@ def _line(error: MillstreamError) -> str:
 
 
 def _sentence(error: MillstreamError) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join((_problem(error) if isinstance(error, Refused) else str(error)).split())
     return text if text.endswith((".", "!", ")")) else f"{text}."
+
+
+def _problem(error: Refused) -> str:
+    """What the service said, and where; not twice when there is one fault, which says it all."""
+    faults = [fault for fault in error.errors if fault.pointer]
+    if [fault.detail for fault in faults] == [error.detail]:
+        return f"{faults[0].pointer}: {error.detail} ({error.code})"
+    places = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults)
+    return (
+        f"{error.detail} [{places}] ({error.code})" if places else f"{error.detail} ({error.code})"
+    )
 
 
 def _hint(error: MillstreamError) -> str:

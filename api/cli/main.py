@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from pydantic import ValidationError
 from typer import Abort, TyperException
 
 from api.cli.commands.archive import archive
+from api.cli.commands.bench import bench
+from api.cli.commands.config import config
 from api.cli.commands.group import group
 from api.cli.commands.job import job
 from api.cli.commands.messages import messages
@@ -25,9 +26,10 @@ from api.cli.commands.records import records
 from api.cli.commands.replay import replay
 from api.cli.commands.stream import stream
 from api.cli.commands.webhook import webhook
+from api.cli.settings import settings_said
 from api.cli.terminal import CONTEXT
 from api.cli.trouble import ExitCode, PipeClosed, Terminated, Trouble
-from api.settings import Settings, read_settings
+from api.settings import Settings
 from storage.domain.errors import MillstreamError, StorageUnavailable
 
 app = typer.Typer(
@@ -47,9 +49,11 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "config": config,
 }
 for word, verbs in NOUNS.items():
     app.add_typer(verbs, name=word)
+app.add_typer(bench)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
@@ -90,7 +94,7 @@ def up(
     from api.cli.up import up as run
 
     run(
-        _settings(
+        settings_said(
             host=host,
             port=port,
             data=data,
@@ -110,13 +114,13 @@ def serve(
     """Run the API alone, against REDIS_URL and DATABASE_URL."""
     from api.cli.up import serve as run
 
-    run(_with_stores(_settings(host=host, port=port, workers=workers, insecure=insecure)))
+    run(_with_stores(settings_said(host=host, port=port, workers=workers, insecure=insecure)))
 
 
 @app.command()
 def sweep() -> None:
     """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
-    settings = _with_stores(_settings())
+    settings = _with_stores(settings_said())
     from api.cli.sweeping import run
 
     run(settings)
@@ -125,7 +129,7 @@ def sweep() -> None:
 @app.command()
 def deliver() -> None:
     """Deliver webhooks, against REDIS_URL and DATABASE_URL; any number of these share them."""
-    settings = _with_stores(_settings())
+    settings = _with_stores(settings_said())
     from api.cli.delivering import run
 
     run(settings)
@@ -134,7 +138,7 @@ def deliver() -> None:
 @app.command()
 def worker() -> None:
     """Run a Spark worker alone, against REDIS_URL and DATABASE_URL: the archive, and replays."""
-    settings = _with_stores(_settings())
+    settings = _with_stores(settings_said())
     from api.cli.working import run
 
     run(settings)
@@ -143,7 +147,7 @@ def worker() -> None:
 @app.command()
 def migrate() -> None:
     """Bring the database at DATABASE_URL to this version's schema."""
-    settings = _with_stores(_settings()).storage()
+    settings = _with_stores(settings_said()).storage()
     from storage.lifespan import migrate as run
 
     try:
@@ -162,7 +166,7 @@ def doctor(
     """Look for what is wrong, or soon will be."""
     from api.cli.doctor import examine, show
 
-    findings = examine(_settings(host=host, port=port, data=data))
+    findings = examine(settings_said(host=host, port=port, data=data))
     show(findings, as_json=as_json)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(ExitCode.ERROR)
@@ -173,7 +177,7 @@ def verify(
     stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
 ) -> None:
     """Read every file of the archive whole, and say what is damaged or missing."""
-    settings = _with_stores(_settings())
+    settings = _with_stores(settings_said())
     from api.cli.archive import verify as run
 
     if not run(settings, stream):
@@ -249,15 +253,6 @@ def _without_reader() -> int:
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.PIPE_CLOSED
-
-
-def _settings(**options: Any) -> Settings:
-    try:
-        return read_settings(**options)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise Trouble(f"setting {where}: {fault['msg']}", ExitCode.USAGE) from None
 
 
 def _with_stores(settings: Settings) -> Settings:

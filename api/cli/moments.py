@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
-_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+")
-_SECONDS_ALONE = re.compile(r"\d+(?:\.\d+)?")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdw])")
+_WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhdw]))+")
+_SECONDS_ALONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_OFFSET = re.compile(r"[0-9]+")
+_OFFSETS = re.compile(r"[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
 _SHOWN = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 OLDEST = frozenset({"oldest", "earliest"})
@@ -27,11 +29,12 @@ def parse_duration(text: str) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """The shortest exact form: 7d, 90m, 0.5s."""
+    """The shortest form that is exact to the millisecond: 7d, 90m, 0.5s."""
     for unit, size in _SHOWN:
         if seconds and seconds % size == 0:
             return f"{seconds // size:.0f}{unit}"
-    return f"{seconds:g}s"
+    exact = f"{seconds:.3f}".rstrip("0").rstrip(".")
+    return f"{exact}s"
 
 
 def parse_time(text: str, now: datetime) -> datetime:
@@ -66,7 +69,7 @@ def parse_place(text: str, now: datetime) -> Place:
         return Place(end="oldest")
     if text in LATEST:
         return Place(end="latest")
-    if text.isdecimal():
+    if _OFFSET.fullmatch(text):
         return Place(offset=int(text))
     try:
         return Place(time=parse_time(text, now))
@@ -78,7 +81,7 @@ def parse_place(text: str, now: datetime) -> Place:
 
 def parse_offsets(text: str) -> dict[int, int]:
     """Offsets by shard: 0=120,1=98."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(shard.isdecimal() and offset.isdecimal() for shard, _, offset in pairs):
+    if not _OFFSETS.fullmatch(text):
         raise ValueError(f"{text!r} are no offsets: say 0=120,1=98 for shards 0 and 1")
-    return {int(shard): int(offset) for shard, _, offset in pairs}
+    pairs = (part.split("=") for part in text.split(","))
+    return {int(shard): int(offset) for shard, offset in pairs}

@@ -1,15 +1,30 @@
-"""How a process of the deployment is told its settings: through the environment."""
+"""The settings of a command, and how a process of the deployment is told its own: through the environment."""
 
 import json
 import os
+import tomllib
 from collections.abc import Mapping
+from typing import Any
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
-from api.settings import Settings
+from api.cli.trouble import ExitCode, Trouble
+from api.settings import Settings, read_settings
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 STORES = ("redis_url", "database_url")  # also known by names without our prefix
+
+
+def settings_said(**options: Any) -> Settings:
+    """The settings in force, with the options that were given. Raises Trouble for one that cannot be."""
+    try:
+        return read_settings(**options)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise Trouble(f"setting {where}: {fault['msg']}", ExitCode.USAGE) from None
+    except tomllib.TOMLDecodeError as error:
+        raise Trouble(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
 
 
 def child_environment(settings: Settings, extra: Mapping[str, str] | None = None) -> dict[str, str]:

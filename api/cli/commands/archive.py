@@ -1,8 +1,10 @@
 """`millstream archive`: what of a stream lies in Parquet files. `verify` reads the stores themselves."""
 
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +30,7 @@ SHARDS = table(
 FILES = table("id", "shard", "first_offset", "next_offset", "records", "file_bytes", "path")
 
 LOOK_S = 0.5
+PAGE = 1_000
 OVER = frozenset({"done", "failed", "cancelled"})
 SUMMED = ("files", "records", "file_bytes", "waiting_records")
 
@@ -59,9 +62,23 @@ def show(
 ) -> None:
     """Show how far a stream is archived, by shard; or its files."""
     if files:
-        cli.out.rows(map(to_row, islice(cli.client.archived_files(name), most)), FILES)
+        cli.out.rows(islice(_files(cli, name), most), FILES)
     else:
         cli.out.show(to_row(cli.client.stream(name).archive()), shards=SHARDS)
+
+
+def _files(cli: Terminal, name: str) -> Iterator[Row]:
+    """Shard by shard, in the order of offsets."""
+    from millstream_client.core.api.archives.list_archived_files import list_archived_files
+    from millstream_client.sync.pages import all_pages
+
+    for shard in cli.client.stream(name).shards():
+        ask = partial(_ask_files, list_archived_files, name, shard.index)
+        yield from map(to_row, all_pages(cli.client.transport, ask))
+
+
+def _ask_files(list_files: Callable[..., Any], name: str, shard: int, cursor: str) -> Any:
+    return list_files(name, shard=shard, limit=PAGE, cursor=cursor)
 
 
 @verb(archive, "flush", examples=["millstream archive flush clicks --no-wait"])

@@ -58,7 +58,7 @@ class StateWord(StrEnum):
     "send",
     examples=[
         "millstream queue send orders 'hello'",
-        'millstream queue send mails \'{"to":"ann"}\' --json --group ann --delay 2s',
+        'millstream queue send mails \'{"to":"ann"}\' --json --group ann',
         "seq 1 3 | millstream queue send orders -",
         "date | millstream queue send orders - --whole",
     ],
@@ -161,6 +161,7 @@ def receive(
     messages,
     "settle",
     examples=[
+        "millstream queue send orders 'try me'",
         "HANDLE=$(millstream queue receive orders --keep -o json | jq -r '.[0].receipt_handle')",
         "millstream queue settle orders $HANDLE --as nack --delay 0s --reason 'try again'",
     ],

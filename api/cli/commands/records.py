@@ -111,7 +111,7 @@ def read(
     examples=[
         "millstream stream tail clicks",
         "millstream stream tail clicks -n 3 --long",
-        "timeout 2 millstream stream tail -f clicks || true",
+        "timeout 1 millstream stream tail -f clicks || true",
     ],
 )
 def tail(

@@ -1,0 +1,58 @@
+"""`millstream config`: which settings are in force here, who said them, and what is wrong with them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.origins import faults, settings_told
+from api.cli.output import Row, table
+from api.cli.profiles import Said, config_path
+from api.cli.settings import environment
+from api.cli.terminal import Terminal, noun, verb
+from api.cli.trouble import ExitCode, Trouble
+
+config = noun("Settings: those in force here, and where they come from.")
+
+PLAIN = table("name", "value")
+WITH_ORIGIN = table("name", "value", "origin")
+
+
+@verb(
+    config, "show", examples=["millstream config show", "millstream config show --origin -o json"]
+)
+def show(
+    cli: Terminal,
+    origin: Annotated[bool, typer.Option("--origin", help="And who said them.")] = False,
+) -> None:
+    """Show every setting: of the service that is started here, and of the one that commands call. Secrets are not shown."""
+    client = {"url": cli.target.url, "api_key": _redacted(cli.target.api_key)}
+    rows = [_row(name, said, origin) for name, said in {**client, **settings_told()}.items()]
+    cli.out.rows(rows, WITH_ORIGIN if origin else PLAIN)
+
+
+def _row(name: str, said: Said, origin: bool) -> Row:
+    row = {"name": name, "value": said.value}
+    return {**row, "origin": said.origin} if origin else row
+
+
+def _redacted(secret: Said) -> Said:
+    return Said("**********" if secret.value else "", secret.origin)
+
+
+@verb(config, "check", examples=["millstream config check"])
+def check(cli: Terminal) -> None:
+    """Look for settings that nobody knows, and for values that none can have."""
+    found = faults(Path.cwd())
+    for fault in found:
+        typer.echo(fault, err=True)
+    if found:
+        raise Trouble(f"{len(found)} settings are wrong, as said above", ExitCode.ERROR)
+    cli.out.done("Every setting is known, and has a value it can have.", {"faults": []})
+
+
+@verb(config, "path", examples=["millstream config path"])
+def path(cli: Terminal) -> None:
+    """Print where profiles are kept, there or not."""
+    where = str(config_path(environment()))
+    cli.out.done(where, {"path": where})

@@ -1,0 +1,123 @@
+"""Settings, and who said them: the environment, `.env`, `millstream.toml`, or nobody."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, ValidationError
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+from pydantic_settings import TomlConfigSettingsSource as TomlSource
+
+from api.cli.profiles import Said, config_path, did_you_mean, faults_of
+from api.cli.settings import environment, settings_said
+from api.settings import Settings, read_settings
+
+PREFIX = "MILLSTREAM_"
+OF_COMMANDS = frozenset({"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_PROFILE"})
+TOML = "millstream.toml"
+DOTENV = ".env"
+_CREDENTIALS = re.compile(r"//[^/@]*@")
+
+
+def settings_told() -> dict[str, Said]:
+    """Every setting of a service started here, by name. Secrets are hidden. Raises Trouble."""
+    settings = settings_said()
+    sources = {
+        "environment": EnvSettingsSource(Settings)(),
+        DOTENV: DotEnvSettingsSource(Settings)(),
+        TOML: TomlSource(Settings)(),
+    }
+    return {name: Said(_text(value), _origin(name, sources)) for name, value in settings}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return _CREDENTIALS.sub("//**********@", str(value))  # that of a SecretStr is stars
+
+
+def _origin(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
+    """The first source that says it."""
+    names = names_of(name)
+    return next(
+        (origin for origin, said in sources.items() if names & {key.lower() for key in said}),
+        "default",
+    )
+
+
+def names_of(field: str) -> set[str]:
+    """What a setting is called, in lower case."""
+    alias = Settings.model_fields[field].validation_alias
+    others = alias.choices if isinstance(alias, AliasChoices) else []
+    return {field, f"{PREFIX}{field}".lower()} | {str(one).lower() for one in others}
+
+
+# ── What is wrong ──
+
+
+def faults(folder: Path) -> list[str]:
+    """A sentence for each thing that is wrong with the settings in force in a folder."""
+    return [
+        *_unknown_variables(environment(), "environment"),
+        *_unknown_variables(_dotenv(folder / DOTENV), DOTENV),
+        *_unknown_keys(folder / TOML),
+        *_profiles(),
+        *_values(),
+    ]
+
+
+def _unknown_variables(variables: Mapping[str, Any], origin: str) -> list[str]:
+    """Only what begins as ours does is meant for us."""
+    known = {name.upper() for field in Settings.model_fields for name in names_of(field)}
+    known = {name for name in known if name.startswith(PREFIX)} | OF_COMMANDS
+    return [
+        f"{origin}: unknown setting {name}{did_you_mean(name.upper(), known)}"
+        for name in variables
+        if name.upper().startswith(PREFIX) and name.upper() not in known
+    ]
+
+
+def _dotenv(path: Path) -> Mapping[str, Any]:
+    from dotenv import dotenv_values
+
+    return dotenv_values(path) if path.is_file() else {}
+
+
+def _unknown_keys(path: Path) -> list[str]:
+    try:
+        told = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return [f"{path.name} cannot be read: {error}"]
+    known = set(Settings.model_fields)
+    return [
+        f"{path.name}: unknown setting {key}{did_you_mean(key, known)}"
+        for key in told
+        if key not in known
+    ]
+
+
+def _profiles() -> list[str]:
+    path = config_path(environment())
+    try:
+        return [f"{path}: {fault}" for fault in faults_of(tomllib.loads(path.read_text()))]
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return [f"{path} cannot be read: {error}"]
+
+
+def _values() -> list[str]:
+    try:
+        read_settings()
+    except ValidationError as error:
+        return [
+            f"setting {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+            for fault in error.errors()
+        ]
+    except tomllib.TOMLDecodeError:  # that is told elsewhere
+        pass
+    return []

@@ -1,0 +1,393 @@
+"""The command line against a service: what people type, what programs read, and how each command ends."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.cli.commands.bench import bench
+from api.cli.main import NOUNS
+from tests.commands import Ran, millstream
+
+NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "audit", "again")
+SHELL = """
+set -euo pipefail
+millstream() { "$PYTHON" -m api.cli "$@"; }
+"""
+END_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The service is said in the environment, and nobody has profiles."""
+    monkeypatch.setenv("MILLSTREAM_URL", service_url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def orders(name: str) -> str:
+    """The name of a new queue."""
+    assert millstream("queue", "create", name).code == 0
+    return name
+
+
+@pytest.fixture
+def clicks(name: str) -> str:
+    """The name of a new stream of two shards."""
+    assert millstream("stream", "create", name, "--shards", "2").code == 0
+    return name
+
+
+def stats(client: httpx.Client, queue: str) -> dict[str, Any]:
+    return dict(client.get(f"/v1/queues/{queue}/stats").json())
+
+
+# ── Queues ──
+
+
+def test_a_message_is_sent_received_and_gone(orders, client):
+    sent = millstream("queue", "send", orders, "hello", "-o", "json").json
+    received = millstream("queue", "receive", orders)
+
+    assert [one["offset"] for one in sent] == [0]
+    assert received == Ran(0, "hello\n", "")
+    assert stats(client, orders)["acknowledged"] == 1
+
+
+def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
+    lines = millstream("queue", "send", orders, "-", stdin=b"a\nb\n")
+    whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
+
+    taken = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
+    assert lines.out == f"2 messages are sent to queue {orders}.\n"
+    assert whole.code == 0
+    assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
+
+
+def test_what_is_kept_can_be_settled_by_its_handle(orders):
+    millstream("queue", "send", orders, '{"a":1}', "--json", "--header", "trace=x")
+    [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
+    assert (kept["body"], kept["headers"]) == ({"a": 1}, {"trace": "x"})
+
+    both = millstream("queue", "ack", orders, kept["receipt_handle"], "none", "-o", "json")
+    alone = millstream("queue", "ack", orders, "none")
+
+    assert [one["status"] for one in both.json] == ["settled", "refused"]
+    assert (both.code, alone.code) == (5, 1)
+    assert "1 of 2 were refused" in both.err
+
+
+def test_a_rejected_message_is_looked_at_and_redriven(orders):
+    millstream("queue", "send", orders, "bad")
+    [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json
+    millstream(
+        "queue", "settle", orders, kept["receipt_handle"], "--as", "reject", "--reason", "no"
+    )
+
+    letters = millstream("queue", "dead-letters", orders).out.splitlines()
+    reasons = millstream("queue", "dead-letters", orders, "--reasons", "-o", "json").json
+    redriven = millstream("queue", "redrive", orders, "-o", "json").json
+    peeked = millstream("queue", "peek", orders, "-o", "json").json
+
+    assert "bad" in letters[1]
+    assert [one["count"] for one in reasons] == [1]
+    assert redriven == {"redriven": 1}
+    assert [one["state"] for one in peeked] == ["ready"]
+
+
+def test_what_destroys_says_what_and_needs_a_yes(orders, client):
+    millstream("queue", "send", orders, "a", "b")
+
+    asked = millstream("queue", "purge", orders)
+    done = millstream("queue", "purge", orders, "--yes", "-o", "json")
+
+    assert asked.code == 2
+    assert asked.err == (
+        f"millstream: 2 messages of queue {orders} will be dropped for good. Say --yes if that is meant.\n"
+    )
+    assert done.json == {"purged": 2}
+    assert millstream("queue", "rm", orders).code == 2
+    assert millstream("queue", "rm", orders, "-y").code == 0
+    assert client.get(f"/v1/queues/{orders}").status_code == 404
+
+
+def test_a_configuration_is_said_by_options_and_by_name(name):
+    made = millstream(
+        "queue",
+        "create",
+        name,
+        "--fifo",
+        "--visibility",
+        "2m",
+        "--set",
+        'tags={"a":"b"}',
+        "-o",
+        "json",
+    ).json
+    changed = millstream("queue", "change", name, "--set", "paused=true", "-o", "json").json
+    shown = millstream("queue", "show", name, "-o", "json").json
+
+    assert (made["type"], made["visibility_timeout_seconds"]) == ("fifo", 120)
+    assert made["tags"] == {"a": "b"}
+    assert changed["paused"] is True
+    assert shown["stats"]["ready"] == 0
+    assert millstream("queue", "create", name, "--new").code == 1
+
+
+def test_lists_are_tables_names_or_json(orders):
+    told = millstream("queue", "ls", "--prefix", orders)
+    names = millstream("queue", "ls", "--prefix", orders, "-q")
+    values = millstream("queue", "ls", "--prefix", orders, "-o", "ndjson")
+
+    assert told.out.splitlines()[0].split() == [
+        "name",
+        "type",
+        "visibility",
+        "attempts",
+        "dead",
+        "letters",
+        "to",
+        "paused",
+        "created",
+    ]
+    assert names.out.splitlines()[0] == orders
+    assert values.lines[0]["name"] == orders
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", values.lines[0]["created_at"])
+
+
+# ── Streams ──
+
+
+def test_records_are_put_and_read_in_every_form(clicks):
+    put = millstream("stream", "put", clicks, "--key", "k", stdin=b"a\nb\n")
+    values = millstream("stream", "put", clicks, "--json", "--key-field", "k", stdin=b'{"k":"k"}')
+
+    read = millstream("stream", "read", clicks)
+    told = millstream("stream", "read", clicks, "-o", "ndjson")
+    again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
+
+    assert put.out == f"2 records are in stream {clicks}.\n"
+    assert values.code == 0
+    assert read.out == 'a\nb\n{"k":"k"}\n'
+    assert [(one["data"], one["key"]) for one in told.lines] == [
+        ("a", "k"),
+        ("b", "k"),
+        ({"k": "k"}, "k"),
+    ]
+    assert again.out == f"3 records are in stream {clicks}.\n"
+    last = millstream("stream", "tail", clicks, "-n", "1", "-o", "json").json
+    assert last[0]["data"] == {"k": "k"}
+
+
+def test_a_line_that_is_none_is_told_and_what_came_before_it_is_put(clicks):
+    put = millstream("stream", "put", clicks, "--json", stdin=b"1\n2\n{\n4\n")
+
+    assert put.code == 5
+    assert put.err.startswith("millstream: 2 were taken, then: line 3: it is not JSON")
+    assert millstream("stream", "read", clicks).out == "1\n2\n"
+
+
+def test_an_offset_is_one_of_a_shard(clicks):
+    millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
+    [first] = millstream("stream", "read", clicks, "-n", "1", "-o", "json").json
+    shard = str(first["shard"])
+
+    whose = millstream("stream", "read", clicks, "--from", "1")
+    read = millstream(
+        "stream", "read", clicks, "--from", "1", "--shard", shard, "-n", "1", "--long"
+    )
+
+    assert whose.code == 2
+    assert "say whose offset with --shard" in whose.err
+    assert re.fullmatch(rf"\S+ {shard}:1 k b\n", read.out)
+    assert millstream("stream", "read", clicks, "--from", "1h").out == "a\nb\nc\n"
+    assert millstream("stream", "read", clicks, "--from", "latest").out == ""
+    assert millstream("stream", "tail", clicks, "--shard", "9").code == 3
+
+
+def test_a_stream_is_resharded(clicks):
+    assert millstream("stream", "reshard", clicks).code == 2
+    assert "4 open shards" in millstream("stream", "reshard", clicks, "--shards", "4").out
+    shown = millstream("stream", "show", clicks, "-o", "json").json
+    assert [shard["open"] for shard in shown["shard_list"]] == [False] * 2 + [True] * 4
+
+
+# ── Groups ──
+
+
+def test_a_group_is_taken_elsewhere_once_that_is_meant(clicks):
+    millstream("stream", "put", clicks, "a", "b", "c", "--key", "k")
+    millstream("group", "create", clicks, clicks)
+
+    lag = millstream("group", "lag", clicks, "-o", "json").json
+    plan = millstream("group", "reset", clicks, "--to", "latest", "--dry-run", "-o", "json").json
+    asked = millstream("group", "reset", clicks, "--to", "latest")
+    done = millstream("group", "reset", clicks, "--to", "latest", "--yes", "-o", "json").json
+
+    assert lag["records"] == 3
+    assert plan["dry_run"] is True
+    assert (asked.code, "in 2 shards" in asked.err) == (2, True)
+    assert sorted(shard["after"] for shard in done["shards"]) == [0, 3]
+    assert millstream("group", "lag", clicks, "-o", "json").json["records"] == 0
+
+
+# ── How commands end ──
+
+
+def test_what_is_not_there_is_told_with_a_hint():
+    ran = millstream("queue", "show", "nowhere")
+
+    assert ran == Ran(
+        3,
+        "",
+        "millstream: There is no queue 'nowhere'. (queue_not_found) `millstream queue ls` lists those there are.\n",
+    )
+
+
+def test_a_service_that_is_not_there_is_told_with_how_to_start_one():
+    ran = millstream("queue", "ls", "--url", "http://127.0.0.1:1")
+
+    assert ran.code == 4
+    assert ran.err.count("\n") == 1
+    assert "Start one with `millstream up`" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["queue", "ls", "--bogus"], "No such option: --bogus"),
+        (["queue", "create", "a", "--delay", "soon"], "'soon' is no duration: say 30s"),
+        (["queue", "create", "a", "--set", "x"], "'x' is no setting: say name=value"),
+        (["queue", "create", "a b"], "/name: A name is 1 to 80 of"),
+        (["queue", "create", "a", "--set", "delay_second=1"], "delay_second"),
+        (["stream", "read", "a", "--from", "noon"], "'noon' is no place"),
+        (["group", "reset", "a", "--to", "0=x"], "'0=x' are no offsets"),
+        (["replay", "start", "a"], "say one of --to-stream and --to-queue"),
+        (["queue", "ls", "--profile", "x"], "there is no profile 'x'"),
+    ],
+)
+def test_what_is_typed_wrong_is_one_line_and_2(words, said):
+    ran = millstream(*words)
+
+    assert ran.code == 2, ran
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_noun_alone_is_answered_with_its_verbs():
+    ran = millstream("queue")
+
+    assert ran.code == 2
+    assert "dead-letters" in ran.err
+
+
+# ── In a shell ──
+
+
+def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a script in which `millstream` is ours."""
+    return subprocess.run(
+        ["bash", "-c", SHELL + script],
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+        env={**os.environ, "PYTHON": sys.executable},
+        **more,
+    )
+
+
+def test_a_reader_that_leaves_ends_it_quietly_and_nothing_is_lost(orders, client):
+    """`head` has one line; the message whose line could not be written is back at once."""
+    millstream("queue", "send", orders, "-", stdin=b"1\n2\n3\n")
+
+    ran = bash(
+        f"set +o pipefail; millstream queue receive --follow {orders} | head -1; echo ${{PIPESTATUS[*]}}"
+    )
+
+    assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
+    held = stats(client, orders)
+    assert (held["ready"], held["in_flight"], held["acknowledged"]) == (2, 0, 1)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_quietly(clicks, number, code):
+    millstream("stream", "put", clicks, "a")
+    command = [sys.executable, "-m", "api.cli", "stream", "tail", "-f", clicks]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"a\n"
+        time.sleep(0.3)  # so that it follows
+        process.send_signal(number)
+
+        assert process.wait(END_S) == code
+        assert process.stderr.read() == b""
+
+
+# ── The examples of the help ──
+
+
+def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each verb and its examples, in the order of the help; what removes, last."""
+    last = []
+    for word, app in {**NOUNS, "": bench}.items():
+        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
+        for command in (one for part in parts for one in part.registered_commands):
+            examples = tuple(getattr(command.callback, "examples", ()))
+            if command.name == "rm":
+                last.append((f"{word} {command.name}", examples))
+            elif examples:
+                yield f"{word} {command.name}", examples
+    yield from last[::-1]  # groups go before their streams
+
+
+def renamed(text: str, suffix: str) -> str:
+    """With names of this test's own."""
+    return re.sub(rf"\b({'|'.join(NAMES)})\b", rf"\1-{suffix}", text)
+
+
+def test_the_examples_of_the_help_run_in_order(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    has_jq = shutil.which("jq") is not None
+    run = 0
+    for verb, examples in verbs():
+        if has_jq or not any("jq" in example for example in examples):
+            run += len(examples)
+            _run(verb, [renamed(example, name) for example in examples])
+
+    assert run > 40
+
+
+def _run(verb: str, examples: list[str]) -> None:
+    """What is plain in this process, which is fast; where one line needs what another said, all in one shell."""
+    if any("=$(" in example for example in examples):
+        examples = ["\n".join(examples)]
+    for example in examples:
+        words = simple_words(example)
+        if words is None:
+            ran = bash(example)
+            assert ran.returncode == 0, (verb, example, ran.stdout, ran.stderr)
+        else:
+            done = millstream(*words)
+            assert done.code == 0, (verb, example, done.err)
+
+
+def simple_words(example: str) -> list[str] | None:
+    """The words of a command that needs no shell; None of others."""
+    lexer = shlex.shlex(example, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    if words[0] != "millstream" or any(set(word) <= set("|<>&;()") for word in words if word):
+        return None
+    return words[1:]

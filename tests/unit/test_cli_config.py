@@ -1,0 +1,67 @@
+"""`millstream config`: every setting with who said it, and every one that nobody knows."""
+
+import pytest
+
+from tests.commands import millstream
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with settings in each of their places."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("DATABASE_URL", "REDIS_URL", "MILLSTREAM_URL", "MILLSTREAM_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "millstream.toml").write_text("port = 9000\nworkers = 2\n")
+    (tmp_path / ".env").write_text("MILLSTREAM_WORKERS=3\nDATABASE_URL=postgresql://u:hush@h/d\n")
+    monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://key:hush@bucket/prefix")
+    return tmp_path
+
+
+def test_each_value_is_shown_with_who_said_it():
+    ran = millstream("config", "show", "--origin", "-o", "json", "--api-key", "hush")
+
+    told = {row["name"]: (row["value"], row["origin"]) for row in ran.json}
+    assert told["port"] == ("9000", "millstream.toml")
+    assert told["workers"] == ("3", ".env")
+    assert told["archive_url"] == ("s3://**********@bucket/prefix", "environment")
+    assert told["database_url"] == ("**********", ".env")
+    assert told["host"] == ("127.0.0.1", "default")
+    assert told["url"] == ("http://127.0.0.1:8080", "default")
+    assert told["api_key"] == ("**********", "option --api-key")
+    assert "hush" not in ran.out
+
+
+def test_all_is_well_where_all_is_known():
+    assert millstream("config", "check").code == 0
+    assert millstream("config", "path").out.endswith("/config/millstream/config.toml\n")
+
+
+def test_what_nobody_knows_is_told_with_what_may_be_meant(folder, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_LOG_LEVL", "debug")
+    (folder / "millstream.toml").write_text("prot = 9000\n")
+    (folder / ".env").write_text("MILLSTREAM_WORKERS=none\nELSEWHERE=1\n")
+
+    ran = millstream("config", "check")
+
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        "environment: unknown setting MILLSTREAM_LOG_LEVL: did you mean 'MILLSTREAM_LOG_LEVEL'?",
+        "millstream.toml: unknown setting prot: did you mean 'port'?",
+        "setting workers: Input should be a valid integer, unable to parse string as an integer",
+        "millstream: 3 settings are wrong, as said above",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("workers = 'a'", "setting workers"), ("=", "millstream.toml")]
+)
+def test_a_setting_that_cannot_be_is_one_line(folder, text, said):
+    (folder / "millstream.toml").write_text(text)
+    (folder / ".env").unlink()
+
+    ran = millstream("config", "show")
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"millstream: {said}")
+    assert ran.err.count("\n") == 1

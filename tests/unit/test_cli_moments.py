@@ -1,0 +1,69 @@
+"""Durations, times and places, as people type them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.cli.moments import (
+    Place,
+    parse_duration,
+    parse_offsets,
+    parse_place,
+    parse_time,
+    show_duration,
+)
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 30),
+        ("0", 0),
+        ("1.5", 1.5),
+        ("500ms", 0.5),
+        ("10m", 600),
+        ("2h", 7_200),
+        ("1d", 86_400),
+        ("2w", 1_209_600),
+        ("1h30m", 5_400),
+    ],
+)
+def test_a_duration_is_so_many_seconds(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "10x", "-1s", "10 m", "1h30", "1e3", "٣s", "nan"])
+def test_anything_else_is_no_duration(text):
+    with pytest.raises(ValueError, match="is no duration: say 30s, 10m, 2h or 1d"):
+        parse_duration(text)
+
+
+@given(st.integers(0, 10**7))
+def test_a_duration_that_is_shown_can_be_typed(seconds):
+    assert parse_duration(show_duration(seconds)) == pytest.approx(seconds, rel=1e-5)
+
+
+def test_a_time_is_that_of_rfc_3339_or_so_long_ago():
+    assert parse_time("2026-01-31T11:00:00Z", NOW) == NOW - timedelta(hours=1)
+    assert parse_time("2026-01-31T13:00:00+02:00", NOW) == NOW - timedelta(hours=1)
+    assert parse_time("1h", NOW) == NOW - timedelta(hours=1)
+    assert parse_time("2026-01-31T11:00:00", NOW).tzinfo is not None
+
+
+def test_a_place_is_an_end_a_time_or_an_offset():
+    assert parse_place("oldest", NOW).start == "oldest"
+    assert parse_place("latest", NOW).start == "latest"
+    assert parse_place("10m", NOW) == Place(time=NOW - timedelta(minutes=10))
+    assert parse_place("17", NOW) == Place(offset=17)
+    with pytest.raises(ValueError, match="say oldest, latest, 10m, 2026-01-31T12:00:00Z or an"):
+        parse_place("yesterday", NOW)
+
+
+def test_offsets_are_said_by_shard():
+    assert parse_offsets("0=120,11=98") == {0: 120, 11: 98}
+    with pytest.raises(ValueError, match="say 0=120,1=98"):
+        parse_offsets("0=a")

@@ -1,0 +1,219 @@
+"""How results look, to people and to programs."""
+
+import io
+
+import msgspec
+import pytest
+
+from api.cli.faults import trouble_of
+from api.cli.output import Column, Form, Output, harmless, table, to_row
+from api.cli.payloads import NotAnItem, delivery_row, key_in, message_from, record_from
+from api.cli.pipes import line_batches
+from api.cli.progress import Lines, sentence
+from api.cli.trouble import ExitCode
+from millstream_client import NewMessage
+from millstream_client.errors import (
+    ConnectionFailed,
+    ItemRefused,
+    PartlyRefused,
+    refusal,
+)
+from millstream_client.messages import Delivery
+
+SHAPE = table("name", Column("at.shard", "where"), "wait_seconds", "made_at")
+ROW = {
+    "name": "orders",
+    "at": {"shard": 3},
+    "wait_seconds": 90,
+    "made_at": "2026-01-31T12:00:00.123Z",
+    "more": [1, 2],
+}
+
+
+def shown(form: Form, *, quiet: bool = False, rows: bool = True) -> str:
+    file = io.BytesIO()
+    out = Output(form, quiet=quiet, file=file, is_terminal=False)
+    if rows:
+        out.rows([ROW, {**ROW, "name": "a"}], SHAPE)
+    else:
+        out.show(ROW, at=None)
+    return file.getvalue().decode()
+
+
+def test_a_table_has_the_fields_people_want():
+    assert shown(Form.TABLE).splitlines() == [
+        "name    where  wait seconds  made at",
+        "orders  3      90s           2026-01-31T12:00:00Z",
+        "a       3      90s           2026-01-31T12:00:00Z",
+    ]
+
+
+def test_a_quiet_list_has_names_alone():
+    assert shown(Form.TABLE, quiet=True) == "orders\na\n"
+
+
+def test_json_is_one_value_and_ndjson_a_value_a_line():
+    assert msgspec.json.decode(shown(Form.JSON)) == [ROW, {**ROW, "name": "a"}]
+    assert list(map(msgspec.json.decode, shown(Form.NDJSON).splitlines())) == [
+        ROW,
+        {**ROW, "name": "a"},
+    ]
+    assert msgspec.json.decode(shown(Form.JSON, rows=False)) == ROW
+
+
+def test_sections_stand_below():
+    assert shown(Form.TABLE, rows=False).splitlines() == [
+        "name          orders",
+        "wait_seconds  90s",
+        "made_at       2026-01-31T12:00:00Z",
+        "more          1, 2",
+        "",
+        "at",
+        "shard  3",
+    ]
+
+
+def test_a_cell_holds_nothing_that_a_terminal_would_obey():
+    file = io.BytesIO()
+
+    Output(Form.TABLE, file=file, is_terminal=True).rows(
+        [{"name": "\x1b[2J[red]x\r"}], table("name")
+    )
+
+    assert b"\x1b[2J" not in file.getvalue()
+    assert b"\\x1b[2J[red]x\\r" in file.getvalue()
+    assert harmless("größe\n") == "größe\\n"
+
+
+def test_times_have_the_form_of_the_service_and_bodies_stay_as_they_are():
+    class Told(msgspec.Struct):
+        sent_at: str
+        body: dict[str, str]
+
+    told = Told("2026-01-31T12:00:00.120000+00:00", {"a_at": "2026-01-31T12:00:00.120000+00:00"})
+
+    row = to_row(told)
+
+    assert row["sent_at"] == "2026-01-31T12:00:00.120Z"
+    assert row["body"] == told.body
+
+
+def delivery(body: bytes, content_type: str) -> Delivery:
+    moment = msgspec.convert("2026-01-31T12:00:00Z", type=Delivery.__annotations__["sent_at"])
+    return Delivery(
+        id="m",
+        body=body,
+        content_type=content_type,
+        receipt_handle="r",
+        offset=0,
+        sent_at=moment,
+        first_received_at=moment,
+        visible_at=moment,
+        receives=1,
+        failures=0,
+        crashes=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "said"),
+    [
+        (b'{"a":1}', "application/json", {"body": {"a": 1}}),
+        (b'{"a":1}', "", {"body": '{"a":1}'}),
+        (b"{", "application/json; charset=utf-8", {"body": "{"}),
+        (b"\xff", "", {"body_base64": "/w=="}),
+        (b"", "", {"body": ""}),
+        (b"null", "application/json", {"body": None}),
+    ],
+)
+def test_a_body_is_shown_as_the_rest_api_shows_it(body, content_type, said):
+    row = delivery_row(delivery(body, content_type))
+
+    assert {name: row[name] for name in row if name.startswith("body")} == said
+
+
+@pytest.mark.parametrize("body", [b"hello", b'{"a":1}', b"\xff\x00", b""])
+def test_a_message_that_is_shown_can_be_sent(body):
+    line = msgspec.json.encode(delivery_row(delivery(body, "")))
+
+    again = message_from(line)
+
+    assert isinstance(again, NewMessage)
+    assert (again.body.encode() if isinstance(again.body, str) else again.body) == body
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (b"{", "it is not JSON"),
+        (b"[]", "it is not a JSON object"),
+        (b"{}", "it has neither 'data' nor 'data_base64'"),
+        (b'{"data_base64":"!"}', "'data_base64' is not base64"),
+        (b'{"data":1,"event_time":"soon"}', "its event_time 'soon' is no time"),
+    ],
+)
+def test_a_line_that_is_no_record_is_told_as_such(line, fault):
+    with pytest.raises(NotAnItem, match=fault):
+        record_from(line)
+
+
+def test_a_key_may_be_a_field_of_the_data():
+    assert key_in({"user": "ann"}, "user") == "ann"
+    assert key_in({"user": 7}, "user") == "7"
+    with pytest.raises(NotAnItem, match="it has no field 'user'"):
+        key_in({"user": None}, "user")
+
+
+class Dripping(io.RawIOBase):
+    """A pipe that gives what was written to it piece by piece."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def read1(self, size: int) -> bytes:
+        return self._pieces.pop(0) if self._pieces else b""
+
+
+def test_lines_leave_as_they_come():
+    pipe = Dripping(b"a\nb\r\nc", b"c", b"\n\nd")
+
+    assert list(line_batches(pipe)) == [[b"a", b"b"], [b"cc", b""], [b"d"]]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ConnectionFailed("nobody there"), ExitCode.UNAVAILABLE, "millstream up"),
+        (
+            refusal(404, {"code": "queue_not_found", "detail": "No."}),
+            ExitCode.NOT_FOUND,
+            "queue ls",
+        ),
+        (refusal(422, {"code": "bad", "detail": "Wrong."}), ExitCode.USAGE, "Wrong."),
+        (refusal(503, {"code": "storage_unavailable"}), ExitCode.UNAVAILABLE, "--retry"),
+        (refusal(409, {"code": "conflict", "detail": "Two\nlines."}), ExitCode.ERROR, "Two lines."),
+        (PartlyRefused([ItemRefused("full", "Full.", False), 1]), ExitCode.PARTIAL, "1 of 2"),
+    ],
+)
+def test_an_error_is_one_line_with_a_hint_and_a_code(error, code, said):
+    trouble = trouble_of(error)
+
+    assert trouble.code == code
+    assert said in str(trouble)
+    assert "\n" not in str(trouble)
+
+
+def test_progress_says_rate_and_time_left():
+    assert sentence("sent", 1_200, 5_000, 400) == "sent 1200 of 5000 (24 %), 400/s, 10s left"
+    assert sentence("sent", 7, None, 0) == "sent 7, 0/s"
+
+
+def test_lines_of_progress_come_now_and_then():
+    said: list[str] = []
+    moments = iter([0.0, 1.0, 6.0, 7.0, 12.0])
+    lines = Lines("sent", said.append, lambda: next(moments))
+
+    for done in (0, 60, 70, 120):
+        lines.to(done, 120)
+
+    assert said == ["sent 60 of 120 (50 %), 10/s, 6s left", "sent 120 of 120 (100 %), 10/s"]

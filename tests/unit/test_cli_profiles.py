@@ -1,0 +1,79 @@
+"""Which service is meant: an option, the environment, a profile, this machine."""
+
+import pytest
+
+from api.cli.profiles import config_path, find_target
+from api.cli.trouble import ExitCode, Trouble
+
+PROFILES = """
+profile = "local"
+
+[profiles.local]
+url = "http://127.0.0.1:9000"
+
+[profiles.staging]
+url = "https://staging.example.com"
+api_key = "secret"
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An environment whose configuration has two profiles."""
+    path = config_path({"XDG_CONFIG_HOME": str(tmp_path)})
+    path.parent.mkdir()
+    path.write_text(PROFILES)
+    return {"XDG_CONFIG_HOME": str(tmp_path)}
+
+
+def test_without_a_word_it_is_this_machine(tmp_path):
+    target = find_target({"HOME": str(tmp_path)})
+
+    assert (target.url.value, target.url.origin) == ("http://127.0.0.1:8080", "default")
+    assert target.api_key.value == ""
+
+
+def test_an_option_stands_over_the_environment_and_that_over_a_profile(home):
+    said = {**home, "MILLSTREAM_URL": "http://told:1"}
+
+    assert find_target(said, url="http://option:1").url.value == "http://option:1"
+    assert find_target(said, profile="staging").url.value == "http://told:1"
+    assert find_target(said, profile="staging").api_key.value == "secret"
+    assert find_target(home).url.value == "http://127.0.0.1:9000"
+    assert find_target({**home, "MILLSTREAM_PROFILE": "staging"}).url.value.startswith("https://")
+
+
+def test_the_configuration_lies_below_home_or_where_xdg_says():
+    assert str(config_path({"HOME": "/h"})) == "/h/.config/millstream/config.toml"
+    assert str(config_path({"HOME": "/h", "XDG_CONFIG_HOME": "/x"})) == "/x/millstream/config.toml"
+
+
+def test_a_profile_that_is_not_there_is_told_with_one_that_is(home):
+    with pytest.raises(Trouble, match=r"no profile 'stagin' .* did you mean 'staging'") as raised:
+        find_target(home, profile="stagin")
+
+    assert raised.value.code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("profil = 'a'", "unknown key 'profil': did you mean 'profile'"),
+        ("[profiles.a]\nulr = 'x'", "unknown key 'ulr' in profile 'a': did you mean 'url'"),
+        ("[profiles.a]\nurl = 1", "'url' of profile 'a' must be text"),
+        ("profiles = 1", "'profiles' must be tables"),
+        ("[profiles]\na = 1", "profile 'a' must be a table"),
+        ("profile = 1", "'profile' must be a profile's name"),
+        ("=", "cannot be read"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told(home, text, fault):
+    config_path(home).write_text(text)
+
+    with pytest.raises(Trouble, match=fault):
+        find_target(home)
+
+
+def test_a_url_is_one_of_http(home):
+    with pytest.raises(Trouble, match=r"'localhost:8080' .option --url. is no URL"):
+        find_target(home, url="localhost:8080")
