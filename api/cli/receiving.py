@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from api.cli.ending import ended_without_reader
 from api.cli.output import Column, Form, Row, encode_pretty, show_value, table
 from api.cli.payloads import delivery_row, payload_text
 from api.cli.terminal import Terminal
@@ -29,8 +30,9 @@ class Receiver:
 
     def follow(self, together: int) -> None:
         """All that come, for ever."""
-        while True:
-            self._hand_over(self._receive(together, WAIT_S), self._write_line)
+        with ended_without_reader():
+            while True:
+                self._hand_over(self._receive(together, WAIT_S), self._write_line)
 
     def take(self, most: int, wait_s: float) -> None:
         """So many, if there are that many; `wait_s` is for the first."""
