@@ -10,7 +10,7 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos lint bench openapi sdk
+.PHONY: help install up test check chaos lint bench openapi sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -19,7 +19,7 @@ help:
 	@echo "make chaos    kill everything at every step: longer runs"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
-	@echo "make sdk      write the SDKs anew, from openapi/openapi.json"
+	@echo "make sdk      write the SDKs anew, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
 
 install: $(INSTALLED)
 
@@ -69,3 +69,6 @@ sdk: openapi
 	$(BIN)/python openapi/generate.py python
 	cd openapi/sdk/typescript && npm ci --no-audit --no-fund --ignore-scripts
 	$(BIN)/python openapi/generate.py typescript
+
+sdk-go sdk-java: sdk-%: install
+	$(BIN)/python openapi/generate.py $*

@@ -4,7 +4,6 @@ What FastAPI writes is put into the form that client generators read without a c
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 from fastapi import FastAPI
@@ -12,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from api.dataplane import Route
 from api.native.errors import PROBLEM_JSON
+from api.openapi_form import tidied
 from api.openapi_parts import (
     OPEN,
     SECURITY,
@@ -67,12 +67,11 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
     _add_hot_routes(document, routes)
     _add_problems(document)
     _add_security(document)
-    for operation in _operations(document):
-        mark_repeats(operation)
+    mark_repeats(document)
     _add_examples(document)
     document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
     document["paths"] = dict(sorted(document["paths"].items()))
-    tidy: Document = _tidied(document)
+    tidy: Document = tidied(document)
     return tidy
 
 
@@ -228,26 +227,3 @@ def _add_examples(document: Document) -> None:
             operation["requestBody"]["content"][JSON]["example"] = example.request
         if example.answer is not None:
             operation["responses"][str(example.status)]["content"][JSON]["example"] = example.answer
-
-
-# ── The form that generators read ──
-
-
-def _tidied(node: Any) -> Any:
-    """`anyOf: [X, null]` of a plain X as `type: [X, null]`, and no empty `required`."""
-    if isinstance(node, list):
-        return [_tidied(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    tidy = {name: _tidied(value) for name, value in node.items() if not _is_noise(name, value)}
-    choices = tidy.get("anyOf")
-    if isinstance(choices, list) and len(choices) == 2 and {"type": "null"} in choices:
-        [plain] = [choice for choice in choices if choice != {"type": "null"}]
-        if isinstance(plain.get("type"), str):
-            del tidy["anyOf"]
-            return {**plain, **tidy, "type": [plain["type"], "null"]}
-    return tidy
-
-
-def _is_noise(name: str, value: Any) -> bool:
-    return name == "required" and value == []

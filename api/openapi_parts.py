@@ -71,12 +71,15 @@ def _yes(fact: bool) -> str:
     return "yes" if fact else "no"
 
 
-def mark_repeats(operation: Document) -> None:
-    """Say what a second call does."""
-    name = operation["operationId"]
-    operation["x-millstream-repeat"] = str(repeat_of(name))
-    if repeat_of(name) is Repeat.GUARDED:
-        operation["x-millstream-guards"] = list(GUARDS[name])
+def mark_repeats(document: Document) -> None:
+    """Say of each operation what a second call does."""
+    for methods in document["paths"].values():
+        for method, operation in methods.items():
+            name = operation["operationId"]
+            repeat = repeat_of(name, method)
+            operation["x-millstream-repeat"] = str(repeat)
+            if repeat is Repeat.GUARDED:
+                operation["x-millstream-guards"] = list(GUARDS[name])
 
 
 def problem_schema() -> Document:

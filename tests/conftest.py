@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from storage.embedded.postgres import running_postgres
 from storage.embedded.valkey import running_valkey
@@ -50,12 +52,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """Where several processes share the tests, those of a file stay together, and so do all that need Spark: one
-    session at a time."""
-    for item in items:
-        group = "spark" if "/spark/" in item.nodeid else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    session at a time. (xdist's own groups have no effect in this pytest: they rename tests, which it no longer lets
+    them.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if "/spark/" in nodeid else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    return _ByFile(config, log)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import uvloop
+
 from api.cli.signals import until_told_to_stop
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs
@@ -16,7 +18,8 @@ def run(settings: Settings) -> None:
     """Deliver until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
     configure_logs(settings.log_level)
     try:
-        asyncio.run(until_told_to_stop(_deliver(settings)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(until_told_to_stop(_deliver(settings)))
     except StorageUnavailable as error:
         raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
 

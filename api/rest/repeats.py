@@ -29,23 +29,32 @@ GUARDS: dict[str, tuple[str, ...]] = {
 
 KEYED = frozenset({"append_columns", "append_records", "send_messages"})
 
-UNSAFE = frozenset(
+SAFE_POSTS = frozenset(
     {
-        "purge_queue",  # drops what came since
-        "redrive_queue",  # sends what died again since, and counts `messages_max` anew
-        "resend_delivery",
-        "reset_group",  # takes back what was read since
-        "rotate_webhook_secret",  # makes another secret, and only the last answer shows the last one
-        "start_move",
-        "test_webhook",
+        "cancel_job",
+        "cancel_replay",
+        "commit_offsets",
+        "commit_staged",
+        "enable_webhook",
+        "flush_archive",
+        "pause_replay",
+        "reshard_stream",  # what was split or merged is closed, and refused
+        "resume_replay",
+        "retry_job",
+        "retry_replay",
+        "send_heartbeat",
+        "settle_messages",  # an acknowledgement may be given twice; other verdicts end the delivery
+        "stage_records",  # what is not committed is forgotten
+        "truncate_shard",
     }
 )
+"""They say what is to be. A POST is taken for unsafe unless it is here: the other methods are safe by what they are."""
 
 
-def repeat_of(operation: str) -> Repeat:
-    """What a repeat of an operation does; most say what is to be, and may be said twice."""
+def repeat_of(operation: str, method: str) -> Repeat:
+    """What a repeat of an operation does."""
     if operation in KEYED:
         return Repeat.KEYED
     if operation in GUARDS:
         return Repeat.GUARDED
-    return Repeat.UNSAFE if operation in UNSAFE else Repeat.SAFE
+    return Repeat.SAFE if method != "post" or operation in SAFE_POSTS else Repeat.UNSAFE

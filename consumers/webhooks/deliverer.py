@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 _CLOCK = SystemClock()
 _LEASE_S = limits.WEBHOOK_LEASE_MS / limits.SECOND_MS
+_END_S = 2 * limits.WEBHOOK_STOP_MS / limits.SECOND_MS
 _BEAT_S = limits.WEBHOOK_BEAT_MS / limits.SECOND_MS
 
 
@@ -66,7 +67,9 @@ class Serving:
                 await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def stop(self) -> None:
-        """End: what is under way has a moment."""
+        """End: what is under way has a moment, which a second cancellation would take from it."""
+        self.task.cancel()
+        await asyncio.wait([self.task], timeout=_END_S)
         await end(self.task)
         await self.endpoint.close()
 

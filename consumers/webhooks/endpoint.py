@@ -78,6 +78,11 @@ class Endpoint:
         return self._gate.wait_ms(self.clock.now_ms())
 
     @property
+    def is_mine(self) -> bool:
+        """Whether its lease is known to last."""
+        return self._may_send()
+
+    @property
     def room(self) -> int:
         """How many deliveries to have at hand: enough to be busy, and few to give back when it cannot be."""
         if self._gate.is_half_open:

@@ -5,6 +5,7 @@ its predecessor at once; shards that it is given are delivered side by side, eac
 """
 
 import asyncio
+from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.shard_source import Membership, ShardSource
@@ -33,7 +34,7 @@ class GroupSource:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Deliver until cancelled, or until a later self of the member has joined: StaleGeneration then."""
+        """Deliver until cancelled, and leave; or until a later self of the member has joined: StaleGeneration then."""
         try:
             while True:
                 try:
@@ -44,6 +45,10 @@ class GroupSource:
                     self._endpoint.trouble(error.detail)
                     await self._wind_up()
                     await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
+        except asyncio.CancelledError:
+            await self._wind_up()
+            await self._leave()
+            raise
         finally:
             await self._wind_up()
 
@@ -121,6 +126,12 @@ class GroupSource:
         for shard, source in self._sources.items():
             if shard not in self._tasks:
                 self._tasks[shard] = asyncio.create_task(source.run())
+
+    async def _leave(self) -> None:
+        """Let other members have the shards at once; the member of a successor is left alone."""
+        if self._endpoint.is_mine:
+            with suppress(MillstreamError):
+                await self._storage.groups.leave(self._group, self._mine.member_id)
 
     async def _wind_up(self) -> None:
         """Let deliveries end, for a moment, and commit what is done."""

@@ -16,7 +16,6 @@ from typing import Any
 
 import httpcore
 import httpx
-from httpcore._backends.anyio import AnyIOBackend
 
 from storage.domain import limits
 from storage.domain.egress import Address, Egress
@@ -49,7 +48,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     def __init__(self, egress: Egress, resolver: Resolve = resolve) -> None:
         self._egress = egress
         self._resolve = resolver
-        self._inner = AnyIOBackend()
+        self._inner = httpcore.AnyIOBackend()
 
     async def connect_tcp(
         self,

@@ -105,6 +105,8 @@ class ShardSource:
         if self._ended:
             self.is_done = True
             return 0
+        if self.stopping:
+            return 0
         self.is_reading = True
         try:
             [read] = await self._storage.streams.read_shards(

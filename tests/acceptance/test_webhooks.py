@@ -6,6 +6,7 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 import standardwebhooks
 
@@ -37,6 +38,11 @@ def test_the_session_of_the_page_runs(url):
     assert '"outcome":"delivered"' in said
     assert '{"invoice":7}' in said
     assert '"status":"delivered"' in said
+    counted = httpx.get(f"{url}/metrics").text
+    assert re.search(
+        r'^millstream_webhook_attempts_total\{outcome="delivered"\} [1-9]', counted, re.MULTILINE
+    )
+    assert "\nmillstream_webhook_endpoints_disabled 0.0\n" in counted
 
 
 def test_the_page_shows_the_program_that_is_run_here():

@@ -17,6 +17,7 @@ from millstream_client.errors import (
     TimedOut,
     Unavailable,
     refused,
+    unsent_or_unknown,
 )
 from millstream_client.messages import receive, send, settle
 from millstream_client.repeating import Remaining
@@ -149,6 +150,13 @@ def test_an_answer_from_something_in_front_of_the_service(status, kind, retryabl
     assert type(error) is kind
     assert (error.retryable, error.outcome_unknown) == (retryable, unknown)
     assert error.code == f"http_{status}"
+
+
+def test_a_url_that_is_none_is_not_tried_again():
+    error = unsent_or_unknown(httpx.UnsupportedProtocol("ftp"), "ftp://here")
+
+    assert isinstance(error, ConnectionFailed)
+    assert not error.retryable
 
 
 def test_a_retry_after_that_is_a_date_is_none():

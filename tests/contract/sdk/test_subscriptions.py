@@ -150,6 +150,27 @@ async def test_reading_goes_on_through_a_reshard(asynchronous, clicks):
     assert {record.shard for record in then} != {record.shard for record in first}
 
 
+async def test_a_time_begins_in_the_shards_that_were_open_then(asynchronous, clicks):
+    """Shards that ended before hold nothing; what was split since is read to its end first."""
+    clicks.put_many([NewRecord("old", str(number)) for number in range(8)])
+    clicks.reshard(split=0)
+    await asyncio.sleep(0.01)
+    clicks.put_many([NewRecord("new", str(number)) for number in range(8)])
+    since = min(record.arrival_time for record in clicks.read() if record.text == "new")
+    clicks.reshard(merge=(2, 3))
+    clicks.put_many([NewRecord("newest", str(number)) for number in range(8)])
+
+    async with asynchronous.stream(clicks.name).subscribe(since) as subscription:
+        records = await some(subscription, 16)
+    read = [record.text async for record in asynchronous.stream(clicks.name).read(since)]
+
+    by_key: dict[str, list[str]] = {}
+    for record in records:
+        by_key.setdefault(record.key, []).append(record.text)
+    assert list(by_key.values()) == [["new", "newest"]] * 8
+    assert sorted(read) == ["new"] * 8 + ["newest"] * 8
+
+
 async def test_members_of_a_group_share_a_stream_and_commit(asynchronous, millstream, clicks):
     group = millstream.group(clicks.name)
     group.create(clicks.name)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from consumers.webhooks.deliverer import source_of
+from consumers.webhooks.requested import Requested
 from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.errors import StaleGeneration, ValidationFailed
 from storage.domain.groups import GroupKind, GroupSpec, ResetSpec, ResetTo
@@ -14,7 +15,7 @@ from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues import QueueSpec, QueueType
 from storage.domain.streams import StreamSpec
 from storage.domain.webhooks import DeliveryStatus, OnFailure
-from tests.integration.webhooks.conftest import HOOK, Bench
+from tests.integration.webhooks.conftest import ALLOW, HOOK, Bench
 from tests.receiver import answer, close, hang
 
 pytestmark = pytest.mark.one_store
@@ -306,8 +307,28 @@ async def test_shards_are_given_up_for_another_member_while_they_are_read(bench,
     await receiver.until(6)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
+    _, members, _ = await storage.groups.describe(READERS)
 
     assert len(others) == 2
+    assert [member.member_id for member in members] == ["other"]
     delivered = {int(got.headers["millstream-shard"]) for got in receiver.got[4:]}
     assert delivered == {0, 1, 2, 3} - others
     assert len(receiver.got) == 6
+
+
+async def test_a_blocked_record_that_was_sent_again_with_success_is_passed(
+    bench, storage, receiver, clock
+):
+    await group_hook(bench, retry_delays_ms=(HOUR_MS,))
+    await append(storage, b"bad", b"behind")
+    receiver.behaviours = [answer(500)]
+    source = await bench.group_source()
+    await source.round()
+    [delivery] = await bench.deliveries()
+
+    await Requested(storage, ALLOW, clock=clock).resend(HOOK, delivery.event_id)
+    clock.advance(5 * SECOND_MS)
+    await source.round()
+
+    assert receiver.bodies == [b"bad", b"bad", b"behind"]
+    assert await committed(storage) == {0: 2}

@@ -40,6 +40,12 @@ class ConnectionFailed(MillstreamError):
     retryable = True
 
 
+class NotAnAddress(ConnectionFailed):
+    """The URL is not one of HTTP."""
+
+    retryable = False
+
+
 class OutcomeUnknown(MillstreamError):
     """The call was sent and no answer came: it may have happened."""
 
@@ -197,6 +203,8 @@ def retry_after_s(response: httpx.Response) -> float:
 def unsent_or_unknown(error: httpx.TransportError, url: str) -> MillstreamError:
     """What an error of the connection means: only before the connection stood nothing was sent."""
     kind = type(error).__name__
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return NotAnAddress(f"{url} is not the URL of a service: {error}")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
         return ConnectionFailed(f"{url} cannot be reached: {str(error) or kind}")
     return OutcomeUnknown(f"No answer came from {url}: {str(error) or kind}")

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from millstream_client.retries import Retries
@@ -40,6 +41,7 @@ def read_options(
     )
 
 
+@lru_cache(maxsize=1)
 def _version() -> str:
     for distribution in ("millstream-client", "millstream"):
         try:

@@ -86,7 +86,8 @@ class AsyncSubscription:
         talk = self._talking
         await self._say(talk.done())
         while True:
-            await self._until(lambda: bool(talk.arrived))
+            if not talk.arrived:
+                await self._until(lambda: bool(talk.arrived))
             item, said = talk.take()
             await self._say(said)
             if isinstance(item, Gap):

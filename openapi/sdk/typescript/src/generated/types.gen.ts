@@ -213,7 +213,7 @@ export type AttemptOut = {
     /**
      * Duration Seconds
      */
-    duration_seconds: number | number;
+    duration_seconds: number;
     /**
      * Error
      */
@@ -277,7 +277,7 @@ export type BackoffOut = {
     /**
      * Initial Seconds
      */
-    initial_seconds?: number | number;
+    initial_seconds?: number;
     /**
      * Multiplier
      */
@@ -285,11 +285,11 @@ export type BackoffOut = {
     /**
      * Max Seconds
      */
-    max_seconds?: number | number;
+    max_seconds?: number;
     /**
      * Delays Seconds
      */
-    delays_seconds?: Array<number | number>;
+    delays_seconds?: Array<number>;
     jitter?: Jitter;
 };
 
@@ -900,15 +900,15 @@ export type GroupDetail = {
     /**
      * Session Timeout Seconds
      */
-    session_timeout_seconds: number | number;
+    session_timeout_seconds: number;
     /**
      * Static Timeout Seconds
      */
-    static_timeout_seconds: number | number;
+    static_timeout_seconds: number;
     /**
      * Revoke Timeout Seconds
      */
-    revoke_timeout_seconds: number | number;
+    revoke_timeout_seconds: number;
     /**
      * Version
      */
@@ -989,15 +989,15 @@ export type GroupOut = {
     /**
      * Session Timeout Seconds
      */
-    session_timeout_seconds: number | number;
+    session_timeout_seconds: number;
     /**
      * Static Timeout Seconds
      */
-    static_timeout_seconds: number | number;
+    static_timeout_seconds: number;
     /**
      * Revoke Timeout Seconds
      */
-    revoke_timeout_seconds: number | number;
+    revoke_timeout_seconds: number;
     /**
      * Version
      */
@@ -1431,7 +1431,7 @@ export type MembershipOut = {
     /**
      * Session Timeout Seconds
      */
-    session_timeout_seconds: number | number;
+    session_timeout_seconds: number;
 };
 
 /**
@@ -1978,11 +1978,11 @@ export type QueueOut = {
     /**
      * Visibility Timeout Seconds
      */
-    visibility_timeout_seconds: number | number;
+    visibility_timeout_seconds: number;
     /**
      * Delay Seconds
      */
-    delay_seconds: number | number;
+    delay_seconds: number;
     /**
      * Ttl Seconds
      */
@@ -1990,11 +1990,11 @@ export type QueueOut = {
     /**
      * Retention Seconds
      */
-    retention_seconds: number | number;
+    retention_seconds: number;
     /**
      * Dead Letter Retention Seconds
      */
-    dead_letter_retention_seconds: number | number;
+    dead_letter_retention_seconds: number;
     /**
      * Message Bytes Max
      */
@@ -2006,7 +2006,7 @@ export type QueueOut = {
     /**
      * Receive Wait Seconds
      */
-    receive_wait_seconds: number | number;
+    receive_wait_seconds: number;
     /**
      * In Flight Max
      */
@@ -3481,7 +3481,7 @@ export type StreamOut = {
     /**
      * Archive Lag Seconds
      */
-    archive_lag_seconds: number | number;
+    archive_lag_seconds: number;
     /**
      * Hot Retention Seconds
      */
@@ -3810,7 +3810,7 @@ export type WebhookOut = {
     /**
      * Timeout Seconds
      */
-    timeout_seconds: number | number;
+    timeout_seconds: number;
     /**
      * Rate
      */
@@ -3822,7 +3822,7 @@ export type WebhookOut = {
     /**
      * Retry Seconds
      */
-    retry_seconds: Array<number | number>;
+    retry_seconds: Array<number>;
     on_failure: OnFailure;
     /**
      * Dead Letter Queue
@@ -3831,11 +3831,11 @@ export type WebhookOut = {
     /**
      * Disable After Seconds
      */
-    disable_after_seconds: number | number;
+    disable_after_seconds: number;
     /**
      * Log Retention Seconds
      */
-    log_retention_seconds: number | number;
+    log_retention_seconds: number;
     /**
      * Enabled
      */
@@ -3897,7 +3897,7 @@ export type WebhookStored = {
     /**
      * Timeout Seconds
      */
-    timeout_seconds: number | number;
+    timeout_seconds: number;
     /**
      * Rate
      */
@@ -3909,7 +3909,7 @@ export type WebhookStored = {
     /**
      * Retry Seconds
      */
-    retry_seconds: Array<number | number>;
+    retry_seconds: Array<number>;
     on_failure: OnFailure;
     /**
      * Dead Letter Queue
@@ -3918,11 +3918,11 @@ export type WebhookStored = {
     /**
      * Disable After Seconds
      */
-    disable_after_seconds: number | number;
+    disable_after_seconds: number;
     /**
      * Log Retention Seconds
      */
-    log_retention_seconds: number | number;
+    log_retention_seconds: number;
     /**
      * Enabled
      */

@@ -20,7 +20,7 @@ class AttemptOut:
         at (datetime.datetime):
         outcome (Outcome): What became of an attempt: a success, or why not.
         status (int | None):
-        duration_seconds (float | int):
+        duration_seconds (float):
         error (str):
         response (str): What it answered, at most 4 KiB of it.
         resent (bool):
@@ -29,7 +29,7 @@ class AttemptOut:
     at: datetime.datetime
     outcome: Outcome
     status: int | None
-    duration_seconds: float | int
+    duration_seconds: float
     error: str
     response: str
     resent: bool
@@ -43,7 +43,6 @@ class AttemptOut:
         status: int | None
         status = self.status
 
-        duration_seconds: float | int
         duration_seconds = self.duration_seconds
 
         error = self.error
@@ -82,10 +81,7 @@ class AttemptOut:
 
         status = _parse_status(d.pop("status"))
 
-        def _parse_duration_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        duration_seconds = _parse_duration_seconds(d.pop("duration_seconds"))
+        duration_seconds = d.pop("duration_seconds")
 
         error = d.pop("error")
 

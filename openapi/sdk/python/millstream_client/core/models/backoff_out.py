@@ -19,19 +19,19 @@ class BackoffOut:
     Attributes:
         kind (BackoffKind | Unset): f(n): initial · initial * n · initial * multiplier^(n-1) · the nth of `delays_ms`,
             or its last.
-        initial_seconds (float | int | Unset):  Default: 1.
+        initial_seconds (float | Unset):  Default: 1.0.
         multiplier (float | Unset):  Default: 2.0.
-        max_seconds (float | int | Unset):  Default: 900.
-        delays_seconds (list[float | int] | Unset):
+        max_seconds (float | Unset):  Default: 900.0.
+        delays_seconds (list[float] | Unset):
         jitter (Jitter | Unset): none: the delay itself. full: 0 to the delay. equal: half of it, and 0 to the other
             half.
     """
 
     kind: BackoffKind | Unset = UNSET
-    initial_seconds: float | int | Unset = 1
+    initial_seconds: float | Unset = 1.0
     multiplier: float | Unset = 2.0
-    max_seconds: float | int | Unset = 900
-    delays_seconds: list[float | int] | Unset = UNSET
+    max_seconds: float | Unset = 900.0
+    delays_seconds: list[float] | Unset = UNSET
     jitter: Jitter | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,27 +39,15 @@ class BackoffOut:
         if not isinstance(self.kind, Unset):
             kind = self.kind.value
 
-        initial_seconds: float | int | Unset
-        if isinstance(self.initial_seconds, Unset):
-            initial_seconds = UNSET
-        else:
-            initial_seconds = self.initial_seconds
+        initial_seconds = self.initial_seconds
 
         multiplier = self.multiplier
 
-        max_seconds: float | int | Unset
-        if isinstance(self.max_seconds, Unset):
-            max_seconds = UNSET
-        else:
-            max_seconds = self.max_seconds
+        max_seconds = self.max_seconds
 
-        delays_seconds: list[float | int] | Unset = UNSET
+        delays_seconds: list[float] | Unset = UNSET
         if not isinstance(self.delays_seconds, Unset):
-            delays_seconds = []
-            for delays_seconds_item_data in self.delays_seconds:
-                delays_seconds_item: float | int
-                delays_seconds_item = delays_seconds_item_data
-                delays_seconds.append(delays_seconds_item)
+            delays_seconds = self.delays_seconds
 
         jitter: str | Unset = UNSET
         if not isinstance(self.jitter, Unset):
@@ -93,34 +81,13 @@ class BackoffOut:
         else:
             kind = BackoffKind(_kind)
 
-        def _parse_initial_seconds(data: object) -> float | int | Unset:
-            if isinstance(data, Unset):
-                return data
-            return cast(float | int | Unset, data)
-
-        initial_seconds = _parse_initial_seconds(d.pop("initial_seconds", UNSET))
+        initial_seconds = d.pop("initial_seconds", UNSET)
 
         multiplier = d.pop("multiplier", UNSET)
 
-        def _parse_max_seconds(data: object) -> float | int | Unset:
-            if isinstance(data, Unset):
-                return data
-            return cast(float | int | Unset, data)
+        max_seconds = d.pop("max_seconds", UNSET)
 
-        max_seconds = _parse_max_seconds(d.pop("max_seconds", UNSET))
-
-        _delays_seconds = d.pop("delays_seconds", UNSET)
-        delays_seconds: list[float | int] | Unset = UNSET
-        if _delays_seconds is not UNSET:
-            delays_seconds = []
-            for delays_seconds_item_data in _delays_seconds:
-
-                def _parse_delays_seconds_item(data: object) -> float | int:
-                    return cast(float | int, data)
-
-                delays_seconds_item = _parse_delays_seconds_item(delays_seconds_item_data)
-
-                delays_seconds.append(delays_seconds_item)
+        delays_seconds = cast(list[float], d.pop("delays_seconds", UNSET))
 
         _jitter = d.pop("jitter", UNSET)
         jitter: Jitter | Unset

@@ -29,9 +29,9 @@ class GroupDetail:
             offsets.
         start (StartAt): Where a group begins that has committed nothing.
         start_time (datetime.datetime | None):
-        session_timeout_seconds (float | int):
-        static_timeout_seconds (float | int):
-        revoke_timeout_seconds (float | int):
+        session_timeout_seconds (float):
+        static_timeout_seconds (float):
+        revoke_timeout_seconds (float):
         version (int):
         created_at (datetime.datetime):
         changed_at (datetime.datetime):
@@ -45,9 +45,9 @@ class GroupDetail:
     kind: GroupKind
     start: StartAt
     start_time: datetime.datetime | None
-    session_timeout_seconds: float | int
-    static_timeout_seconds: float | int
-    revoke_timeout_seconds: float | int
+    session_timeout_seconds: float
+    static_timeout_seconds: float
+    revoke_timeout_seconds: float
     version: int
     created_at: datetime.datetime
     changed_at: datetime.datetime
@@ -71,13 +71,10 @@ class GroupDetail:
         else:
             start_time = self.start_time
 
-        session_timeout_seconds: float | int
         session_timeout_seconds = self.session_timeout_seconds
 
-        static_timeout_seconds: float | int
         static_timeout_seconds = self.static_timeout_seconds
 
-        revoke_timeout_seconds: float | int
         revoke_timeout_seconds = self.revoke_timeout_seconds
 
         version = self.version
@@ -150,20 +147,11 @@ class GroupDetail:
 
         start_time = _parse_start_time(d.pop("start_time"))
 
-        def _parse_session_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
+        session_timeout_seconds = d.pop("session_timeout_seconds")
 
-        session_timeout_seconds = _parse_session_timeout_seconds(d.pop("session_timeout_seconds"))
+        static_timeout_seconds = d.pop("static_timeout_seconds")
 
-        def _parse_static_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        static_timeout_seconds = _parse_static_timeout_seconds(d.pop("static_timeout_seconds"))
-
-        def _parse_revoke_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        revoke_timeout_seconds = _parse_revoke_timeout_seconds(d.pop("revoke_timeout_seconds"))
+        revoke_timeout_seconds = d.pop("revoke_timeout_seconds")
 
         version = d.pop("version")
 

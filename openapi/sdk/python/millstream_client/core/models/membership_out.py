@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -23,7 +23,7 @@ class MembershipOut:
         assigned (list[PlaceOut]):
         revoked (list[PlaceOut]):
         heartbeat_seconds (float):
-        session_timeout_seconds (float | int):
+        session_timeout_seconds (float):
     """
 
     member: str
@@ -31,7 +31,7 @@ class MembershipOut:
     assigned: list[PlaceOut]
     revoked: list[PlaceOut]
     heartbeat_seconds: float
-    session_timeout_seconds: float | int
+    session_timeout_seconds: float
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,6 @@ class MembershipOut:
 
         heartbeat_seconds = self.heartbeat_seconds
 
-        session_timeout_seconds: float | int
         session_timeout_seconds = self.session_timeout_seconds
 
         field_dict: dict[str, Any] = {}
@@ -94,10 +93,7 @@ class MembershipOut:
 
         heartbeat_seconds = d.pop("heartbeat_seconds")
 
-        def _parse_session_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        session_timeout_seconds = _parse_session_timeout_seconds(d.pop("session_timeout_seconds"))
+        session_timeout_seconds = d.pop("session_timeout_seconds")
 
         membership_out = cls(
             member=member,

@@ -30,14 +30,14 @@ class QueueOut:
     Attributes:
         name (str):
         type_ (QueueType): standard: any order, no limit. fifo: in order within a group, one group member at a time.
-        visibility_timeout_seconds (float | int):
-        delay_seconds (float | int):
+        visibility_timeout_seconds (float):
+        delay_seconds (float):
         ttl_seconds (float | int | None):
-        retention_seconds (float | int):
-        dead_letter_retention_seconds (float | int):
+        retention_seconds (float):
+        dead_letter_retention_seconds (float):
         message_bytes_max (int):
         attempts_max (int | None):
-        receive_wait_seconds (float | int):
+        receive_wait_seconds (float):
         in_flight_max (int):
         deduplicate_by_content (bool):
         dedup_scope (DedupScope): Where a deduplication id is unique for its window: in the whole queue, or in each
@@ -70,14 +70,14 @@ class QueueOut:
 
     name: str
     type_: QueueType
-    visibility_timeout_seconds: float | int
-    delay_seconds: float | int
+    visibility_timeout_seconds: float
+    delay_seconds: float
     ttl_seconds: float | int | None
-    retention_seconds: float | int
-    dead_letter_retention_seconds: float | int
+    retention_seconds: float
+    dead_letter_retention_seconds: float
     message_bytes_max: int
     attempts_max: int | None
-    receive_wait_seconds: float | int
+    receive_wait_seconds: float
     in_flight_max: int
     deduplicate_by_content: bool
     dedup_scope: DedupScope
@@ -106,19 +106,15 @@ class QueueOut:
 
         type_ = self.type_.value
 
-        visibility_timeout_seconds: float | int
         visibility_timeout_seconds = self.visibility_timeout_seconds
 
-        delay_seconds: float | int
         delay_seconds = self.delay_seconds
 
         ttl_seconds: float | int | None
         ttl_seconds = self.ttl_seconds
 
-        retention_seconds: float | int
         retention_seconds = self.retention_seconds
 
-        dead_letter_retention_seconds: float | int
         dead_letter_retention_seconds = self.dead_letter_retention_seconds
 
         message_bytes_max = self.message_bytes_max
@@ -126,7 +122,6 @@ class QueueOut:
         attempts_max: int | None
         attempts_max = self.attempts_max
 
-        receive_wait_seconds: float | int
         receive_wait_seconds = self.receive_wait_seconds
 
         in_flight_max = self.in_flight_max
@@ -228,17 +223,9 @@ class QueueOut:
 
         type_ = QueueType(d.pop("type"))
 
-        def _parse_visibility_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
+        visibility_timeout_seconds = d.pop("visibility_timeout_seconds")
 
-        visibility_timeout_seconds = _parse_visibility_timeout_seconds(
-            d.pop("visibility_timeout_seconds")
-        )
-
-        def _parse_delay_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds"))
+        delay_seconds = d.pop("delay_seconds")
 
         def _parse_ttl_seconds(data: object) -> float | int | None:
             if data is None:
@@ -247,17 +234,9 @@ class QueueOut:
 
         ttl_seconds = _parse_ttl_seconds(d.pop("ttl_seconds"))
 
-        def _parse_retention_seconds(data: object) -> float | int:
-            return cast(float | int, data)
+        retention_seconds = d.pop("retention_seconds")
 
-        retention_seconds = _parse_retention_seconds(d.pop("retention_seconds"))
-
-        def _parse_dead_letter_retention_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        dead_letter_retention_seconds = _parse_dead_letter_retention_seconds(
-            d.pop("dead_letter_retention_seconds")
-        )
+        dead_letter_retention_seconds = d.pop("dead_letter_retention_seconds")
 
         message_bytes_max = d.pop("message_bytes_max")
 
@@ -268,10 +247,7 @@ class QueueOut:
 
         attempts_max = _parse_attempts_max(d.pop("attempts_max"))
 
-        def _parse_receive_wait_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        receive_wait_seconds = _parse_receive_wait_seconds(d.pop("receive_wait_seconds"))
+        receive_wait_seconds = d.pop("receive_wait_seconds")
 
         in_flight_max = d.pop("in_flight_max")
 

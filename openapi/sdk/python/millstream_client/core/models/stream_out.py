@@ -35,7 +35,7 @@ class StreamOut:
         event_time_skew_seconds_max (float | int | None):
         key_index (bool):
         archive (bool):
-        archive_lag_seconds (float | int):
+        archive_lag_seconds (float):
         hot_retention_seconds (float | int | None):
         hot_bytes_max (int | None):
         tags (StreamOutTags):
@@ -57,7 +57,7 @@ class StreamOut:
     event_time_skew_seconds_max: float | int | None
     key_index: bool
     archive: bool
-    archive_lag_seconds: float | int
+    archive_lag_seconds: float
     hot_retention_seconds: float | int | None
     hot_bytes_max: int | None
     tags: StreamOutTags
@@ -97,7 +97,6 @@ class StreamOut:
 
         archive = self.archive
 
-        archive_lag_seconds: float | int
         archive_lag_seconds = self.archive_lag_seconds
 
         hot_retention_seconds: float | int | None
@@ -196,10 +195,7 @@ class StreamOut:
 
         archive = d.pop("archive")
 
-        def _parse_archive_lag_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        archive_lag_seconds = _parse_archive_lag_seconds(d.pop("archive_lag_seconds"))
+        archive_lag_seconds = d.pop("archive_lag_seconds")
 
         def _parse_hot_retention_seconds(data: object) -> float | int | None:
             if data is None:

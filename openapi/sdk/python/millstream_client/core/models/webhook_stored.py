@@ -28,17 +28,17 @@ class WebhookStored:
         header_names (list[str]):
         format_ (BodyFormat): body: the message's own bytes and content type, what else is known of it in headers.
             envelope: JSON with all.
-        timeout_seconds (float | int):
+        timeout_seconds (float):
         rate (float | None):
         in_flight_max (int):
-        retry_seconds (list[float | int]):
+        retry_seconds (list[float]):
         on_failure (OnFailure): What becomes of a group's record after its last retry. block: its shard waits, and it is
             tried on and on.
 
             dead_letter: it is sent to a queue, and its shard goes on.
         dead_letter_queue (None | str):
-        disable_after_seconds (float | int):
-        log_retention_seconds (float | int):
+        disable_after_seconds (float):
+        log_retention_seconds (float):
         enabled (bool):
         version (int):
         created_at (datetime.datetime):
@@ -55,14 +55,14 @@ class WebhookStored:
     url: str
     header_names: list[str]
     format_: BodyFormat
-    timeout_seconds: float | int
+    timeout_seconds: float
     rate: float | None
     in_flight_max: int
-    retry_seconds: list[float | int]
+    retry_seconds: list[float]
     on_failure: OnFailure
     dead_letter_queue: None | str
-    disable_after_seconds: float | int
-    log_retention_seconds: float | int
+    disable_after_seconds: float
+    log_retention_seconds: float
     enabled: bool
     version: int
     created_at: datetime.datetime
@@ -82,7 +82,6 @@ class WebhookStored:
 
         format_ = self.format_.value
 
-        timeout_seconds: float | int
         timeout_seconds = self.timeout_seconds
 
         rate: float | None
@@ -90,21 +89,15 @@ class WebhookStored:
 
         in_flight_max = self.in_flight_max
 
-        retry_seconds = []
-        for retry_seconds_item_data in self.retry_seconds:
-            retry_seconds_item: float | int
-            retry_seconds_item = retry_seconds_item_data
-            retry_seconds.append(retry_seconds_item)
+        retry_seconds = self.retry_seconds
 
         on_failure = self.on_failure.value
 
         dead_letter_queue: None | str
         dead_letter_queue = self.dead_letter_queue
 
-        disable_after_seconds: float | int
         disable_after_seconds = self.disable_after_seconds
 
-        log_retention_seconds: float | int
         log_retention_seconds = self.log_retention_seconds
 
         enabled = self.enabled
@@ -163,10 +156,7 @@ class WebhookStored:
 
         format_ = BodyFormat(d.pop("format"))
 
-        def _parse_timeout_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        timeout_seconds = _parse_timeout_seconds(d.pop("timeout_seconds"))
+        timeout_seconds = d.pop("timeout_seconds")
 
         def _parse_rate(data: object) -> float | None:
             if data is None:
@@ -177,16 +167,7 @@ class WebhookStored:
 
         in_flight_max = d.pop("in_flight_max")
 
-        retry_seconds = []
-        _retry_seconds = d.pop("retry_seconds")
-        for retry_seconds_item_data in _retry_seconds:
-
-            def _parse_retry_seconds_item(data: object) -> float | int:
-                return cast(float | int, data)
-
-            retry_seconds_item = _parse_retry_seconds_item(retry_seconds_item_data)
-
-            retry_seconds.append(retry_seconds_item)
+        retry_seconds = cast(list[float], d.pop("retry_seconds"))
 
         on_failure = OnFailure(d.pop("on_failure"))
 
@@ -197,15 +178,9 @@ class WebhookStored:
 
         dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue"))
 
-        def _parse_disable_after_seconds(data: object) -> float | int:
-            return cast(float | int, data)
+        disable_after_seconds = d.pop("disable_after_seconds")
 
-        disable_after_seconds = _parse_disable_after_seconds(d.pop("disable_after_seconds"))
-
-        def _parse_log_retention_seconds(data: object) -> float | int:
-            return cast(float | int, data)
-
-        log_retention_seconds = _parse_log_retention_seconds(d.pop("log_retention_seconds"))
+        log_retention_seconds = d.pop("log_retention_seconds")
 
         enabled = d.pop("enabled")
 

@@ -1,0 +1,51 @@
+"""The form of the OpenAPI document that client generators read without a complaint.
+
+as it is written                                 as generators want it
+anyOf: [X, null], X plain                        type: [X, null]
+anyOf: [integer, number]                         type: number
+type: integer                                    format: int64, since offsets and bytes need it
+$ref, default: {…}                               no default: some cannot write an object, and its fields have theirs
+required: []                                     nothing
+"""
+
+from typing import Any
+
+NULL = {"type": "null"}
+_NUMBERS = [{"type": "integer", "format": "int64"}, {"type": "number"}]
+
+
+def tidied(node: Any) -> Any:
+    """The same in that form."""
+    if isinstance(node, list):
+        return [tidied(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {name: tidied(value) for name, value in node.items() if not _is_noise(name, value)}
+    if "$ref" in tidy and isinstance(tidy.get("default"), dict):
+        del tidy["default"]
+    return _with_width(_without_choice(tidy))
+
+
+def _is_noise(name: str, value: Any) -> bool:
+    return name == "required" and value == []
+
+
+def _without_choice(schema: dict[str, Any]) -> dict[str, Any]:
+    choices = schema.get("anyOf")
+    if not isinstance(choices, list) or len(choices) != 2:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    if choices == _NUMBERS:
+        return {"type": "number", **rest}
+    if NULL in choices:
+        [plain] = [choice for choice in choices if choice != NULL]
+        if isinstance(plain.get("type"), str):
+            return {**plain, **rest, "type": [plain["type"], "null"]}
+    return schema
+
+
+def _with_width(schema: dict[str, Any]) -> dict[str, Any]:
+    kind = schema.get("type")
+    if kind == "integer" or (isinstance(kind, list) and "integer" in kind):
+        return {"format": "int64", **schema}
+    return schema

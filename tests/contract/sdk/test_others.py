@@ -1,0 +1,27 @@
+"""Clients in other languages: made from the OpenAPI document, and compiled by their own compilers."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GENERATE = Path(__file__).parents[3] / "openapi" / "generate.py"
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("language", "compiler"), [("go", "go"), ("java", "mvn")])
+def test_a_client_is_made_and_compiles(language, compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not here")
+
+    done = subprocess.run(
+        [sys.executable, GENERATE, language, tmp_path / "client"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
