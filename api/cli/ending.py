@@ -33,10 +33,8 @@ def ended_without_reader() -> Iterator[None]:
         return
 
     def watch() -> None:
-        poll = select.poll()
-        poll.register(descriptor, 0)  # errors and hang-ups are told unasked
         while not over.is_set():
-            if poll.poll(LOOK_MS):
+            if _is_closed(descriptor, LOOK_MS):
                 reader_left.set()
                 signal.pthread_kill(main.ident or 0, signal.SIGTERM)
                 return
@@ -52,6 +50,19 @@ def ended_without_reader() -> Iterator[None]:
         finally:
             over.set()
             watcher.join()
+
+
+def check_reader() -> None:
+    """Raises PipeClosed when the pipe behind standard output is closed."""
+    descriptor = _stdout()
+    if descriptor is not None and _is_closed(descriptor, 0):
+        raise PipeClosed
+
+
+def _is_closed(descriptor: int, patience_ms: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, 0)  # errors and hang-ups are told unasked
+    return bool(poll.poll(patience_ms))
 
 
 def _stdout() -> int | None:

@@ -21,6 +21,7 @@ from api.cli.ending import ended_by_sigterm
 from api.cli.moments import parse_duration
 from api.cli.output import Form, Output
 from api.cli.profiles import Target, find_target
+from api.cli.remarks import listen
 from api.cli.settings import environment
 from api.cli.trouble import PipeClosed
 
@@ -141,11 +142,13 @@ def _terminal(
 ) -> Iterator[Terminal]:
     target = find_target(environment(), url=url, api_key=api_key, profile=profile)
     cli = Terminal(target, Output(output, quiet=quiet), retry)
+    stop_listening = listen(cli.say)
     try:
         with ended_by_sigterm(), _troubles():
             yield cli
     finally:
         cli.close()
+        stop_listening()
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
     whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
 
     taken = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
-    assert lines.out == f"2 messages are sent to queue {orders}.\n"
+    assert lines.out == f"2 sent to queue {orders}.\n"
     assert whole.code == 0
     assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
 
@@ -181,7 +181,7 @@ def test_records_are_put_and_read_in_every_form(clicks):
     told = millstream("stream", "read", clicks, "-o", "ndjson")
     again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
 
-    assert put.out == f"2 records are in stream {clicks}.\n"
+    assert put.out == f"2 put into stream {clicks}.\n"
     assert values.code == 0
     assert read.out == 'a\nb\n{"k":"k"}\n'
     assert [(one["data"], one["key"]) for one in told.lines] == [
@@ -189,7 +189,7 @@ def test_records_are_put_and_read_in_every_form(clicks):
         ("b", "k"),
         ({"k": "k"}, "k"),
     ]
-    assert again.out == f"3 records are in stream {clicks}.\n"
+    assert again.out == f"3 put into stream {clicks}.\n"
     last = millstream("stream", "tail", clicks, "-n", "1", "-o", "json").json
     assert last[0]["data"] == {"k": "k"}
 
