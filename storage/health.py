@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -16,6 +18,8 @@ from storage.settings import StorageSettings
 
 _CHECK_S = 1.0
 _SKEW_MS_MAX = 1_000
+_PINGS = 100
+_PING_MS_MAX = 5.0
 _PRESSURE = 0.8
 _POSTGRES_MIN = 140_000
 
@@ -64,6 +68,7 @@ class Health:
         """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
         return [
             *await self._hot_findings(),
+            await self._latency_finding(),
             *await self._clock_findings(),
             *await self._postgres_findings(),
         ]
@@ -115,16 +120,35 @@ class Health:
             f"appendfsync {wanted}, as durability={wanted} promises",
         )
 
+    async def _latency_finding(self) -> Finding:
+        times = []
+        for _ in range(_PINGS):
+            began = perf_counter()
+            await self._store.ping()
+            times.append((perf_counter() - began) * 1000)
+        return Finding(
+            "store latency",
+            True if median(times) <= _PING_MS_MAX else None,
+            f"{median(times):.2f} ms, the median of {_PINGS} pings",
+            "every call waits for it: bring the API and its store together",
+        )
+
     async def _clock_findings(self) -> list[Finding]:
-        skew_ms = abs(await self._store.time_ms() - self._clock.now_ms())
         return [
-            Finding(
-                "clock",
-                skew_ms <= _SKEW_MS_MAX,
-                f"{skew_ms} ms from the store's",
-                "run an NTP client on both",
-            )
+            _clock_finding(
+                "clock", "the store's", await self._store.time_ms(), self._clock.now_ms()
+            ),
+            _clock_finding(
+                "postgres clock", "Postgres's", await self._postgres_time_ms(), self._clock.now_ms()
+            ),
         ]
+
+    async def _postgres_time_ms(self) -> int:
+        async with self._database.reading() as session:
+            return int(
+                await session.scalar(text("select extract(epoch from clock_timestamp()) * 1000"))
+                or 0
+            )
 
     async def _postgres_findings(self) -> list[Finding]:
         version = await self._postgres_version()
@@ -142,6 +166,13 @@ class Health:
     async def _postgres_version(self) -> int:
         async with self._database.reading() as session:
             return int(await session.scalar(text("show server_version_num")) or 0)
+
+
+def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding:
+    skew_ms = abs(time_ms - now_ms)
+    return Finding(
+        check, skew_ms <= _SKEW_MS_MAX, f"{skew_ms} ms from {whose}", "run an NTP client on both"
+    )
 
 
 def _memory_finding(info: dict[str, Any]) -> Finding:

@@ -5,22 +5,20 @@ URL is given, the stores of a running `millstream up` are found by its data dire
 """
 
 import asyncio
-import json
 import os
 import resource
 import shutil
 import sys
+from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import msgspec
 from pydantic import SecretStr
-from rich.console import Console
-from rich.table import Table
 
 from api.cli.archiving import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.data import LAYOUT_VERSION, in_use
 from api.cli.listener import listening
+from api.cli.output import Column, Form, Output, Row, table, to_row
 from api.cli.trouble import Trouble
 from api.cli.up import readiness
 from api.settings import Settings
@@ -36,14 +34,21 @@ FILES_MIN = 4_096  # a connection is an open file
 DISK_FREE_BYTES_MIN = 1 << 30
 GIB = 1 << 30
 
-MARKS = {True: "[green]ok[/green]", False: "[red]wrong[/red]", None: "[yellow]look[/yellow]"}
+MARKS = {True: "✓", False: "✗", None: "!"}
+FINDINGS = table(
+    "check", Column("mark", " "), Column("detail", "found"), Column("advice", "what to do", str)
+)
+OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def examine(settings: Settings) -> list[Finding]:
     """Every finding, the machine's first."""
     return [
+        _version(),
         _python(),
         _open_files(),
+        *_kernel(),
         _disk(settings.data),
         _data_version(settings.data),
         _port(settings),
@@ -54,14 +59,40 @@ def examine(settings: Settings) -> list[Finding]:
 
 def show(findings: list[Finding], *, as_json: bool) -> None:
     """Print the findings as a table, or as a JSON array of objects."""
-    if as_json:
-        sys.stdout.write(json.dumps(msgspec.to_builtins(findings), indent=2) + "\n")
-        return
-    table = Table("check", "", "found", "what to do")
-    for finding in findings:
-        advice = finding.hint if finding.ok is not True else ""
-        table.add_row(finding.check, MARKS[finding.ok], finding.detail, advice)
-    Console().print(table)
+    rows = [to_row(finding) for finding in findings]
+    out = Output(Form.JSON if as_json else Form.TABLE)
+    out.rows(rows if as_json else map(_for_people, rows), FINDINGS)
+
+
+def _for_people(row: Row) -> Row:
+    advice = "" if row["ok"] is True else row["hint"]
+    return {**row, "mark": MARKS[row["ok"]], "advice": advice}
+
+
+def _version() -> Finding:
+    return Finding("millstream", True, metadata.version("millstream"), "")
+
+
+def _kernel() -> list[Finding]:
+    """What Valkey and Redis ask of the kernel of their machine; nothing where it does not say."""
+    findings = []
+    if (overcommit := _word_of(OVERCOMMIT)) is not None:
+        found = f"vm.overcommit_memory is {overcommit}"
+        hint = (
+            "Where the store runs: sysctl vm.overcommit_memory=1, or its log may not be rewritten."
+        )
+        findings.append(Finding("overcommit", True if overcommit == "1" else None, found, hint))
+    if (huge := _word_of(HUGE_PAGES)) is not None:
+        hint = f"Where the store runs: echo madvise > {HUGE_PAGES}, or it pauses when it forks."
+        findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
+    return findings
+
+
+def _word_of(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:  # not this kernel, or not for us to see
+        return None
 
 
 def _python() -> Finding:

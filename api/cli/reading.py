@@ -5,6 +5,7 @@ from itertools import islice
 
 import msgspec
 
+from api.cli.ending import ended_without_reader
 from api.cli.moments import Place
 from api.cli.output import Form, encode_pretty, harmless
 from api.cli.payloads import record_row
@@ -97,6 +98,7 @@ def last_records(
 
 def follow_on(source: Stream, offsets: dict[int, int], shard: int | None, writer: Writer) -> None:
     """What comes from these offsets on, for ever."""
-    with source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap) as records:
+    subscription = source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap)
+    with ended_without_reader(), subscription as records:
         for record in records:
             writer.one(record)

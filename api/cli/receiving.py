@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from api.cli.ending import check_reader
 from api.cli.output import Column, Form, Row, encode_pretty, show_value, table
 from api.cli.payloads import delivery_row, payload_text
 from api.cli.terminal import Terminal
+from api.cli.trouble import Terminated
 from millstream_client import ItemRefused, Message, MillstreamError, Queue
 
-WAIT_S = 20.0  # of one receive that another follows
+WAIT_S = (
+    2.0  # of one receive that another follows; between them it is seen whether somebody still reads
+)
 TOGETHER_MAX = 100
 
 DELIVERIES = table(
@@ -30,6 +34,7 @@ class Receiver:
     def follow(self, together: int) -> None:
         """All that come, for ever."""
         while True:
+            check_reader()
             self._hand_over(self._receive(together, WAIT_S), self._write_line)
 
     def take(self, most: int, wait_s: float) -> None:
@@ -73,7 +78,12 @@ class Receiver:
                 self._acknowledge(written)
                 self._release(batch[len(written) :])
             raise
-        self._acknowledge(written)
+        try:
+            self._acknowledge(written)
+        except (KeyboardInterrupt, Terminated):
+            with suppress(MillstreamError):
+                self._acknowledge(written)  # they are done, whatever was interrupted
+            raise
 
     # ── Writing ──
 

@@ -27,6 +27,15 @@ def settings_said(**options: Any) -> Settings:
         raise Trouble(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
 
 
+def with_stores(settings: Settings) -> Settings:
+    """The same, when they name both stores. Raises Trouble."""
+    try:
+        settings.storage()
+    except ValueError as error:
+        raise Trouble(str(error), ExitCode.USAGE) from None
+    return settings
+
+
 def child_environment(settings: Settings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Our own environment with `settings` written over it, and `extra` over that."""
     environment = dict(os.environ)

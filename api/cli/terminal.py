@@ -9,9 +9,7 @@ def list_queues(cli: Terminal, prefix: Prefix = "") -> None:
 """
 
 import inspect
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
@@ -19,11 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from api.cli.ending import ended_by_sigterm
 from api.cli.moments import parse_duration
 from api.cli.output import Form, Output
 from api.cli.profiles import Target, find_target
+from api.cli.remarks import listen
 from api.cli.settings import environment
-from api.cli.trouble import PipeClosed, Terminated
+from api.cli.trouble import PipeClosed
 
 if TYPE_CHECKING:
     from millstream_client import Millstream
@@ -142,11 +142,13 @@ def _terminal(
 ) -> Iterator[Terminal]:
     target = find_target(environment(), url=url, api_key=api_key, profile=profile)
     cli = Terminal(target, Output(output, quiet=quiet), retry)
+    stop_listening = listen(cli.say)
     try:
         with ended_by_sigterm(), _troubles():
             yield cli
     finally:
         cli.close()
+        stop_listening()
 
 
 @contextmanager
@@ -160,24 +162,6 @@ def _troubles() -> Iterator[None]:
         raise trouble_of(error) from None
     except BrokenPipeError:
         raise PipeClosed from None
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Meanwhile SIGTERM raises Terminated, where this is the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` says it twice
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 # ── Composing ──

@@ -9,14 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
 from api.cli.commands.bench import bench
+from api.cli.completing import queue_names
 from api.cli.main import NOUNS
+from api.cli.terminal import Terminal
 from tests.commands import Ran, millstream
 
 NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "audit", "again")
@@ -24,7 +28,8 @@ SHELL = """
 set -euo pipefail
 millstream() { "$PYTHON" -m api.cli "$@"; }
 """
-END_S = 30.0
+END_S = 60.0
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +74,7 @@ def test_the_lines_of_a_pipe_are_messages_and_all_of_it_may_be_one(orders):
     whole = millstream("queue", "send", orders, "-", "--whole", stdin=b"c\nd\n")
 
     taken = millstream("queue", "receive", orders, "-n", "9", "-o", "ndjson").lines
-    assert lines.out == f"2 messages are sent to queue {orders}.\n"
+    assert lines.out == f"2 sent to queue {orders}.\n"
     assert whole.code == 0
     assert [one["body"] for one in taken] == ["a", "b", "c\nd\n"]
 
@@ -176,7 +181,7 @@ def test_records_are_put_and_read_in_every_form(clicks):
     told = millstream("stream", "read", clicks, "-o", "ndjson")
     again = millstream("stream", "put", clicks, "--records", stdin=told.out.encode())
 
-    assert put.out == f"2 records are in stream {clicks}.\n"
+    assert put.out == f"2 put into stream {clicks}.\n"
     assert values.code == 0
     assert read.out == 'a\nb\n{"k":"k"}\n'
     assert [(one["data"], one["key"]) for one in told.lines] == [
@@ -184,7 +189,7 @@ def test_records_are_put_and_read_in_every_form(clicks):
         ("b", "k"),
         ({"k": "k"}, "k"),
     ]
-    assert again.out == f"3 records are in stream {clicks}.\n"
+    assert again.out == f"3 put into stream {clicks}.\n"
     last = millstream("stream", "tail", clicks, "-n", "1", "-o", "json").json
     assert last[0]["data"] == {"k": "k"}
 
@@ -291,6 +296,26 @@ def test_a_noun_alone_is_answered_with_its_verbs():
     assert "dead-letters" in ran.err
 
 
+@pytest.mark.parametrize(("typed", "code"), [("{name}\n", 0), ("else\n", 1), ("\n", 1), ("", 130)])
+def test_a_person_is_asked_for_the_name(orders, client, monkeypatch, typed, code):
+    monkeypatch.setattr(Terminal, "is_for_a_person", True)
+    millstream("queue", "send", orders, "a")
+
+    ran = millstream("queue", "purge", orders, stdin=typed.format(name=orders).encode())
+
+    assert ran.code == code
+    assert f"1 messages of queue {orders} will be dropped for good." in ran.err
+    assert stats(client, orders)["ready"] == (0 if code == 0 else 1)
+
+
+def test_a_shell_completes_names_and_is_told_none_where_nobody_answers(orders, service_url):
+    asked = SimpleNamespace(params={"url": service_url})
+    nobody = SimpleNamespace(params={"url": "http://127.0.0.1:1"})
+
+    assert queue_names(asked, orders[:-1]).count(orders) == 1
+    assert queue_names(nobody, "") == []
+
+
 # ── In a shell ──
 
 
@@ -318,6 +343,18 @@ def test_a_reader_that_leaves_ends_it_quietly_and_nothing_is_lost(orders, client
     assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
     held = stats(client, orders)
     assert (held["ready"], held["in_flight"], held["acknowledged"]) == (2, 0, 1)
+
+
+def test_a_reader_that_leaves_is_noticed_while_there_is_nothing_to_write(orders):
+    """The one message is written; a second that would show that nobody reads never comes."""
+    millstream("queue", "send", orders, "1")
+
+    ran = bash(
+        "set +o pipefail; "
+        f"millstream queue receive --follow {orders} | head -1; echo ${{PIPESTATUS[*]}}"
+    )
+
+    assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -369,25 +406,63 @@ def test_the_examples_of_the_help_run_in_order(name, monkeypatch, tmp_path):
     assert run > 40
 
 
-def _run(verb: str, examples: list[str]) -> None:
-    """What is plain in this process, which is fast; where one line needs what another said, all in one shell."""
+def _run(verb: str, examples: list[str]) -> str:
+    """What they say. What is plain runs in this process, which is fast; where a line needs what another said, all in
+    one shell."""
     if any("=$(" in example for example in examples):
         examples = ["\n".join(examples)]
-    for example in examples:
-        words = simple_words(example)
-        if words is None:
-            ran = bash(example)
-            assert ran.returncode == 0, (verb, example, ran.stdout, ran.stderr)
+    return "".join(_runs(verb, example) for example in examples)
+
+
+def _runs(verb: str, example: str) -> str:
+    stages = piped(example)
+    if stages is None or "--follow" in example or "timeout" in example:
+        ran = bash(example.replace("| head -1", "| head -1 || true"))
+        assert ran.returncode == 0, (verb, example, ran.stdout, ran.stderr)
+        return ran.stdout
+    said = ""
+    for program, *words in stages:
+        if program == "millstream":
+            code, said, err = millstream(*words, stdin=said.encode())
         else:
-            done = millstream(*words)
-            assert done.code == 0, (verb, example, done.err)
+            done = subprocess.run([program, *words], input=said, capture_output=True, text=True)
+            code, said, err = done.returncode, done.stdout, done.stderr
+        assert code == 0, (verb, example, err)
+    return said
 
 
-def simple_words(example: str) -> list[str] | None:
-    """The words of a command that needs no shell; None of others."""
+def piped(example: str) -> list[list[str]] | None:
+    """The words of commands whose outputs are the next one's input; None where a shell has more to do."""
     lexer = shlex.shlex(example, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words = list(lexer)
-    if words[0] != "millstream" or any(set(word) <= set("|<>&;()") for word in words if word):
+    if any("$" in word or set(word) <= set("|<>&;()") for word in words if word not in ("", "|")):
         return None
-    return words[1:]
+    return [
+        list(stage) for is_pipe, stage in groupby(words, lambda word: word == "|") if not is_pipe
+    ]
+
+
+def test_the_page_runs(name, monkeypatch, tmp_path):
+    """Every command of docs/cli.md, in order."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+    said = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
+
+    assert "hello" in said
+    assert "p99 ms" in said
+
+
+def test_every_verb_is_on_the_page():
+    page = PAGE.read_text()
+    for word, app in NOUNS.items():
+        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
+        [row] = [line for line in page.splitlines() if line.startswith(f"| `{word}` |")]
+
+        told = {
+            one.name or one.callback.__name__  # type: ignore[union-attr]
+            for part in parts
+            for one in part.registered_commands
+        }
+        assert told == set(re.findall(r"`(\S+)`", row)[1:])

@@ -1,6 +1,7 @@
 """How results look, to people and to programs."""
 
 import io
+import logging
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from api.cli.output import Column, Form, Output, harmless, table, to_row
 from api.cli.payloads import NotAnItem, delivery_row, key_in, message_from, record_from
 from api.cli.pipes import line_batches
 from api.cli.progress import Lines, sentence
+from api.cli.remarks import listen
 from api.cli.trouble import ExitCode
 from millstream_client import NewMessage
 from millstream_client.errors import (
@@ -217,3 +219,18 @@ def test_lines_of_progress_come_now_and_then():
         lines.to(done, 120)
 
     assert said == ["sent 60 of 120 (50 %), 10/s, 6s left", "sent 120 of 120 (100 %), 10/s"]
+
+
+def test_a_remark_that_is_made_again_and_again_is_told_once():
+    told: list[str] = []
+    end = listen(told.append)
+    logger = logging.getLogger("millstream")
+
+    for line in ("away", "away", "back", "away"):
+        logger.warning("it is %s", line)
+    end()
+    logger.handlers.append(logging.NullHandler())
+    logger.warning("unheard")
+    logger.handlers.pop()
+
+    assert told == ["millstream: it is away", "millstream: it is back", "millstream: it is away"]

@@ -11,8 +11,9 @@ import typer
 from api.cli.options import Most, Prefix, StreamName
 from api.cli.output import Row, table, to_row
 from api.cli.progress import progress
+from api.cli.settings import settings_said, with_stores
 from api.cli.terminal import LONG_S, Terminal, noun, verb
-from api.cli.trouble import Trouble
+from api.cli.trouble import ExitCode, Trouble
 
 archive = noun("The archive: streams as Parquet files.")
 
@@ -113,3 +114,15 @@ def _until_over(cli: Terminal, name: str, job: str) -> Row:
 
 def _waiting(found: Row) -> int:
     return sum(shard["waiting_records"] for shard in found["shards"])
+
+
+@archive.command()
+def verify(
+    stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
+) -> None:
+    """Read every file of the archive whole, and say what is damaged or missing."""
+    settings = with_stores(settings_said())
+    from api.cli.archive import verify as run
+
+    if not run(settings, stream):
+        raise typer.Exit(ExitCode.ERROR)

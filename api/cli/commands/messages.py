@@ -103,7 +103,7 @@ def send(
         lines = read_stdin(whole=whole)
     else:
         lines = said(bodies)
-    Carrier(cli, message, target.send_many).carry(lines, f"{{}} messages are sent to queue {name}.")
+    Carrier(cli, message, target.send_many).carry(lines, f"{{}} sent to queue {name}.")
 
 
 # ── Receiving ──

@@ -73,7 +73,7 @@ def put(
         target.config()  # that it is there, before anything is read
         target = cli.connect(LONG_S).stream(name)
         given = read_stdin(whole=whole)
-    Carrier(cli, record, target.put_many).carry(given, f"{{}} records are in stream {name}.")
+    Carrier(cli, record, target.put_many).carry(given, f"{{}} put into stream {name}.")
 
 
 @verb(

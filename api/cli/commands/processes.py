@@ -1,0 +1,128 @@
+"""`millstream up` and the processes it is made of, each of which also runs alone; and `doctor`, when they do not."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from api.cli.settings import settings_said, with_stores
+from api.cli.terminal import noun
+from api.cli.trouble import ExitCode, Trouble
+
+processes = noun("The service.")
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
+Data = Annotated[Path | None, typer.Option(help="Directory where everything is kept.")]
+Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
+Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Keep nothing at the end.")]
+Durability = Annotated[
+    Literal["always", "everysec"] | None,
+    typer.Option(help="always: acknowledged is on disk; everysec: within a second or two."),
+]
+Server = Annotated[
+    Literal["bundled", "path"] | None,
+    typer.Option(help="The Valkey to start: the bundled one, or one on PATH."),
+]
+Insecure = Annotated[
+    bool | None,
+    typer.Option("--insecure", help="Listen beyond loopback without asking who calls."),
+]
+
+
+@processes.command()
+def up(
+    host: Host = None,
+    port: Port = None,
+    data: Data = None,
+    workers: Workers = None,
+    ephemeral: Ephemeral = None,
+    durability: Durability = None,
+    server: Server = None,
+    insecure: Insecure = None,
+) -> None:
+    """Run everything on this machine: Valkey, Postgres, the API, the sweeper, a deliverer of webhooks
+    and a Spark worker.
+
+    Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
+    DATABASE_URL name are used, and not started.
+    """
+    from api.cli.up import up as run
+
+    run(
+        settings_said(
+            host=host,
+            port=port,
+            data=data,
+            workers=workers,
+            ephemeral=ephemeral,
+            durability=durability,
+            server=server,
+            insecure=insecure,
+        )
+    )
+
+
+@processes.command()
+def serve(
+    host: Host = None, port: Port = None, workers: Workers = None, insecure: Insecure = None
+) -> None:
+    """Run the API alone, against REDIS_URL and DATABASE_URL."""
+    from api.cli.up import serve as run
+
+    run(with_stores(settings_said(host=host, port=port, workers=workers, insecure=insecure)))
+
+
+@processes.command()
+def sweep() -> None:
+    """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
+    settings = with_stores(settings_said())
+    from api.cli.sweeping import run
+
+    run(settings)
+
+
+@processes.command()
+def deliver() -> None:
+    """Deliver webhooks, against REDIS_URL and DATABASE_URL; any number of these share them."""
+    settings = with_stores(settings_said())
+    from api.cli.delivering import run
+
+    run(settings)
+
+
+@processes.command()
+def worker() -> None:
+    """Run a Spark worker alone, against REDIS_URL and DATABASE_URL: the archive, and replays."""
+    settings = with_stores(settings_said())
+    from api.cli.working import run
+
+    run(settings)
+
+
+@processes.command()
+def migrate() -> None:
+    """Bring the database at DATABASE_URL to this version's schema."""
+    settings = with_stores(settings_said()).storage()
+    from storage.lifespan import migrate as run
+
+    try:
+        run(settings)
+    except RuntimeError as error:  # the database is newer than this version
+        raise Trouble(str(error)) from None
+
+
+@processes.command()
+def doctor(
+    host: Host = None,
+    port: Port = None,
+    data: Data = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+) -> None:
+    """Look for what is wrong, or soon will be."""
+    from api.cli.doctor import examine, show
+
+    findings = examine(settings_said(host=host, port=port, data=data))
+    show(findings, as_json=as_json)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(ExitCode.ERROR)
