@@ -40,6 +40,16 @@ class Session:
         """Whether its JVM runs."""
         return self._jvm.alive
 
+    def answers(self) -> bool:
+        """Whether its JVM takes calls: one that was killed seems to run for a moment more."""
+        if not self.alive:
+            return False
+        try:
+            self.spark.sparkContext._jsc.sc().isStopped()
+        except Exception:  # py4j's, or the socket's
+            return False
+        return True
+
     @property
     def jvm_pid(self) -> int:
         return self._jvm.pid

@@ -44,7 +44,7 @@ class SharedSpark:
     async def get(self) -> "SparkSession":
         """The session, open. Raises SparkFailed, JavaMissing."""
         async with self._turn:
-            if self._session is not None and not self._session.alive:
+            if self._session is not None and not await asyncio.to_thread(self._session.answers):
                 logger.warning("the JVM has ended; starting another")
                 await self._close()
             if self._session is None:

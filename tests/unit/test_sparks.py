@@ -27,6 +27,9 @@ class FakeSession:
         self.closed = False
         self.jvm_pid = 1
 
+    def answers(self) -> bool:
+        return self.alive
+
     def close(self) -> None:
         self.closed = True
 
