@@ -68,12 +68,13 @@ class Socket:
                 return frame
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                frame = await self._next()
+                frame = await self.next()
                 if _is(frame, types, fields):
                     return frame
                 self.kept.append(frame)
 
-    async def _next(self) -> Frame:
+    async def next(self) -> Frame:
+        """The next frame, whatever it is."""
         payload = await self.connection.recv()
         if isinstance(payload, bytes):
             return dict(msgspec.msgpack.decode(payload))
@@ -105,7 +106,7 @@ class Socket:
         async with asyncio.timeout(PATIENCE_S):
             with suppress(ConnectionClosed):
                 while True:
-                    self.kept.append(await self._next())
+                    self.kept.append(await self.next())
         assert self.connection.close_code is not None
         return self.connection.close_code
 

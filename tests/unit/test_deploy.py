@@ -1,6 +1,7 @@
 """The files for containers, as far as they can be checked without one."""
 
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,10 @@ def test_the_make_targets_we_name_exist():
 
     for target in ("install", "up", "test", "check", "lint", "bench", "openapi"):
         assert f"\n{target}:" in makefile
+
+
+def test_the_image_has_every_package_of_the_wheel():
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    kept = (ROOT / ".dockerignore").read_text().splitlines()
+
+    assert {f"!{package}" for package in wheel["targets"]["wheel"]["packages"]} <= set(kept)

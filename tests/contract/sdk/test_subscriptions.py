@@ -295,6 +295,34 @@ def test_a_subscription_without_a_loop(millstream, orders):
     assert orders.stats().acknowledged == 1
 
 
+async def test_an_iteration_ends_when_its_subscription_is_closed(asynchronous, clicks):
+    clicks.put("hello")
+    texts = []
+    async with asynchronous.stream(clicks.name).subscribe("oldest") as subscription:
+        async for record in subscription:
+            texts.append(record.text)
+            closing = asyncio.create_task(close_soon(subscription))
+        await closing
+
+    assert texts == ["hello"]
+
+
+async def close_soon(subscription):
+    await asyncio.sleep(0.05)
+    await subscription.aclose()
+
+
+def test_an_iteration_without_a_loop_ends_when_it_is_closed_elsewhere(clicks):
+    clicks.put("hello")
+    texts = []
+    with clicks.subscribe("oldest") as subscription:
+        for record in subscription:
+            texts.append(record.text)
+            threading.Timer(0.05, subscription.close).start()
+
+    assert texts == ["hello"]
+
+
 def test_a_stream_is_subscribed_to_without_a_loop(service_url, clicks):
     texts = []
 

@@ -37,7 +37,7 @@ class AsyncSubscription:
 
     A connection that breaks is opened again, and nothing is skipped: what the service still knows goes on, otherwise
     records begin where the last one was, and messages come again when their time is over. `on_gap` hears of offsets
-    that are gone for good. Raises MillstreamError where it cannot go on: Lost for what a server closed for good.
+    that are gone for good. The iteration ends when it is closed. Raises MillstreamError where it cannot go on: Lost for what a server closed for good.
     """
 
     def __init__(self, transport: AsyncTransport, plan: Plan, on_gap: OnGap | None = None) -> None:
@@ -87,13 +87,21 @@ class AsyncSubscription:
         await self._say(talk.done())
         while True:
             if not talk.arrived:
-                await self._until(lambda: bool(talk.arrived))
+                await self._until_something_comes(talk)
             item, said = talk.take()
             await self._say(said)
             if isinstance(item, Gap):
                 self._on_gap(item)
             else:
                 return AsyncMessage(item, self) if isinstance(item, Delivery) else item
+
+    async def _until_something_comes(self, talk: Conversation) -> None:
+        try:
+            await self._until(lambda: bool(talk.arrived))
+        except Lost:
+            if self._task is None:  # closed by its owner, elsewhere
+                raise StopAsyncIteration from None
+            raise
 
     async def settle_one(self, settlement: Settlement) -> Settled:
         """Give a verdict on a message. Raises ItemRefused."""

@@ -56,8 +56,14 @@ class Subscription:
         if self._inner is not None:
             inner, self._inner = self._inner, None
             self._run(inner.aclose())
-            self._run(self._transport.aclose())
+            self._run(self._close_transport())
             self._end()
+
+    async def _close_transport(self) -> None:
+        await self._transport.aclose()
+        others = asyncio.all_tasks() - {asyncio.current_task()}  # a thread may be waiting for one
+        if others:
+            await asyncio.wait(others, timeout=1.0)
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -68,7 +74,12 @@ class Subscription:
         return self
 
     def __next__(self) -> Any:
-        item = self._run(self._opened.__anext__())
+        if self._inner is None:
+            raise StopIteration
+        try:
+            item = self._run(self._inner.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
         return Message(item.delivery, self) if isinstance(item, AsyncMessage) else item
 
     def settle_one(self, settlement: Settlement) -> Settled:
