@@ -14,6 +14,7 @@ from typer import Abort, TyperException
 from api.cli.commands.archive import archive
 from api.cli.commands.bench import bench
 from api.cli.commands.config import config
+from api.cli.commands.dead_letters import letters
 from api.cli.commands.documents import documents
 from api.cli.commands.group import group
 from api.cli.commands.job import job
@@ -36,6 +37,7 @@ app = typer.Typer(
     context_settings=CONTEXT,
 )
 queue.add_typer(messages)
+queue.add_typer(letters)
 stream.add_typer(records)
 app.add_typer(processes)
 NOUNS = {

@@ -180,12 +180,13 @@ class Output:
         drawn = StringIO()
         console = Console(file=drawn, force_terminal=self.is_terminal, width=width, highlight=False)
         grid = Grid(
-            *(titles or [""] * (len(cells[0]) if cells else 0)),
             box=None,
             pad_edge=False,
             padding=(0, 2, 0, 0),
             show_header=titles is not None,
         )
+        for title in titles or [""] * (len(cells[0]) if cells else 0):
+            grid.add_column(title, overflow="fold")  # what is too wide goes on below, whole
         for line in cells:
             grid.add_row(*map(Text, line))
         console.print(grid)

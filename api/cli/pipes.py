@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-CHUNK = 1 << 20
+CHUNK = 1 << 16  # of a file at once: some thousand lines, after which it is told how far it is
 
 
 def stdin() -> BinaryIO:

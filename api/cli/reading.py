@@ -58,9 +58,16 @@ def read_on(
     if place.offset is not None and shard is None:
         shard = _only_shard(source)
     limit = min(most or 1000, 1000)
-    records = source.read(place.start, shard=shard, offset=place.offset, limit=limit, on_gap=on_gap)
-    found = islice(records, most)
-    return found if shard is None else (_of_shard(record, shard) for record in found)
+    if shard is None:
+        return islice(source.read(place.start, limit=limit, on_gap=on_gap), most)
+    records = source.read(
+        place.start,
+        shard=shard,
+        offset=place.offset,
+        limit=limit,
+        on_gap=lambda gap: on_gap(msgspec.structs.replace(gap, shard=shard)),
+    )
+    return (_of_shard(record, shard) for record in islice(records, most))
 
 
 def _only_shard(source: Stream) -> int:

@@ -87,6 +87,18 @@ def test_a_cell_holds_nothing_that_a_terminal_would_obey():
     assert harmless("größe\n") == "größe\\n"
 
 
+def test_a_table_is_as_wide_as_its_terminal_and_loses_nothing(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("NO_COLOR", "1")
+    file = io.BytesIO()
+
+    Output(Form.TABLE, file=file, is_terminal=True).rows([{"name": "a" * 30}], table("name"))
+
+    _, *lines = file.getvalue().decode().splitlines()
+    assert "".join(lines) == "a" * 30
+    assert all(len(line) <= 20 for line in lines)
+
+
 def test_times_have_the_form_of_the_service_and_bodies_stay_as_they_are():
     class Told(msgspec.Struct):
         sent_at: str

@@ -100,8 +100,9 @@ def read(
     """
     from api.cli.reading import Writer, read_on
 
-    source = cli.connect(LONG_S).stream(name)
+    cli.client.stream(name).config()  # that it is there
     writer = Writer(cli, long=long)
+    source = cli.connect(LONG_S).stream(name)
     writer.all(read_on(source, from_, shard, most, writer.gap))
 
 

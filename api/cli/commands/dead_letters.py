@@ -1,0 +1,109 @@
+"""`millstream queue`, as far as dead letters go: looking at them, and bringing them back."""
+
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.commands.messages import BODY, with_text
+from api.cli.options import Most, QueueName, fields
+from api.cli.output import table, to_row
+from api.cli.progress import progress
+from api.cli.terminal import LONG_S, Terminal, noun, verb
+from api.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from millstream_client.core.models.move_out import MoveOut
+
+letters = noun("Dead letters of a queue.")
+
+LOOK_S = 0.5
+UNDER_WAY = frozenset({"running", "cancelling"})
+
+LETTERS = table("id", "died_at", "reason", "receives", "group", BODY)
+REASONS = table("reason", "count", "first_died_at", "last_died_at")
+
+
+@verb(
+    letters,
+    "dead-letters",
+    examples=[
+        "millstream queue dead-letters orders",
+        "millstream queue dead-letters orders --reasons",
+    ],
+)
+def dead_letters(
+    cli: Terminal,
+    name: QueueName,
+    reasons: Annotated[bool, typer.Option("--reasons", help="Counted by reason.")] = False,
+    most: Most = 20,
+) -> None:
+    """Look at the messages that a queue gave up on, the oldest first."""
+    source = cli.client.queue(name)
+    if reasons:
+        cli.out.rows(map(to_row, source.death_reasons()), REASONS)
+    else:
+        cli.out.rows(with_text(cli, islice(source.dead_letters(), most)), LETTERS)
+
+
+@verb(
+    letters,
+    "redrive",
+    examples=[
+        "millstream queue redrive orders",
+        "millstream queue redrive orders --reason timeout --rate 100",
+    ],
+)
+def redrive(
+    cli: Terminal,
+    name: QueueName,
+    ids: Annotated[list[str] | None, typer.Argument(help="Only these: ids.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Only these.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="Only these.")] = None,
+    rate: Annotated[
+        int | None, typer.Option("--rate", min=1, help="So many a second, in the background.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+) -> None:
+    """Make dead letters ready again: all, or those that meet everything that is said."""
+    from millstream_client.core.models.move_out import MoveOut
+
+    asked = fields(None, messages=ids or None, reason=reason, group=group, per_second=rate)
+    done = cli.client.queue(name).redrive(**asked)
+    if isinstance(done, MoveOut):
+        _follow_move(cli, name, done, wait=wait)
+    else:
+        cli.out.done(f"{done.redriven} dead letters of queue {name} are ready.", to_row(done))
+
+
+@verb(letters, "move")
+def move(
+    cli: Terminal,
+    name: QueueName,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Another queue; else each to where it died.")
+    ] = None,
+    rate: Annotated[int | None, typer.Option("--rate", min=1, help="So many a second.")] = None,
+    wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
+) -> None:
+    """Move the ready messages of a dead-letter queue back to where they came from, or to another queue."""
+    begun = cli.client.queue(name).move(to, rate)
+    _follow_move(cli, name, begun, wait=wait)
+
+
+def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> None:
+    """Until it is over, if that is wanted; Ctrl-C leaves it going."""
+    last = begun
+    if wait:
+        source = cli.connect(LONG_S).queue(name)
+        with progress(cli, "moved:") as shown:
+            while str(last.state) in UNDER_WAY:
+                shown.to(last.moved, last.to_move)
+                time.sleep(LOOK_S)
+                last = source.move_status(begun.id)
+    verb_ = "are moved" if wait else "are to be moved"
+    count = last.moved if wait else last.to_move
+    cli.out.done(f"{count} messages of queue {name} {verb_} ({last.id}).", to_row(last))
+    if str(last.state) == "failed":
+        raise Trouble(f"the move failed: {last.failure}")
