@@ -1,0 +1,40 @@
+"""As much of jq as the examples use, for machines that have none: `-r` and paths of members and elements."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+def found(value: Any, path: str) -> Iterator[Any]:
+    """What a path leads to: `.name`, `.[0]`, `.[]`, one behind the other."""
+    step = re.match(r"\.?(?:\[(?P<index>\d*)\]|(?P<name>\w+))", path)
+    if step is None:
+        assert path in ("", "."), f"this jq does not know '{path}'"
+        yield value
+        return
+    rest = path[step.end() :]
+    if step["name"]:
+        yield from found(value[step["name"]], rest)
+    elif step["index"]:
+        yield from found(value[int(step["index"])], rest)
+    else:
+        for one in value:
+            yield from found(one, rest)
+
+
+def main() -> None:
+    """Each value of standard input."""
+    *options, path = sys.argv[1:]
+    text, decoder = sys.stdin.read(), json.JSONDecoder()
+    while text := text.lstrip():
+        value, end = decoder.raw_decode(text)
+        text = text[end:]
+        for one in found(value, path):
+            plain = isinstance(one, str) and "-r" in options
+            sys.stdout.write(f"{one if plain else json.dumps(one)}\n")
+
+
+if __name__ == "__main__":
+    main()
