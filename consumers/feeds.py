@@ -215,34 +215,44 @@ class Feed:
         What expired is told as a gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was
         deleted; StorageUnavailable and its like, after which it may be asked again.
         """
-        block = None if offset < self._start else self._feeds.find(self.shelf, offset)
-        if block is not None:
+        known = self._known(offset)
+        if known is not None:
             await asyncio.sleep(0)  # who finds everything here leaves room for others all the same
-            return block.chunk(offset, max(self._tip, block.next))
-        if self._end is not None and self._end.next == offset:
-            return Chunk(
-                self._end, offset, len(self._end.records), len(self._end.records), None, offset
-            )
+            return known
         if until_drain and self._feeds.draining:
             wait_ms = 0
-        found = await self._join(offset, wait_ms, until_drain)
+        read = self._joined((offset, wait_ms > 0))
+        try:
+            found = await read.wait(wait_ms, until_drain)
+        finally:
+            self._left(read)
         if found is None:
             return self._nothing(offset)
         return found.chunk(offset, max(self._tip, found.next))
 
-    async def _join(self, offset: int, wait_ms: float, until_drain: bool) -> Block | None:
-        """What a read finds there, which all who ask share; None when the time is up."""
-        key = offset, wait_ms > 0
+    def _known(self, offset: int) -> Chunk | None:
+        """What is remembered from there on."""
+        block = None if offset < self._start else self._feeds.find(self.shelf, offset)
+        if block is not None:
+            return block.chunk(offset, max(self._tip, block.next))
+        end = self._end
+        if end is None or end.next != offset:
+            return None
+        return Chunk(end, offset, len(end.records), len(end.records), None, offset)
+
+    def _joined(self, key: tuple[int, bool]) -> "_SharedRead":
+        """The read that is under way there, or a new one: all who ask share it."""
         read = self._reads.get(key)
         if read is None:
             read = self._reads[key] = _SharedRead(*key)
             self._feeds.run(read, self)
-        try:
-            return await read.wait(wait_ms, until_drain)
-        finally:
-            if not read.waiters:
-                self.forget(read)
-                read.task.cancel()
+        return read
+
+    def _left(self, read: "_SharedRead") -> None:
+        """One who waited does so no more; nobody reads for nobody."""
+        if not read.waiters:
+            self.forget(read)
+            read.task.cancel()
 
     def release(self) -> None:
         """The process is to end."""

@@ -192,11 +192,10 @@ class ShardReaders:
         count = len(taken) if chosen is None else len(chosen)
         mark = Mark(shard, self._positions[shard], count, size_bytes)
         self._positions[shard] = taken.next_offset
-        if chosen is not None:
-            self._skipped[shard] = self._skipped.get(shard, 0) + len(taken) - count
-        if not count and self._skipped.get(shard, 0) < limits.PUSH_SKIPPED_TOLD:
+        if not count and not self._has_skipped_much(shard, len(taken)):
             return taken
-        self._skipped.pop(shard, None)
+        if self._skipped is not None:
+            self._skipped.pop(shard, None)
         self.credit.take(count, size_bytes)
         self._count.read(count)
         wire = self._session.wire
@@ -210,6 +209,12 @@ class ShardReaders:
             ),
         )
         return taken
+
+    def _has_skipped_much(self, shard: int, count: int) -> bool:
+        """Whether the client should hear how far the reading is, with `count` more records left out."""
+        self._skipped = self._skipped or {}
+        self._skipped[shard] = self._skipped.get(shard, 0) + count
+        return self._skipped[shard] >= limits.PUSH_SKIPPED_TOLD
 
     def _part(self, shard: int, chunk: Chunk) -> tuple[Chunk, list[int] | None, int]:
         """What of a chunk is sent: so much of its beginning, there these records or all, and their bytes."""
@@ -279,9 +284,7 @@ class Read(ShardReaders):
         self._catalog = catalog
         self._alone = asked.shard
         self._since_ms: int | None = None
-        self._parents: dict[
-            int, tuple[int, ...]
-        ] = {}  # of the shards that were begun with on the way
+        self._parents: dict[int, tuple[int, ...]] | None = None  # of shards begun with on the way
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
         """Stand at these positions, or at a time. Raises ShardNotFound, StreamNotFound."""
@@ -337,6 +340,7 @@ class Read(ShardReaders):
             if child not in standing:
                 first = await self._first(child, at)
                 self._positions.setdefault(child, first)
+                self._parents = self._parents or {}
                 self._parents[child] = stream.shard(child).parents
         self._begin(self._positions)
 
@@ -348,7 +352,8 @@ class Read(ShardReaders):
 
     def _descendants(self, shard: int) -> set[int]:
         found = {shard}
-        for child in sorted(self._parents):  # which have higher numbers than their parents
-            if found.intersection(self._parents[child]):
+        begun = self._parents or {}
+        for child in sorted(begun):  # which have higher numbers than their parents
+            if found.intersection(begun[child]):
                 found.add(child)
         return found - {shard}

@@ -170,7 +170,8 @@ def measure_idle_sockets(house: House, plan: Plan) -> list[Measured]:
         queue = _bytes_each(served, plan.idle_sockets, "queue:bench-idle-sockets")
     with house.fresh_api() as served:
         stream = _bytes_each(served, plan.idle_sockets, "stream:bench-idle-sockets")
-    bare = _bytes_each(house.echo, plan.idle_sockets, "")
+    with house.fresh_echo() as echo:
+        bare = _bytes_each(echo, plan.idle_sockets, "")
     note = (
         f"{plan.idle_sockets} sockets, each subscribed to a queue, take {queue:,.0f} B, to a stream {stream:,.0f} B; "
         f"{bare:,.0f} B are those of a socket of a bare application"

@@ -83,6 +83,12 @@ class House:
         with _serving(SERVICE, self.data, self.redis_url, self.database_url) as served:
             yield served
 
+    @contextmanager
+    def fresh_echo(self) -> Generator[Served]:
+        """Another process of the reference, which has done nothing yet."""
+        with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=True) as served:
+            yield served
+
     def settle_store(self) -> None:
         """Let the store write its file anew now, rather than in the middle of a round."""
         self.store.bgrewriteaof()
