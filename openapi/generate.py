@@ -25,6 +25,9 @@ HERE = Path(__file__).parent
 DOCUMENT = HERE / "openapi.json"
 PYTHON = HERE / "sdk" / "python" / "millstream_client"
 TYPESCRIPT = HERE / "sdk" / "typescript"
+_LINK = re.compile(
+    r"\{@link https?://\S+ ([^}]*)\}"
+)  # of the generator's comments, to pages of its own
 GO = HERE / "sdk" / "go"
 JAVA = HERE / "sdk" / "java"
 BIN = Path(sys.executable).parent
@@ -158,6 +161,8 @@ def typescript(source: Path = TYPESCRIPT / "src") -> None:
         source / "generated",
     ]
     subprocess.run(command, cwd=TYPESCRIPT, check=True, stdout=subprocess.DEVNULL)
+    for path in (source / "generated").rglob("*.ts"):
+        path.write_text(_LINK.sub(r"\1", path.read_text()))
     (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
 
 

@@ -47,7 +47,7 @@ export interface Config {
    * An object containing any HTTP headers that you want to pre-populate your
    * `Headers` object with.
    *
-   * {@link https://developer.mozilla.org/docs/Web/API/Headers/Headers#init See more}
+   * See more
    */
   headers?:
     | RequestInit['headers']
@@ -58,7 +58,7 @@ export interface Config {
   /**
    * The request method.
    *
-   * {@link https://developer.mozilla.org/docs/Web/API/fetch#method See more}
+   * See more
    */
   method?: Uppercase<HttpMethod>;
   /**
@@ -69,7 +69,7 @@ export interface Config {
    * This method will have no effect if the native `paramsSerializer()` Axios
    * API function is used.
    *
-   * {@link https://swagger.io/docs/specification/serialization/#query View examples}
+   * View examples
    */
   querySerializer?: QuerySerializer | QuerySerializerOptions;
   /**
