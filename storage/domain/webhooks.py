@@ -334,10 +334,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         return self.outcome is Outcome.DELIVERED
 
     def told(self) -> dict[str, Any]:
-        """As the log keeps it."""
+        """As the log keeps it. An attempt of 0 ms says so, though Python takes 0 for False."""
         kept = msgspec.to_builtins(self)
         del kept["wait_ms"]
-        return {name: value for name, value in kept.items() if value not in (None, "", False)}
+        return {
+            name: kept[name]
+            for name in kept
+            if kept[name] not in (None, "") and kept[name] is not False
+        }
 
 
 class DeliveryStatus(StrEnum):

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.parse import quote
 
 import psycopg
@@ -25,6 +26,8 @@ from storage.embedded.sockets import socket_directory
 POSTGRES_PORT = 5432  # part of the socket's file name; nothing listens on TCP
 POSTGRES_CONNECTIONS_MAX = 100
 DATABASE = "millstream"
+PREDECESSOR_S = 10.0  # what a postmaster that lost its supervisor gets to end
+_LOOK_AGAIN_S = 0.05
 
 
 @contextmanager
@@ -199,12 +202,24 @@ def _give(directory: Path, dropped_to: RunAs | None) -> None:
 
 
 def _forget_dead_postmaster(directory: Path) -> None:
-    """Remove a pid file whose number now belongs to another program, as happens in containers.
+    """Remove a pid file whose number belongs to nobody who runs Postgres any more; a postmaster that is about to end,
+    as one does whose supervisor was killed, gets some seconds for it.
 
-    Postgres itself sees to a number that nobody has.
+    Postgres itself sees to a number that nobody has, but takes another program's for its own, as happens in
+    containers, and also that of a process which has ended and was not waited for yet.
     """
     pid_file = directory / "postmaster.pid"
-    with suppress(FileNotFoundError, ValueError, IndexError):
+    give_up_at = monotonic() + PREDECESSOR_S
+    with suppress(FileNotFoundError, ProcessLookupError, ValueError, IndexError):
         pid = int(pid_file.read_text().splitlines()[0])
-        if Path(f"/proc/{pid}/comm").read_text().strip() != "postgres":
-            pid_file.unlink()
+        while _runs_postgres(pid):
+            if monotonic() > give_up_at:
+                return
+            sleep(_LOOK_AGAIN_S)
+        pid_file.unlink()
+
+
+def _runs_postgres(pid: int) -> bool:
+    """Raises FileNotFoundError, ProcessLookupError when there is no such process."""
+    name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition(" (")[2].rpartition(") ")
+    return name == "postgres" and not rest.startswith("Z")

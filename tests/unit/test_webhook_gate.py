@@ -1,5 +1,6 @@
 """When the next delivery may go: rate, throttle, breaker; and what is asked of a webhook."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,3 +171,13 @@ def test_a_specification_says_what_is_wrong_with_it(changes, pointer):
 def test_a_source_is_a_kind_and_a_name(word):
     with pytest.raises(ValidationFailed):
         Source.of(word)
+
+
+def test_the_log_keeps_an_attempt_that_took_no_time():
+    """Its 0 ms were taken for nothing, and left a row that could not be read."""
+    attempt = Attempt(outcome=Outcome.DELIVERED, at_ms=0, duration_ms=0, status=200)
+
+    told = attempt.told()
+
+    assert told == {"outcome": "delivered", "at_ms": 0, "duration_ms": 0, "status": 200}
+    assert msgspec.convert(told, Attempt) == attempt
