@@ -26,8 +26,10 @@ from storage.embedded.sockets import socket_directory
 POSTGRES_PORT = 5432  # part of the socket's file name; nothing listens on TCP
 POSTGRES_CONNECTIONS_MAX = 100
 DATABASE = "millstream"
-PREDECESSOR_S = 10.0  # what a postmaster that lost its supervisor gets to end
+PREDECESSOR_S = 10.0  # what a Postgres that lost its supervisor or postmaster gets to end
+_SOCKET = f".s.PGSQL.{POSTGRES_PORT}"
 _LOOK_AGAIN_S = 0.05
+_PROCESSES = Path("/proc")
 
 
 @contextmanager
@@ -93,7 +95,9 @@ class PostgresServer:
         if not self.directory.exists():
             self._initialise()
         _give(self.directory, self._dropped_to())
-        _forget_dead_postmaster(self.directory)
+        if _predecessors_have_ended(self.directory):
+            for left in (self.directory / "postmaster.pid", self._sockets() / f"{_SOCKET}.lock"):
+                left.unlink(missing_ok=True)
 
     def _initialise(self) -> None:
         """Run initdb aside and rename: a cluster that is there is whole."""
@@ -201,25 +205,25 @@ def _give(directory: Path, dropped_to: RunAs | None) -> None:
         os.chown(path, uid, gid, follow_symlinks=False)
 
 
-def _forget_dead_postmaster(directory: Path) -> None:
-    """Remove a pid file whose number belongs to nobody who runs Postgres any more; a postmaster that is about to end,
-    as one does whose supervisor was killed, gets some seconds for it.
+def _predecessors_have_ended(directory: Path) -> bool:
+    """Give a Postgres that is about to end some seconds for it. Whether none is left for certain, and no lock of it holds.
 
-    Postgres itself sees to a number that nobody has, but takes another program's for its own, as happens in
-    containers, and also that of a process which has ended and was not waited for yet.
+    A killed postmaster's sessions notice its end a moment later, and until then its shared memory is in use. The number
+    in its lock files says little: Postgres takes another program's for its own, as happens in containers, and also that
+    of a process which has ended and was not waited for yet.
     """
-    pid_file = directory / "postmaster.pid"
     give_up_at = monotonic() + PREDECESSOR_S
-    with suppress(FileNotFoundError, ProcessLookupError, ValueError, IndexError):
-        pid = int(pid_file.read_text().splitlines()[0])
-        while _runs_postgres(pid):
-            if monotonic() > give_up_at:
-                return
-            sleep(_LOOK_AGAIN_S)
-        pid_file.unlink()
+    while any(_serves(directory, process) for process in _PROCESSES.glob("[0-9]*")):
+        if monotonic() > give_up_at:
+            return False
+        sleep(_LOOK_AGAIN_S)
+    return _PROCESSES.exists()
 
 
-def _runs_postgres(pid: int) -> bool:
-    """Raises FileNotFoundError, ProcessLookupError when there is no such process."""
-    name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition(" (")[2].rpartition(") ")
-    return name == "postgres" and not rest.startswith("Z")
+def _serves(directory: Path, process: Path) -> bool:
+    """Whether a process is a Postgres of this cluster: each of them works in its directory."""
+    with suppress(OSError):  # it has ended, or is not ours to look at
+        return (process / "comm").read_text() == "postgres\n" and (
+            (process / "cwd").readlink() == directory
+        )
+    return False

@@ -91,6 +91,7 @@ def tail(log: Path) -> bytes:
 
 
 def last_line(text: bytes) -> str:
-    """What a program said last, for a message of one line."""
+    """What a program said last, for a message of one line: what it calls fatal, when it says so."""
     lines = text.decode(errors="replace").strip().splitlines()
-    return lines[-1].strip() if lines else "it said nothing"
+    fatal = [line for line in lines if "FATAL: " in line]
+    return (fatal or lines or ["it said nothing"])[-1].strip()
