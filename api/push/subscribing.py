@@ -51,7 +51,7 @@ class Sources(msgspec.Struct, frozen=True):
         _check_group(asked)
         principal = session.principal
         name = GroupName(asked.group, principal.namespace)
-        self.storage.access.authorise(principal, Action.GROUP_CONSUME, str(name))
+        self.storage.access.authorise(principal, Action.GROUP_COMMIT, str(name))
         stream = StreamName(word, principal.namespace)
         group = await self.storage.groups.get(name)
         if group.spec.stream != word:

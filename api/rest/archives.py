@@ -13,16 +13,16 @@ from storage.domain.access import Action
 router = APIRouter(prefix="/v1/archives", tags=["archives"])
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
-READ = Depends(may(Action.STREAM_READ))
+SEE = Depends(may(Action.STREAM_LIST))
 
 
-@router.get("/{stream}", dependencies=[READ])
+@router.get("/{stream}", dependencies=[SEE])
 async def get_archive(stream: StreamPath, storage: StorageDep) -> ArchiveOut:
     """Show how far a stream is archived, and how much of it waits."""
     return ArchiveOut.from_domain(await storage.archives.show(stream))
 
 
-@router.get("/{stream}/files", dependencies=[READ])
+@router.get("/{stream}/files", dependencies=[SEE])
 async def list_archived_files(
     stream: StreamPath,
     storage: StorageDep,

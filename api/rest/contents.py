@@ -32,7 +32,9 @@ from storage.lifespan import Storage
 router = APIRouter(prefix="/v1/queues", tags=["queues"])
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
-READ = Depends(may(Action.QUEUE_READ))
+SEE = Depends(may(Action.QUEUE_LIST))
+PEEK = Depends(may(Action.QUEUE_PEEK))
+REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
 PURGE = Depends(may(Action.QUEUE_PURGE))
 JSON_ONLY = Depends(require_json)
 MessagePath = Annotated[str, Path(description="A message's id, or its offset.")]
@@ -46,7 +48,7 @@ _MESSAGE = {"schema": {"anyOf": _SCHEMAS}}
 
 @router.get(
     "/{queue}/messages/{message}",
-    dependencies=[READ],
+    dependencies=[PEEK],
     response_class=Response,
     responses={200: {"content": {JSON: _MESSAGE}}},
 )
@@ -94,7 +96,7 @@ async def delete_message(queue: QueuePath, message: MessagePath, storage: Storag
     await storage.contents.drop(queue, message)
 
 
-@router.get("/{queue}/dead-letters/reasons", dependencies=[READ])
+@router.get("/{queue}/dead-letters/reasons", dependencies=[SEE])
 async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
     """Count a queue's dead letters by reason, the most frequent first."""
     found = await storage.contents.death_reasons(queue)
@@ -103,7 +105,7 @@ async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReas
 
 @router.post(
     "/{queue}/redrives",
-    dependencies=[MANAGE, JSON_ONLY],
+    dependencies=[REDRIVE, JSON_ONLY],
     response_model=Redriven,
     responses={202: {"model": MoveOut, "description": "It goes on in the background"}},
 )
@@ -134,7 +136,7 @@ async def _begin_redrive(
 GroupPath = Annotated[str, Path(description="A group's name.")]
 
 
-@router.get("/{queue}/groups", dependencies=[READ])
+@router.get("/{queue}/groups", dependencies=[SEE])
 async def list_parked_groups(
     queue: QueuePath,
     storage: StorageDep,

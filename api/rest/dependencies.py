@@ -73,12 +73,15 @@ _NOUNS = ("queue", "stream", "group", "webhook")
 
 
 def may(action: Action) -> Callable[..., None]:
-    """A route's authorise step. Raises Forbidden."""
+    """A route's authorise step: of the resource that its path names, or else of any at all. Raises Forbidden."""
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
         parameters = (request.path_params.get(noun) for noun in _NOUNS)
-        named = next((name for name in parameters if name), "*")
-        storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
+        named = next((name for name in parameters if name), None)
+        if named is None:
+            storage.access.authorise_list(principal, action)
+        else:
+            storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 
     return authorise
 

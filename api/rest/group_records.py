@@ -140,7 +140,7 @@ class Heartbeat(msgspec.Struct, kw_only=True):
     "/v1/groups/{group}/records",
     query=FetchRecords,
     answer=GroupRecords,
-    action=Action.GROUP_CONSUME,
+    action=Action.GROUP_COMMIT,
 )
 async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     """Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
@@ -206,7 +206,7 @@ def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
     "/v1/groups/{group}/commit",
     body=StructBody(CommitIn),
     answer=CommittedOffsets,
-    action=Action.GROUP_CONSUME,
+    action=Action.GROUP_COMMIT,
 )
 async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
     """Commit what was read: a token, or the next offset of each shard.
@@ -254,7 +254,7 @@ def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
     "/v1/groups/{group}/members/{member}/heartbeat",
     body=StructBody(HeartbeatIn),
     answer=Heartbeat,
-    action=Action.GROUP_CONSUME,
+    action=Action.GROUP_COMMIT,
 )
 async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
     """Say that a member is there, and hear what it reads now.

@@ -46,8 +46,9 @@ from storage.domain.errors import GroupNotFound, PreconditionFailed
 router = APIRouter(prefix="/v1/groups", tags=["groups"])
 
 MANAGE = Depends(may(Action.GROUP_MANAGE))
-CONSUME = Depends(may(Action.GROUP_CONSUME))
-READ = Depends(may(Action.GROUP_READ))
+CONSUME = Depends(may(Action.GROUP_COMMIT))
+RESET = Depends(may(Action.GROUP_RESET))
+SEE = Depends(may(Action.GROUP_LIST))
 JSON_ONLY = Depends(require_json)
 
 
@@ -91,7 +92,7 @@ async def _require_group(storage: StorageDep, group: GroupPath) -> None:
 
 @router.get(
     "/{group}",
-    dependencies=[READ],
+    dependencies=[SEE],
     response_model=GroupDetail,
 )
 async def get_consumer_group(
@@ -115,7 +116,7 @@ async def delete_consumer_group(
     await storage.groups.delete(group, if_match=expected_version(if_match))
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_consumer_groups(
     storage: StorageDep,
     principal: PrincipalDep,
@@ -165,7 +166,7 @@ async def leave_group(
     await storage.groups.leave(group, member, for_good=not for_a_while)
 
 
-@router.post("/{group}/reset", dependencies=[MANAGE, JSON_ONLY])
+@router.post("/{group}/reset", dependencies=[RESET, JSON_ONLY])
 async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> ResetOut:
     """Take a group elsewhere, whether its members are at work or not.
 
@@ -177,7 +178,7 @@ async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> 
     )
 
 
-@router.get("/{group}/lag", dependencies=[READ])
+@router.get("/{group}/lag", dependencies=[SEE])
 async def get_group_lag(group: GroupPath, storage: StorageDep) -> GroupLag:
     """Show how far a group is behind, in records and in time, and when records will be lost to it."""
     return GroupLag.from_domain(await storage.groups.lag(group))
@@ -197,7 +198,7 @@ async def put_bookmark(
     return BookmarkOut.from_domain(saved)
 
 
-@router.get("/{group}/bookmarks", dependencies=[READ])
+@router.get("/{group}/bookmarks", dependencies=[SEE])
 async def list_bookmarks(group: GroupPath, storage: StorageDep) -> BookmarkList:
     """List a group's bookmarks by name."""
     found = await storage.groups.bookmarks(group)

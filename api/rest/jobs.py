@@ -15,11 +15,11 @@ from storage.domain.jobs import Job, JobKind, JobState
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 MANAGE = Depends(may(Action.JOB_MANAGE))
-READ = Depends(may(Action.JOB_READ))
+SEE = Depends(may(Action.JOB_LIST))
 JobId = Annotated[str, Path(description="As the list tells it.")]
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_jobs(
     storage: StorageDep,
     principal: PrincipalDep,
@@ -42,7 +42,7 @@ async def list_jobs(
     )
 
 
-@router.get("/{job}", dependencies=[READ])
+@router.get("/{job}", dependencies=[SEE])
 async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobDetail:
     """Show how far a job is."""
     found = await _job_of(storage, principal, job)

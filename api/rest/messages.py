@@ -150,7 +150,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     "/v1/queues/{queue}/messages",
     query=BrowseQuery,
     answer=BrowsedMessages,
-    action=Action.QUEUE_READ,
+    action=Action.QUEUE_PEEK,
 )
 async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     """Look at a queue's messages without taking any."""
@@ -172,7 +172,7 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     "/v1/queues/{queue}/dead-letters",
     query=PageQuery,
     answer=DeadLetters,
-    action=Action.QUEUE_READ,
+    action=Action.QUEUE_PEEK,
 )
 async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
     """List the messages that the queue gave up on, oldest first."""

@@ -14,12 +14,12 @@ from storage.domain.names import QueueName
 
 router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"])
 
-MANAGE = Depends(may(Action.QUEUE_MANAGE))
-READ = Depends(may(Action.QUEUE_READ))
+REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
+SEE = Depends(may(Action.QUEUE_LIST))
 MoveId = Annotated[str, Path(description="As the start of the move told it.")]
 
 
-@router.post("", dependencies=[MANAGE, Depends(require_json)], status_code=202)
+@router.post("", dependencies=[REDRIVE, Depends(require_json)], status_code=202)
 async def start_move(
     queue: QueuePath,
     storage: StorageDep,
@@ -37,7 +37,7 @@ async def start_move(
     return MoveOut.from_domain(move)
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_moves(
     queue: QueuePath, storage: StorageDep, limit: Limit = limits.PAGE_ITEMS_DEFAULT
 ) -> MoveList:
@@ -47,13 +47,13 @@ async def list_moves(
     return MoveList(items=[MoveOut.from_domain(move) for move in moves])
 
 
-@router.get("/{move}", dependencies=[READ])
+@router.get("/{move}", dependencies=[SEE])
 async def get_move(queue: QueuePath, move: MoveId, storage: StorageDep) -> MoveOut:
     """Show how far a move is."""
     return MoveOut.from_domain(await _move_of(storage, queue, move))
 
 
-@router.patch("/{move}", dependencies=[MANAGE, Depends(require_json)])
+@router.patch("/{move}", dependencies=[REDRIVE, Depends(require_json)])
 async def change_move(
     queue: QueuePath, move: MoveId, storage: StorageDep, change: MoveChange
 ) -> MoveOut:

@@ -39,7 +39,7 @@ from storage.domain.queues import Queue
 router = APIRouter(prefix="/v1/queues", tags=["queues"])
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
-READ = Depends(may(Action.QUEUE_READ))
+SEE = Depends(may(Action.QUEUE_LIST))
 PURGE = Depends(may(Action.QUEUE_PURGE))
 JSON_ONLY = Depends(require_json)
 
@@ -83,7 +83,7 @@ def _shown(queue: Queue, response: Response) -> QueueOut:
 
 @router.get(
     "/{queue}",
-    dependencies=[READ],
+    dependencies=[SEE],
     response_model=QueueOut,
     responses={304: {"description": "Not modified"}},
 )
@@ -118,7 +118,7 @@ async def delete_queue(queue: QueuePath, storage: StorageDep, if_match: IfMatch 
     await storage.catalog.delete_queue(queue, if_match=expected_version(if_match))
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_queues(
     storage: StorageDep,
     principal: PrincipalDep,
@@ -139,7 +139,7 @@ async def list_queues(
     )
 
 
-@router.get("/{queue}/stats", dependencies=[READ])
+@router.get("/{queue}/stats", dependencies=[SEE])
 async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
     """Count a queue's messages by state, exactly."""
     stats = await storage.queues.stats(queue)

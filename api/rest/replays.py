@@ -28,8 +28,8 @@ from storage.lifespan import Storage
 
 router = APIRouter(prefix="/v1/replays", tags=["replays"])
 
-MANAGE = Depends(may(Action.REPLAY_MANAGE))
-READ = Depends(may(Action.REPLAY_READ))
+MANAGE = Depends(may(Action.REPLAY_RUN))
+SEE = Depends(may(Action.REPLAY_LIST))
 ReplayId = Annotated[str, Path(description="As the replay's start told it.")]
 
 
@@ -66,7 +66,7 @@ def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -
         authorise(principal, Action.QUEUE_SEND, f"{principal.namespace}/{target.queue}")
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_replays(
     storage: StorageDep,
     principal: PrincipalDep,
@@ -88,7 +88,7 @@ async def list_replays(
     )
 
 
-@router.get("/{replay}", dependencies=[READ])
+@router.get("/{replay}", dependencies=[SEE])
 async def get_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayDetail:

@@ -25,6 +25,7 @@ from storage.lifespan import Storage
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
+SEE = Depends(may(Action.STREAM_LIST))
 READ = Depends(may(Action.STREAM_READ))
 JSON_ONLY = Depends(require_json)
 KeyPath = Annotated[str, Path(description="The partition key.")]
@@ -32,7 +33,7 @@ _RECORD = f"#/components/schemas/{RecordOut.__name__}"
 ShardPath = Annotated[int, Path(description="The shard's index.")]
 
 
-@router.get("/shards", dependencies=[READ])
+@router.get("/shards", dependencies=[SEE])
 async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
     """List a stream's shards, open and closed, and how far their logs reach."""
     return await _shards(storage, stream)

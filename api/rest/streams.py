@@ -37,7 +37,7 @@ from storage.domain.streams import Stream
 router = APIRouter(prefix="/v1/streams", tags=["streams"])
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
-READ = Depends(may(Action.STREAM_READ))
+SEE = Depends(may(Action.STREAM_LIST))
 JSON_ONLY = Depends(require_json)
 
 
@@ -80,7 +80,7 @@ def _shown(stream: Stream, response: Response) -> StreamOut:
 
 @router.get(
     "/{stream}",
-    dependencies=[READ],
+    dependencies=[SEE],
     response_model=StreamOut,
     responses={304: {"description": "Not modified"}},
 )
@@ -115,7 +115,7 @@ async def delete_stream(stream: StreamPath, storage: StorageDep, if_match: IfMat
     await storage.catalog.delete_stream(stream, if_match=expected_version(if_match))
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_streams(
     storage: StorageDep,
     principal: PrincipalDep,

@@ -18,7 +18,7 @@ from storage.domain.webhooks import DeliveryStatus
 router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"])
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
-READ = Depends(may(Action.WEBHOOK_READ))
+SEE = Depends(may(Action.WEBHOOK_LIST))
 DeliveryId = Annotated[
     str, Path(description="The `webhook-id` of a delivery.", pattern=r"^[A-Za-z0-9_-]{1,128}$")
 ]
@@ -33,7 +33,7 @@ def requested_of(request: Request) -> Requested:
 RequestedDep = Annotated[Requested, Depends(requested_of)]
 
 
-@router.get("/deliveries", dependencies=[READ])
+@router.get("/deliveries", dependencies=[SEE])
 async def list_deliveries(
     webhook: WebhookPath,
     storage: StorageDep,

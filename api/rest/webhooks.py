@@ -40,7 +40,7 @@ from storage.lifespan import Storage
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
-READ = Depends(may(Action.WEBHOOK_READ))
+SEE = Depends(may(Action.WEBHOOK_LIST))
 JSON_ONLY = Depends(require_json)
 
 
@@ -81,7 +81,7 @@ def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> Non
     """Who has deliveries made consumes the one and writes the other. Raises Forbidden."""
     consume = {
         SourceKind.QUEUE: Action.QUEUE_RECEIVE,
-        SourceKind.GROUP: Action.GROUP_CONSUME,
+        SourceKind.GROUP: Action.GROUP_COMMIT,
     }[spec.source.kind]
     authorise, namespace = storage.access.authorise, principal.namespace
     authorise(principal, consume, f"{namespace}/{spec.source.name}")
@@ -97,7 +97,7 @@ async def _require_webhook(storage: Storage, webhook: WebhookPath) -> None:
         raise PreconditionFailed("If-Match: * asks for a webhook that exists.") from None
 
 
-@router.get("/{webhook}", dependencies=[READ])
+@router.get("/{webhook}", dependencies=[SEE])
 async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Response) -> WebhookOut:
     """Show a webhook's configuration, and how it does; its ETag is of the configuration alone."""
     stored = await storage.webhooks.get(webhook)
@@ -115,7 +115,7 @@ async def delete_webhook(
     await storage.webhooks.delete(webhook, if_match=expected_version(if_match))
 
 
-@router.get("", dependencies=[READ])
+@router.get("", dependencies=[SEE])
 async def list_webhooks(
     storage: StorageDep,
     principal: PrincipalDep,

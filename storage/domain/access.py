@@ -1,41 +1,207 @@
-"""Who asks, and what they ask to do."""
+"""Who asks, what they ask to do, and what they may.
+
+    key, pair, token or ticket ──▶ Principal ── policy ──▶ grants: allow or deny · actions · names
+
+A policy allows what some grant of it allows and none denies; what nobody spoke of is denied.
+"""
 
 from enum import StrEnum
+from fnmatch import translate
+from functools import lru_cache
+from re import Pattern
+from re import compile as compile_pattern
 
 import msgspec
 
 from storage.domain.names import DEFAULT_NAMESPACE
 
+_REMEMBERED_MAX = 4096  # decisions of one policy
+
 
 class Action(StrEnum):
-    """Everything that is allowed or refused, one word for all doors."""
+    """Everything that is allowed or refused, one word for all doors.
+
+    `list` is to see that a resource is there, how it is set and what it counts; `peek` and `read` show content.
+    """
 
     QUEUE_SEND = "queue:send"
     QUEUE_RECEIVE = "queue:receive"
-    QUEUE_READ = "queue:read"
+    QUEUE_PEEK = "queue:peek"
+    QUEUE_LIST = "queue:list"
     QUEUE_PURGE = "queue:purge"
+    QUEUE_REDRIVE = "queue:redrive"
     QUEUE_MANAGE = "queue:manage"
     STREAM_PUT = "stream:put"
     STREAM_READ = "stream:read"
+    STREAM_LIST = "stream:list"
     STREAM_MANAGE = "stream:manage"
-    GROUP_CONSUME = "group:consume"
-    GROUP_READ = "group:read"
+    GROUP_COMMIT = "group:commit"
+    GROUP_LIST = "group:list"
+    GROUP_RESET = "group:reset"
     GROUP_MANAGE = "group:manage"
-    JOB_READ = "job:read"
+    REPLAY_RUN = "replay:run"
+    REPLAY_LIST = "replay:list"
+    JOB_LIST = "job:list"
     JOB_MANAGE = "job:manage"
-    REPLAY_READ = "replay:read"
-    REPLAY_MANAGE = "replay:manage"
-    WEBHOOK_READ = "webhook:read"
+    WEBHOOK_LIST = "webhook:list"
     WEBHOOK_MANAGE = "webhook:manage"
     METRICS_READ = "metrics:read"
+    AUDIT_READ = "audit:read"
+    ADMIN_KEYS = "admin:keys"
+    ADMIN_NAMESPACES = "admin:namespaces"
 
 
-class Principal(msgspec.Struct, frozen=True):
-    """A caller, within the namespace its credentials give it."""
+class Effect(StrEnum):
+    """What a grant says of what it speaks of."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Allows or denies actions on names of its holder's namespace.
+
+    `actions` and `resources` are globs, where `*` stands for anything and `?` for one character: `queue:*`,
+    `orders-*`. What an action is about besides its own resource is asked for on its own: a replay into a queue
+    needs `queue:send` there.
+    """
+
+    effect: Effect
+    actions: tuple[str, ...]
+    resources: tuple[str, ...] = ("*",)
+
+    def speaks_of(self, action: Action, name: str) -> bool:
+        """Whether this is about `action` on `name`."""
+        return self.names_action(action) and any(_matches(glob, name) for glob in self.resources)
+
+    def names_action(self, action: Action) -> bool:
+        """Whether this is about `action`, on whatever name."""
+        return any(_matches(glob, action.value) for glob in self.actions)
+
+
+class Role(StrEnum):
+    """Grants by one word."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    PRODUCER = "producer"
+    CONSUMER = "consumer"
+    ADMIN = "admin"
+
+
+def _allow(*actions: str) -> Grant:
+    return Grant(Effect.ALLOW, actions)
+
+
+_SEES = ("queue:list", "stream:list", "group:list", "replay:list", "job:list", "webhook:list")
+GRANTS_OF: dict[Role, Grant] = {
+    Role.VIEWER: _allow(*_SEES, "metrics:read"),
+    Role.OPERATOR: _allow(
+        *_SEES,
+        "metrics:read",
+        *("queue:peek", "queue:purge", "queue:redrive", "queue:manage"),
+        *("stream:read", "stream:manage", "group:*", "replay:run", "job:manage", "webhook:manage"),
+    ),
+    Role.PRODUCER: _allow("queue:send", "queue:list", "stream:put", "stream:list"),
+    Role.CONSUMER: _allow(
+        *("queue:receive", "queue:list", "stream:read", "stream:list", "group:commit", "group:list")
+    ),
+    Role.ADMIN: _allow("*"),
+}
+"""What each role may do, on every name of its namespace."""
+
+
+class Policy:
+    """All grants of a principal, and the decisions that were asked of them."""
+
+    def __init__(self, grants: tuple[Grant, ...]) -> None:
+        self.grants = grants
+        self._decided: dict[tuple[Action, str], bool] = {}
+
+    def allows(self, action: Action, name: str) -> bool:
+        """Whether `action` may be done on `name`; deny wins."""
+        decided = self._decided.get((action, name))
+        if decided is None:
+            decided = self._decide(action, name)
+            if len(self._decided) >= _REMEMBERED_MAX:
+                self._decided.clear()
+            self._decided[action, name] = decided
+        return decided
+
+    def allows_somewhere(self, action: Action) -> bool:
+        """Whether `action` is allowed on any name at all, so that a list of names means something."""
+        about = [grant for grant in self.grants if grant.names_action(action)]
+        everywhere_denied = any(
+            grant.effect is Effect.DENY and "*" in grant.resources for grant in about
+        )
+        return not everywhere_denied and any(grant.effect is Effect.ALLOW for grant in about)
+
+    def covers(self, grants: tuple[Grant, ...]) -> bool:
+        """Whether whoever has `grants` may do nothing that is not allowed here: what may be handed on.
+
+        It errs towards no: a deny here counts unless it is handed on as well.
+        """
+        denied = [grant for grant in self.grants if grant.effect is Effect.DENY]
+        if any(grant not in grants for grant in denied):
+            return False
+        return all(
+            self._covers_one(action, resource)
+            for grant in grants
+            if grant.effect is Effect.ALLOW
+            for action in Action
+            if grant.names_action(action)
+            for resource in grant.resources
+        )
+
+    def _covers_one(self, action: Action, resource: str) -> bool:
+        return any(
+            grant.effect is Effect.ALLOW
+            and grant.names_action(action)
+            and any(_includes(glob, resource) for glob in grant.resources)
+            for grant in self.grants
+        )
+
+    def _decide(self, action: Action, name: str) -> bool:
+        effects = {grant.effect for grant in self.grants if grant.speaks_of(action, name)}
+        return effects == {Effect.ALLOW}
+
+
+EVERYTHING = Policy((GRANTS_OF[Role.ADMIN],))
+NOTHING = Policy(())
+
+
+class Principal(msgspec.Struct, frozen=True, eq=False):
+    """A caller, within the namespace it acts in.
+
+    `credential` is the id of what it showed, which can be revoked. `everywhere`: it may act in any namespace and
+    manages them. `expires_ms`: when what it showed ends, in milliseconds since 1970; 0: never.
+    """
 
     name: str
     namespace: str = DEFAULT_NAMESPACE
+    policy: Policy = NOTHING
+    credential: str = ""
+    everywhere: bool = False
+    expires_ms: int = 0
 
 
-LOCAL_ADMINISTRATOR = Principal("local-administrator")
+LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, everywhere=True)
 """Everyone, in open mode, which listens on loopback only."""
+
+
+def _includes(glob: str, other: str) -> bool:
+    """Whether a glob matches, for certain, whatever another one does."""
+    if glob in ("*", other):
+        return True
+    fixed, star, rest = glob.partition("*")
+    simple = star and not rest and "?" not in fixed
+    return bool(simple) and other.startswith(fixed)
+
+
+def _matches(glob: str, name: str) -> bool:
+    return glob in ("*", name) or _pattern(glob).match(name) is not None
+
+
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _pattern(glob: str) -> Pattern[str]:
+    return compile_pattern(translate(glob.replace("[", "[[]")))

@@ -189,12 +189,10 @@ async def test_sockets_outlive_what_is_killed(millstream: Deployment, victim):
 
         try:
             async with asyncio.timeout(CATCH_UP_S):
-                while not everything_came():
+                while not everything_came() or await left(client):
                     assert not any(task.done() for task in running), [
                         task.exception() for task in running if task.done()
                     ]
-                    await asyncio.sleep(PAUSE_S)
-                while await left(client):
                     await asyncio.sleep(PAUSE_S)
         finally:
             for task in running:

@@ -67,7 +67,7 @@ class AccountSettingsResult(Output):
     minimum_throughput_billing_commitment: CommitmentOut
 
 
-@operations.add("DescribeLimits", DescribeLimits, Action.STREAM_READ)
+@operations.add("DescribeLimits", DescribeLimits, Action.STREAM_LIST)
 async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
     """Count the account's shards; the limits are Amazon's, and not enforced."""
     namespace = call.principal.namespace
@@ -89,7 +89,7 @@ async def describe_limits(call: Call[DescribeLimits]) -> DescribeLimitsResult:
     )
 
 
-@operations.add("DescribeAccountSettings", DescribeAccountSettings, Action.STREAM_READ)
+@operations.add("DescribeAccountSettings", DescribeAccountSettings, Action.STREAM_LIST)
 async def describe_settings(call: Call[DescribeAccountSettings]) -> AccountSettingsResult:
     """Tell what was set."""
     call.authorise(f"{call.principal.namespace}/*")

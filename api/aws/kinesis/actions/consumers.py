@@ -121,7 +121,7 @@ async def register(call: Call[RegisterStreamConsumer]) -> RegisterStreamConsumer
     return RegisterStreamConsumerResult(consumer_out(made, await arn_of(call, stream)))
 
 
-@operations.add("DescribeStreamConsumer", DescribeStreamConsumer, Action.STREAM_READ)
+@operations.add("DescribeStreamConsumer", DescribeStreamConsumer, Action.STREAM_LIST)
 async def describe(call: Call[DescribeStreamConsumer]) -> DescribeStreamConsumerResult:
     """Tell a consumer."""
     stream, consumer = await _named(call)
@@ -168,7 +168,7 @@ async def _named(
     return stream, found
 
 
-@operations.add("ListStreamConsumers", ListStreamConsumers, Action.STREAM_READ)
+@operations.add("ListStreamConsumers", ListStreamConsumers, Action.STREAM_LIST)
 async def list_consumers(call: Call[ListStreamConsumers]) -> ListStreamConsumersResult:
     """List a stream's consumers by name."""
     asked = call.asked

@@ -41,7 +41,7 @@ async def put_policy(call: Call[PutResourcePolicy]) -> None:
     await change_policy(call, text)
 
 
-@operations.add("GetResourcePolicy", GetResourcePolicy, Action.STREAM_READ)
+@operations.add("GetResourcePolicy", GetResourcePolicy, Action.STREAM_LIST)
 async def get_policy(call: Call[GetResourcePolicy]) -> GetResourcePolicyResult:
     """Tell the policy as it was put; an empty one where there is none."""
     return GetResourcePolicyResult(await policy_of(call) or "{}")

@@ -65,7 +65,7 @@ class ListShardsResult(Output):
     next_token: str | None = None
 
 
-@operations.add("ListShards", ListShards, Action.STREAM_READ)
+@operations.add("ListShards", ListShards, Action.STREAM_LIST)
 async def list_shards(call: Call[ListShards]) -> ListShardsResult:
     """List shards by name. Expired ones are not told."""
     asked = call.asked

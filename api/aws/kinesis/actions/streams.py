@@ -181,7 +181,7 @@ async def delete_stream(call: Call[DeleteStream]) -> None:
     await call.storage.catalog.delete_stream(stream.name)
 
 
-@operations.add("ListStreams", ListStreams, Action.STREAM_READ)
+@operations.add("ListStreams", ListStreams, Action.STREAM_LIST)
 async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
     """List streams by name."""
     asked = call.asked
@@ -213,7 +213,7 @@ async def _after(call: Call[ListStreams]) -> str:
     return token.after
 
 
-@operations.add("DescribeStream", DescribeStream, Action.STREAM_READ)
+@operations.add("DescribeStream", DescribeStream, Action.STREAM_LIST)
 async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
     """Tell a stream with its shards, a hundred at a time."""
     asked = call.asked
@@ -226,7 +226,7 @@ async def describe_stream(call: Call[DescribeStream]) -> DescribeStreamResult:
     return DescribeStreamResult(told)
 
 
-@operations.add("DescribeStreamSummary", DescribeStreamSummary, Action.STREAM_READ)
+@operations.add("DescribeStreamSummary", DescribeStreamSummary, Action.STREAM_LIST)
 async def describe_stream_summary(
     call: Call[DescribeStreamSummary],
 ) -> DescribeStreamSummaryResult:

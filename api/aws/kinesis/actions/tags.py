@@ -91,7 +91,7 @@ async def _change_stream(
     )
 
 
-@operations.add("ListTagsForStream", ListTagsForStream, Action.STREAM_READ)
+@operations.add("ListTagsForStream", ListTagsForStream, Action.STREAM_LIST)
 async def list_tags(call: Call[ListTagsForStream]) -> ListTagsForStreamResult:
     """Tell a stream's tags."""
     asked = call.asked
@@ -114,7 +114,7 @@ async def untag_resource(call: Call[UntagResource]) -> None:
     await change_tags(call, lambda before: without_tags(before, call.asked.tag_keys or []))
 
 
-@operations.add("ListTagsForResource", ListTagsForResource, Action.STREAM_READ)
+@operations.add("ListTagsForResource", ListTagsForResource, Action.STREAM_LIST)
 async def list_resource_tags(call: Call[ListTagsForResource]) -> ListTagsForResourceResult:
     """Tell all tags of a stream or a consumer."""
     return ListTagsForResourceResult(tag_list(await tags_of(call)))

@@ -28,7 +28,7 @@ class ListDeadLetterSourceQueuesResult(Output):
     next_token: str | None = None
 
 
-@operations.add("ListDeadLetterSourceQueues", ListDeadLetterSourceQueues, Action.QUEUE_READ)
+@operations.add("ListDeadLetterSourceQueues", ListDeadLetterSourceQueues, Action.QUEUE_LIST)
 async def list_dead_letter_source_queues(
     call: Call[ListDeadLetterSourceQueues],
 ) -> ListDeadLetterSourceQueuesResult:

@@ -102,7 +102,7 @@ class TaskHandle(msgspec.Struct, frozen=True, rename="camel"):
 _decoder = msgspec.json.Decoder(TaskHandle)
 
 
-@operations.add("StartMessageMoveTask", StartMessageMoveTask, Action.QUEUE_MANAGE)
+@operations.add("StartMessageMoveTask", StartMessageMoveTask, Action.QUEUE_REDRIVE)
 async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMessageMoveTaskResult:
     """Move a dead-letter queue's messages back to where they died, or to another queue."""
     asked = call.asked
@@ -125,7 +125,7 @@ async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMess
     return StartMessageMoveTaskResult(TaskHandle(move.move_id, source_arn).encode())
 
 
-@operations.add("CancelMessageMoveTask", CancelMessageMoveTask, Action.QUEUE_MANAGE)
+@operations.add("CancelMessageMoveTask", CancelMessageMoveTask, Action.QUEUE_REDRIVE)
 async def cancel_message_move_task(
     call: Call[CancelMessageMoveTask],
 ) -> CancelMessageMoveTaskResult:
@@ -144,7 +144,7 @@ async def cancel_message_move_task(
     return CancelMessageMoveTaskResult(move.moved)
 
 
-@operations.add("ListMessageMoveTasks", ListMessageMoveTasks, Action.QUEUE_READ)
+@operations.add("ListMessageMoveTasks", ListMessageMoveTasks, Action.QUEUE_LIST)
 async def list_message_move_tasks(call: Call[ListMessageMoveTasks]) -> ListMessageMoveTasksResult:
     """List a queue's tasks, the newest first."""
     asked = call.asked

@@ -28,7 +28,7 @@ class GetQueueAttributesResult(Output):
     attributes: AttributeMap = None
 
 
-@operations.add("GetQueueAttributes", GetQueueAttributes, Action.QUEUE_READ)
+@operations.add("GetQueueAttributes", GetQueueAttributes, Action.QUEUE_LIST)
 async def get_queue_attributes(call: Call[GetQueueAttributes]) -> GetQueueAttributesResult:
     """Tell how a queue is configured and how many messages it has."""
     queue = await queue_at(call, call.asked.queue_url)

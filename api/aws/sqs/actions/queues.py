@@ -184,7 +184,7 @@ class GetQueueUrl(Input):
     queue_name: str | None = None
 
 
-@operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_READ)
+@operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_LIST)
 async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
     """Say where a queue is."""
     try:
@@ -211,7 +211,7 @@ class ListQueuesResult(Output):
     next_token: str | None = None
 
 
-@operations.add("ListQueues", ListQueues, Action.QUEUE_READ)
+@operations.add("ListQueues", ListQueues, Action.QUEUE_LIST)
 async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
     """List queues by name."""
     asked = call.asked

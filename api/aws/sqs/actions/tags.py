@@ -74,7 +74,7 @@ async def untag_queue(call: Call[UntagQueue]) -> None:
     await call.storage.catalog.change_queue(name, remove)
 
 
-@operations.add("ListQueueTags", ListQueueTags, Action.QUEUE_READ)
+@operations.add("ListQueueTags", ListQueueTags, Action.QUEUE_LIST)
 async def list_queue_tags(call: Call[ListQueueTags]) -> ListQueueTagsResult:
     """Tell a queue's tags."""
     queue = await queue_at(call, call.asked.queue_url)

@@ -1,0 +1,123 @@
+"""Policies: what a grant speaks of, that deny wins, and what may be handed on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.access import Access
+from storage.domain.access import (
+    EVERYTHING,
+    GRANTS_OF,
+    NOTHING,
+    Action,
+    Effect,
+    Grant,
+    Policy,
+    Principal,
+    Role,
+)
+from storage.domain.errors import Forbidden
+
+GLOBS = st.sampled_from(["*", "orders", "orders-*", "orders-e?", "*-eu", "o*-eu", "[a]", ""])
+NAMES = st.sampled_from(["orders", "orders-eu", "orders-us", "paid-eu", "a", "[a]", "o-eu", "*"])
+ACTIONS = st.sampled_from(["*", "queue:*", "queue:send", "*:list", "admin:keys", "stream:rea?"])
+GRANTS = st.lists(
+    st.builds(
+        Grant,
+        st.sampled_from(Effect),
+        st.lists(ACTIONS, min_size=1, max_size=2).map(tuple),
+        st.lists(GLOBS, min_size=1, max_size=2).map(tuple),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+def allow(*actions: str, on: str = "*") -> Grant:
+    return Grant(Effect.ALLOW, actions, (on,))
+
+
+def deny(*actions: str, on: str = "*") -> Grant:
+    return Grant(Effect.DENY, actions, (on,))
+
+
+def test_what_nobody_spoke_of_is_denied():
+    policy = Policy((allow("queue:send", on="orders-*"),))
+
+    assert policy.allows(Action.QUEUE_SEND, "orders-eu")
+    assert not policy.allows(Action.QUEUE_SEND, "invoices")
+    assert not policy.allows(Action.QUEUE_RECEIVE, "orders-eu")
+
+
+def test_deny_wins_whatever_the_order():
+    grants = (allow("queue:*"), deny("queue:purge", on="orders*"))
+
+    for some in (grants, grants[::-1]):
+        assert not Policy(some).allows(Action.QUEUE_PURGE, "orders-eu")
+        assert Policy(some).allows(Action.QUEUE_PURGE, "invoices")
+
+
+def test_a_glob_is_no_pattern_of_another_kind():
+    policy = Policy((allow("queue:send", on="[a]"),))
+
+    assert not policy.allows(Action.QUEUE_SEND, "a")
+    assert not Policy((allow("queue:send", on="a.c"),)).allows(Action.QUEUE_SEND, "abc")
+
+
+def test_case_matters():
+    assert not Policy((allow("queue:send", on="orders"),)).allows(Action.QUEUE_SEND, "Orders")
+
+
+@pytest.mark.parametrize("role", Role)
+def test_only_administrators_have_keys_audit_and_namespaces(role):
+    policy = Policy((GRANTS_OF[role],))
+
+    for action in (Action.ADMIN_KEYS, Action.ADMIN_NAMESPACES, Action.AUDIT_READ):
+        assert policy.allows(action, "any") is (role is Role.ADMIN)
+
+
+def test_who_sees_does_not_read_what_is_in_it():
+    viewer = Policy((GRANTS_OF[Role.VIEWER],))
+
+    for action in (Action.QUEUE_PEEK, Action.QUEUE_RECEIVE, Action.STREAM_READ):
+        assert not viewer.allows(action, "orders")
+
+
+@given(GRANTS, NAMES)
+def test_a_decision_that_is_remembered_is_the_same(grants, name):
+    policy = Policy(grants)
+
+    for action in Action:
+        assert policy.allows(action, name) == policy.allows(action, name)
+        assert policy.allows(action, name) == Policy(grants).allows(action, name)
+
+
+@given(GRANTS, NAMES)
+def test_what_is_allowed_on_a_name_is_allowed_somewhere(grants, name):
+    policy = Policy(grants)
+
+    for action in Action:
+        assert policy.allows_somewhere(action) or not policy.allows(action, name)
+
+
+@given(GRANTS, GRANTS, NAMES)
+def test_nobody_hands_on_more_than_they_have(mine, handed_on, name):
+    policy = Policy(mine)
+
+    if policy.covers(handed_on):
+        theirs = Policy(handed_on)
+        for action in Action:
+            assert policy.allows(action, name) or not theirs.allows(action, name)
+
+
+@given(GRANTS)
+def test_an_administrator_hands_on_anything_and_nobody_hands_on_nothing(grants):
+    assert EVERYTHING.covers(grants)
+    assert NOTHING.covers(())
+
+
+def test_another_namespace_is_forbidden_whatever_the_policy():
+    principal = Principal("ada", "tenant-a", EVERYTHING)
+
+    with pytest.raises(Forbidden):
+        Access().authorise(principal, Action.QUEUE_SEND, "tenant-b/orders")
+    Access().authorise(principal, Action.QUEUE_SEND, "tenant-a/orders")
