@@ -14,6 +14,7 @@ from re import compile as compile_pattern
 import msgspec
 
 from storage.domain.names import DEFAULT_NAMESPACE
+from storage.domain.quotas import Rates
 
 _REMEMBERED_MAX = 4096  # decisions of one policy
 
@@ -174,7 +175,8 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
     """A caller, within the namespace it acts in.
 
     `credential` is the id of what it showed, which can be revoked. `everywhere`: it may act in any namespace and
-    manages them. `expires_ms`: when what it showed ends, in milliseconds since 1970; 0: never.
+    manages them. `expires_ms`: when what it showed ends, in milliseconds since 1970; 0: never. `rates`: those of
+    the credential itself.
     """
 
     name: str
@@ -183,6 +185,7 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
     credential: str = ""
     everywhere: bool = False
     expires_ms: int = 0
+    rates: Rates | None = None
 
 
 LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, everywhere=True)
