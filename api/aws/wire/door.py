@@ -20,7 +20,7 @@ from api.auth.gate import Gate
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
-from api.aws.wire.service import Accounts, Call, Service, Surroundings
+from api.aws.wire.service import Call, Service, Surroundings
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
@@ -53,7 +53,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics, kept)
+        self._around = Surroundings(region, metrics, kept)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property

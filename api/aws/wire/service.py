@@ -8,7 +8,6 @@ import msgspec
 from api.aws.wire.errors import AwsError
 from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
-from storage.catalog import Catalog
 from storage.domain.access import Action, Principal
 from storage.domain.errors import MillstreamError
 from storage.lifespan import Storage
@@ -16,24 +15,9 @@ from storage.lifespan import Storage
 In = TypeVar("In", bound=msgspec.Struct)
 
 
-class Accounts:
-    """The 12-digit account of each namespace, remembered: it is fixed for ever."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    async def id_of(self, namespace: str, catalog: Catalog) -> str:
-        """The namespace's account id."""
-        known = self._known.get(namespace)
-        if known is None:
-            known = self._known[namespace] = await catalog.put_namespace(namespace)
-        return known
-
-
 class Surroundings(msgspec.Struct, frozen=True):
     """What a door's calls share. `kept`: what a service remembers between them."""
 
-    accounts: Accounts
     region: str
     metrics: DoorMetrics
     kept: Any = None
@@ -87,7 +71,8 @@ class Call(Generic[In]):
 
     async def account_id(self) -> str:
         """The caller's account."""
-        return await self._around.accounts.id_of(self.principal.namespace, self.storage.catalog)
+        found = await self.storage.catalog.namespaces.find(self.principal.namespace)
+        return found.account_id
 
     def authorise(self, resource: str) -> None:
         """Raise Forbidden unless the caller may do this operation on `resource`."""
