@@ -17,8 +17,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from api.answers import Answer, FindPlace, Place
-from api.app import Doors
 from api.dataplane import HotRequest
+from api.doors import Doors
 from api.payloads import RequestHeaders
 from storage.domain import limits
 

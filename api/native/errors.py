@@ -22,6 +22,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 TABLE: dict[AnyCode, Row] = {
+    DoorCode.UNAUTHENTICATED: Row(401, "Unauthenticated"),
     DoorCode.BAD_REQUEST: Row(400, "Bad request"),
     DoorCode.MALFORMED_JSON: Row(400, "Malformed JSON"),
     DoorCode.MALFORMED_MSGPACK: Row(400, "Malformed MessagePack"),

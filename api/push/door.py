@@ -112,7 +112,7 @@ class PushDoor:
         """The open socket, and whose it is; None when the upgrade was refused."""
         headers = dict(scope["headers"])
         try:
-            principal = self._gate.admit(headers)
+            principal = await self._gate.admit(headers)
             if scope["path"] != PATH:
                 raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
             wire = _wire(scope["subprotocols"])

@@ -5,7 +5,7 @@
     GET  /?Action=…               Query
     GET  /<12 digits>/<queue>     Query
 
-Signatures are not verified: in open mode only local callers are let in, and each may do everything.
+In open mode signatures are not looked at: only local callers are let in, and each may do everything.
 """
 
 import re
@@ -21,6 +21,7 @@ from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusa
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Accounts, Call, Service, Surroundings
+from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
@@ -49,6 +50,7 @@ class AwsDoor:
         kept: Any = None,
     ) -> None:
         self._service = service
+        self._signs_as = protocol
         self._gate = gate
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
@@ -81,19 +83,21 @@ class AwsDoor:
         return await self.answer(JsonWire(self._service, request, target), request, receive)
 
     async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
-        return await self.answer(QueryWire(self._service, request), request, receive)
+        wire = QueryWire(self._service, request)
+        return await self.answer(wire, request, receive, method="GET")
 
     async def answer(
-        self, wire: Wire, request: HotRequest, receive: Receive | None
+        self, wire: Wire, request: HotRequest, receive: Receive | None, method: str = "POST"
     ) -> Answer | None:
         """What goes back to the client, refusals included; None when it is gone."""
         started = time.perf_counter()
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
         try:
-            principal = self._gate.admit(request.headers)
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
+            signed = SignedRequest(request, method, self._signs_as)
+            principal = await self._gate.admit_signed(signed)
             operation = wire.operation()
             name = operation.name
             call = Call(
