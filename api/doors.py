@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
 from api.auth.gate import Gate
+from api.auth.standing import Standing
 from api.aws.wire.target import Fork
 from api.dataplane import Dispatcher, HotRequest, Route, Served, is_open, read_body
 from api.metrics import Counts, RequestMetrics
@@ -43,6 +44,7 @@ class Doors:
         aws: Fork,
         push: PushDoor,
         gate: Gate,
+        standing: Standing,
         counts: Counts,
         durability: Durability,
     ) -> None:
@@ -52,6 +54,7 @@ class Doors:
         self.socket_app = push
         """What sockets lead to."""
         self._gate = gate
+        self._standing = standing
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
@@ -122,6 +125,9 @@ class Doors:
             served = await self.dispatcher.serve(
                 route, self.control.state.opened, principal, request
             )
+            if served.pieces is not None:
+                watched = self._standing.watched(principal, served.pieces)
+                served = served._replace(pieces=watched)
         except ClientGone:
             self._metrics.observe(
                 route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started

@@ -177,6 +177,7 @@ class HotProtocol(HttpToolsProtocol):
             self.transport.write(b"0\r\n\r\n")
         except asyncio.CancelledError:
             if not cycle.disconnected:
+                self.transport.close()
                 raise
         except BaseException:
             self.transport.close()

@@ -17,6 +17,7 @@ from starlette.types import Receive
 
 from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
 from api.auth.gate import Gate
+from api.auth.standing import Standing
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
@@ -40,6 +41,7 @@ class AwsDoor:
         self,
         service: Service,
         gate: Gate,
+        standing: Standing,
         counts: Counts,
         *,
         protocol: str,
@@ -52,6 +54,7 @@ class AwsDoor:
         self._service = service
         self._signs_as = protocol
         self._gate = gate
+        self._standing = standing
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
@@ -110,6 +113,8 @@ class AwsDoor:
                 self._around,
             )
             told = wire.answer(operation, await operation.handler(call), request_id)
+            if told.pieces is not None:
+                told = told._replace(pieces=self._standing.watched(principal, told.pieces))
         except ClientGone:
             self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
             return None
