@@ -68,7 +68,7 @@ from api.rest import (
     webhooks,
     writes,
 )
-from api.rest.dependencies import may
+from api.rest.dependencies import may_all
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
@@ -274,7 +274,7 @@ async def _measure_lag(counts: Counts) -> None:
 def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/metrics", dependencies=[Depends(may(Action.METRICS_READ))])
+    @router.get("/metrics", dependencies=[Depends(may_all(Action.METRICS_READ))])
     async def show_metrics() -> Response:
         """Every counter of this deployment, for Prometheus."""
         counts.flush()

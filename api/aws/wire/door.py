@@ -58,7 +58,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics, kept)
+        self._around = Surroundings(Accounts(), region, metrics, kept, gate.guards)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
