@@ -16,6 +16,7 @@ from storage.archiving import Archiving
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
+from storage.credentials import Credentials
 from storage.deliveries import Deliveries
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
@@ -32,6 +33,7 @@ from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import Database, open_database
 from storage.postgres.known_manifest import KnownManifest
+from storage.postgres.listener import Listener
 from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
@@ -84,6 +86,7 @@ class Storage:
     deliveries: Deliveries
     catalog: Catalog
     access: Access
+    credentials: Credentials
     registrations: Registrations
     jobs: Jobs
     replays: Replays
@@ -119,7 +122,10 @@ async def open_storage(
         keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(keeper.close)
         bury = _buried_by(logs)
-        catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
+        listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
+        credentials = Credentials(database, listener, clock, box)
+        catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
+        stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
         on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
         rows, writes = ArchiveRows(database), WriteRows(database)
@@ -155,7 +161,7 @@ async def open_storage(
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
-        box, egress = SecretBox(settings.secret_keys), Egress.of(settings.webhook_allow)
+        egress = Egress.of(settings.webhook_allow)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
             windows,
@@ -178,6 +184,7 @@ async def open_storage(
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
             Access(),
+            credentials,
             Registrations(database, clock),
             jobs,
             replays,
