@@ -46,7 +46,6 @@ from storage.postgres.definitions import (
 from storage.postgres.listener import Listener, running
 from storage.postgres.namespaces import CHANNEL, NamespaceRows
 from storage.postgres.namespaces import KIND as NAMESPACE
-from storage.settings import StorageSettings
 from storage.shelf import Kind, Shelf
 
 logger = logging.getLogger(__name__)
@@ -350,10 +349,9 @@ class Catalog:
 
 @asynccontextmanager
 async def open_catalog(
-    database: Database, settings: StorageSettings, clock: Clock, bury: Bury
+    database: Database, listener: Listener, clock: Clock, bury: Bury
 ) -> AsyncGenerator[Catalog]:
-    """A catalog that hears the changes of other processes while the block runs."""
-    listener = Listener(settings.database_url)
+    """A catalog that hears the changes of other processes while the block runs, and with it the listener."""
     catalog = Catalog(database, listener, clock, bury)
     async with running(listener):
         await listener.attempted()

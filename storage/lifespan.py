@@ -16,6 +16,7 @@ from storage.archiving import Archiving
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
+from storage.credentials import Credentials
 from storage.deliveries import Deliveries
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
@@ -34,6 +35,7 @@ from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import Database, open_database
 from storage.postgres.known_manifest import KnownManifest
+from storage.postgres.listener import Listener
 from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
@@ -95,6 +97,7 @@ class Storage:
     room: Room
     weighing: Weighing
     access: Access
+    credentials: Credentials
     registrations: Registrations
     jobs: Jobs
     replays: Replays
@@ -130,7 +133,10 @@ async def open_storage(
         keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(keeper.close)
         bury = _buried_by(logs)
-        catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
+        listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
+        credentials = Credentials(database, listener, clock, box)
+        catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
+        stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
         namespaces = catalog.namespaces
         room = await stack.enter_async_context(watched(Room(store, namespaces)))
@@ -181,7 +187,7 @@ async def open_storage(
         jobs = Jobs(database, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
-        box, egress = SecretBox(settings.secret_keys), Egress.of(settings.webhook_allow)
+        egress = Egress.of(settings.webhook_allow)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
             windows,
@@ -209,6 +215,7 @@ async def open_storage(
             room,
             Weighing(logs, catalog),
             Access(),
+            credentials,
             Registrations(database, clock),
             jobs,
             replays,

@@ -319,6 +319,16 @@ WEBHOOK_SENDS_AT_ONCE = 16  # on request, by one API process
 WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # what a deliverer gives deliveries under way at its end
 
+# Who is calling
+SIGNATURE_SKEW_MS_MAX = 5 * 60 * SECOND_MS  # between a signer's clock and ours, as at Amazon
+PRESIGNED_MS_MAX = 7 * 24 * 3600 * SECOND_MS  # as at Amazon
+CREDENTIAL_WORD_CHARACTERS_MAX = 8_192  # of a key or a token: some tokens name many groups
+CREDENTIALS_REMEMBERED_MAX = 10_000  # words a process has checked and need not check again
+STRANGERS_MAX = 1_000  # sockets whose hello has still to say who they are
+CREDENTIAL_CHECK_MS = (
+    1_000  # between two looks at whether what sockets were opened with still holds
+)
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
@@ -397,6 +407,32 @@ LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS
 MENDS_MAX = 8  # times one call may find its log not ready before it gives up
 DUTY_MS_MAX = 5 * MINUTE_MS  # one round of a sweep; what is left waits for the next
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times what any cache can be behind
+
+# Credentials
+CREDENTIAL_AGE_MS_MAX = (
+    30 * SECOND_MS
+)  # one that was read is read again after this, whatever was heard
+CREDENTIALS_CACHED_MAX = (
+    20_000  # and sessions, unknown ids among them; beyond it the oldest is read again
+)
+CREDENTIAL_ASKS_MAX = (
+    200  # ids of one statement: whoever tries ids at random takes one connection, not all
+)
+CREDENTIAL_BACKLOG_MAX = 2_000  # ids that wait for it; beyond it the caller hears 503
+CREDENTIALS_MAX = 10_000  # live ones of one namespace
+CREDENTIAL_KEPT_MS = 90 * DAY_MS  # one that ended is listed so long
+CREDENTIAL_USED_MS = MINUTE_MS  # how exact the time of the last use is
+CREDENTIAL_USED_FLUSH_MS = 2 * SECOND_MS  # uses that are written together
+CREDENTIAL_OVERLAP_MS_DEFAULT = DAY_MS  # how long one that was rotated goes on beside the new one
+CREDENTIAL_OVERLAP_MS_MAX = 30 * DAY_MS
+CREDENTIALS_LIVE_MAX = 2  # of one rotation family
+GRANTS_MAX = 100  # of one credential: a decision that is not remembered looks at each
+GRANT_WORDS_MAX = 50  # actions, or resources, of one grant
+RATE_MAX = 1e12
+TICKET_MS = 30 * SECOND_MS  # between asking for a socket's ticket and opening the socket
+SESSION_IDLE_MS = 8 * HOUR_MS  # a working day
+SESSION_MS_MAX = 24 * HOUR_MS  # then one logs in again
+ENDED_PER_CALL = 100  # ended tickets, sessions or credentials that go as a new one is made
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -134,6 +134,7 @@ _DELETIONS = (
     "delete_namespace_moves",
     "delete_namespace_jobs",
     "delete_namespace_settings",
+    "delete_namespace_keys",
     "delete_namespace",
 )
 

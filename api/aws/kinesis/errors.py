@@ -91,7 +91,12 @@ def translate(error: MillstreamError) -> AwsError:
             return invalid(error.detail)
         case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
             return AwsError(RESOURCE_IN_USE, error.detail)
-        case ErrorCode.FORBIDDEN | ErrorCode.STREAM_READ_ONLY | ErrorCode.NAMESPACE_NOT_FOUND:
+        case (
+            ErrorCode.FORBIDDEN
+            | ErrorCode.UNAUTHENTICATED
+            | ErrorCode.STREAM_READ_ONLY
+            | ErrorCode.NAMESPACE_NOT_FOUND
+        ):
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.QUOTA_REACHED:
             return AwsError(LIMIT_EXCEEDED, error.detail)
@@ -141,6 +146,8 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.NAMESPACE_IN_USE
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
+            | ErrorCode.KEY_NOT_FOUND
+            | ErrorCode.KEY_REFUSED
         ):  # no plain append or read says these
             return AwsError(BAD_REQUEST, error.detail)
         case _:

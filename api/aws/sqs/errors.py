@@ -109,7 +109,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(RECEIPT_HANDLE_IS_INVALID, error.detail)
         case ErrorCode.MOVE_NOT_FOUND:
             return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
-        case ErrorCode.FORBIDDEN | ErrorCode.NAMESPACE_NOT_FOUND:
+        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED | ErrorCode.NAMESPACE_NOT_FOUND:
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.IN_FLIGHT_LIMIT_REACHED | ErrorCode.QUOTA_REACHED:
             return AwsError(OVER_LIMIT, error.detail)
@@ -157,6 +157,8 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.NAMESPACE_IN_USE
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
+            | ErrorCode.KEY_NOT_FOUND
+            | ErrorCode.KEY_REFUSED
         ):  # no queue says these
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:

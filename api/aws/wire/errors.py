@@ -42,12 +42,19 @@ SERIALIZATION = _common("SerializationException", "SerializationException")
 UNKNOWN_OPERATION = _common("UnknownOperationException", "InvalidAction")
 MISSING_ACTION = _common("MissingActionException", "MissingAction")
 MALFORMED_QUERY = _common("MalformedQueryStringException", "MalformedQueryString", 404)
+UNKNOWN_CLIENT = _common("UnrecognizedClientException", "InvalidClientTokenId", 403)
+MISSING_SIGNATURE = _common(
+    "MissingAuthenticationTokenException", "MissingAuthenticationToken", 403
+)
+INCOMPLETE_SIGNATURE = _common("IncompleteSignatureException", "IncompleteSignature", 403)
+WRONG_SIGNATURE = _common("InvalidSignatureException", "SignatureDoesNotMatch", 403)
 ACCESS_DENIED = _common("AccessDeniedException", "AccessDenied", 403)
 REQUEST_TOO_LARGE = _common("RequestEntityTooLargeException", "RequestEntityTooLarge", 413)
 BAD_REQUEST = _common("ValidationException", "ValidationError")
 INTERNAL_FAILURE = _common("InternalFailure", "InternalFailure", 500)
 SERVICE_UNAVAILABLE = _common("ServiceUnavailableException", "ServiceUnavailable", 503)
 
+UNKNOWN = AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
 UNEXPECTED = AwsError(
     INTERNAL_FAILURE, "Something failed inside Millstream; its log has the request id."
 )

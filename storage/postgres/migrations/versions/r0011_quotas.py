@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0011"
-down_revision = "0009"
+down_revision = "0010"
 
 _NOW_MS = sa.text("cast(extract(epoch from clock_timestamp()) * 1000 as bigint)")
 
