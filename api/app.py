@@ -38,6 +38,7 @@ from api.metrics import (
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
+    Refusals,
     render_metrics,
     set_build_info,
 )
@@ -59,6 +60,7 @@ from api.rest import (
     jobs,
     messages,
     moves,
+    namespaces,
     queues,
     records,
     replays,
@@ -132,7 +134,13 @@ def create_app(
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    push = PushDoor(gate, standing, lambda: control.state.sessions, lambda: control.state.sources)
+    push = PushDoor(
+        gate,
+        standing,
+        lambda: control.state.sessions,
+        lambda: control.state.sources,
+        lambda: control.state.storage.places,
+    )
     return Doors(control, dispatcher, aws, push, gate, standing, counts, settings.durability)
 
 
@@ -189,6 +197,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        namespaces.router,
         health.router,
         operator,
     )
@@ -224,6 +233,9 @@ def _lifespan(
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
+            storage: Storage = app.state.storage
+            for refusing in (storage.quotas, storage.places, storage.room):
+                counts.also(Refusals(refusing.refused))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             stack.callback(counts.flush)
@@ -243,7 +255,7 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
         storage,
         feeds,
         metrics,
-        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        Publisher(storage.queues, storage.streams, storage.access, storage.quotas, metrics),
         WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
     )
     try:

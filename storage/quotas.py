@@ -18,7 +18,7 @@ from storage.domain.access import Principal
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
 from storage.domain.gcra import Lease
-from storage.domain.quotas import Namespace, Quotas, Rates, Standing
+from storage.domain.quotas import Namespace, Quotas, QuotaStanding, Rates
 from storage.namespaces import Namespaces
 from storage.redis.rates import Granted, HotRates, Wanted
 
@@ -40,6 +40,7 @@ class Policy:
         "bucket",
         "kind",
         "leases",
+        "low",
         "name",
         "namespace",
         "rates",
@@ -56,6 +57,8 @@ class Policy:
         self.leases: list[Lease | None] = [
             None if rate is None else Lease(rate, rates.burst_seconds) for rate in rates.per_second
         ]
+        self.low = False
+        """Whether little was left of some measure when the store was last asked."""
         self._hot = hot
         self._asking: asyncio.Task[None] | None = None
         self._asked = [0, 0, 0]
@@ -81,7 +84,7 @@ class Policy:
             if units > lease.holds:
                 raise self._too_small(place, lease, units)
             if wait_ms := lease.opens_in_ms(units, now_ms):
-                raise self._exceeded(place, wait_ms)
+                raise self._exceeded(place, wait_ms, self.standings(now_ms))
 
     async def ask(self, cost: Cost, clock: Clock) -> None:
         """Have the store asked for so much more, together with whoever waits as well."""
@@ -117,12 +120,13 @@ class Policy:
         for name, lease in zip(MEASURES, self.leases, strict=True):
             if lease is not None:
                 lease.granted(*found[name], now_ms)
+        self.low = any(lease is not None and lease.is_low(now_ms) for lease in self.leases)
 
-    def standings(self, now_ms: int, *, only_low: bool) -> list[Standing]:
+    def standings(self, now_ms: int) -> list[QuotaStanding]:
         """How callers stand with each measure."""
         window_s = max(1, round(self.rates.burst_seconds))
         return [
-            Standing(
+            QuotaStanding(
                 self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
                 _UNITS[place],
                 max(1, int((rate or 0.0) * window_s)),
@@ -133,10 +137,12 @@ class Policy:
             for place, (lease, rate) in enumerate(
                 zip(self.leases, self.rates.per_second, strict=True)
             )
-            if lease is not None and (not only_low or lease.is_low(now_ms))
+            if lease is not None
         ]
 
-    def _exceeded(self, place: int, wait_ms: int) -> QuotaExceeded:
+    def _exceeded(
+        self, place: int, wait_ms: int, standings: Sequence[QuotaStanding]
+    ) -> QuotaExceeded:
         rate, unit = self.rates.per_second[place], MEASURES[place]
         return QuotaExceeded(
             f"The quota '{self.name}' lets {rate:g} {unit} pass in a second; nothing happened.",
@@ -144,7 +150,7 @@ class Policy:
             limit=rate,
             unit=unit,
             retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
-        )
+        ).standing(standings)
 
     def _too_small(self, place: int, lease: Lease, units: int) -> QuotaTooSmall:
         unit = MEASURES[place]
@@ -202,17 +208,16 @@ class QuotaKeeper:
             return self._spend_somewhere(principal, resource, cost)
         return self._spend(self._plan(principal, resource), cost)
 
-    def standings(
-        self, principal: Principal, resource: str, *, only_low: bool = True
-    ) -> Sequence[Standing]:
-        """How a caller stands, as far as this process knows; with `only_low`, where little is left."""
+    def low_standings(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
+        """How a caller stands with the policies of which little is left, as far as this process knows."""
         if principal.rates is None and principal.namespace in self._free:
             return ()
         known = self._plans.get((principal.credential, principal.namespace, resource))
-        if known is None:
+        low = [policy for policy in known[1] if policy.low] if known is not None else ()
+        if not low:
             return ()
         now_ms = self._clock.now_ms()
-        return [one for policy in known[1] for one in policy.standings(now_ms, only_low=only_low)]
+        return [one for policy in low for one in policy.standings(now_ms)]
 
     def _spend(self, plan: Plan, cost: Cost) -> Awaitable[None] | None:
         now_ms = self._clock.now_ms()

@@ -19,6 +19,7 @@ from api.cli.commands.documents import documents
 from api.cli.commands.group import group
 from api.cli.commands.job import job
 from api.cli.commands.messages import messages
+from api.cli.commands.namespace import namespace
 from api.cli.commands.processes import processes
 from api.cli.commands.queue import queue
 from api.cli.commands.records import records
@@ -48,6 +49,7 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "namespace": namespace,
     "config": config,
 }
 for word, verbs in NOUNS.items():

@@ -20,6 +20,7 @@ The first line of a class's docstring is the sentence its caller reads unless a 
 `ErrorCode` is the stable word for machines; each front door spells it in its own way.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -457,10 +458,17 @@ class NamespaceInUse(MillstreamError):
 class QuotaExceeded(MillstreamError):
     """A quota has no room for this call now; nothing happened.
 
-    Facts: `policy`, `limit`, and `retry_after_seconds`, whole.
+    Facts: `policy`, `limit`, and `retry_after_seconds`, whole. `standings`: how the caller stands with the policy, for
+    doors that tell.
     """
 
     code = ErrorCode.QUOTA_EXCEEDED
+    standings: Sequence[Any] = ()
+
+    def standing(self, standings: Sequence[Any]) -> "QuotaExceeded":
+        """The same, with that."""
+        self.standings = standings
+        return self
 
 
 class QuotaTooSmall(MillstreamError):

@@ -98,16 +98,19 @@ class Lease:
 
     def remaining(self, now_ms: int) -> int:
         """What could pass now, as far as is known."""
-        room = floor((self.holds_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
-        return max(0, room) + self._left_at(now_ms)
+        return self._room_at(now_ms) + self._left_at(now_ms)
 
     def reset_s(self, now_ms: int) -> int:
         """When the debt is paid, in whole seconds."""
         return ceil(self._debt_at(now_ms) / _SECOND_US)
 
     def is_low(self, now_ms: int) -> bool:
-        """Whether little is left."""
-        return self.remaining(now_ms) < limits.LOW_SHARE * self.holds
+        """Whether little is left for anybody."""
+        return self._room_at(now_ms) < limits.LOW_SHARE * self.holds
+
+    def _room_at(self, now_ms: int) -> int:
+        room = floor((self.holds_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
+        return max(0, room)
 
     def _left_at(self, now_ms: int) -> int:
         return self.left if now_ms < self.until_ms else 0

@@ -133,7 +133,7 @@ class Namespace(msgspec.Struct, frozen=True):
     over: bool = False
 
 
-class Standing(msgspec.Struct, frozen=True):
+class QuotaStanding(msgspec.Struct, frozen=True):
     """How a caller stands with one measure of one policy.
 
     `quota` may pass in `window_s`; `remaining` is what this process knows to be left, `reset_s` when all of it is

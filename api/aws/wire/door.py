@@ -21,12 +21,13 @@ from api.auth.standing import Standing
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
-from api.aws.wire.service import Call, Service, Surroundings
+from api.aws.wire.service import Call, Operation, Service, Surroundings
 from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
-from storage.domain.errors import Forbidden, MillstreamError, Unauthenticated
+from storage.domain.access import Principal
+from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
 from storage.lifespan import Storage
 from storage.settings import Durability
 
@@ -103,8 +104,10 @@ class AwsDoor:
             principal = await self._gate.admit_signed(signed)
             operation = wire.operation()
             name = operation.name
+            asked = wire.read(operation)
+            await self._spend(principal, operation, asked, len(request.body))
             call = Call(
-                wire.read(operation),
+                asked,
                 self._storage(),
                 principal,
                 operation.action,
@@ -123,6 +126,22 @@ class AwsDoor:
         self._requests.observe(name, status, time.perf_counter() - started)
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
+
+    async def _spend(
+        self, principal: Principal, operation: Operation, asked: Any, size_bytes: int
+    ) -> None:
+        """Spend what the call costs. Raises AwsError when that is too much now."""
+        load = self._service.load_of(operation, asked)
+        counted = size_bytes if load.messages else 0
+        quotas = self._storage().quotas
+        try:
+            waiting = quotas.spend(
+                principal, load.resource, messages=load.messages, size_bytes=counted
+            )
+            if waiting is not None:
+                await waiting
+        except QuotaExceeded as error:
+            raise self._service.throttled(operation, error) from None
 
     def _refused(
         self, error: Exception, wire: Wire, operation: str, request_id: bytes

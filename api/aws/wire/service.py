@@ -1,7 +1,7 @@
 """A service as its door knows it: its operations, and one call of them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -9,7 +9,7 @@ from api.aws.wire.errors import AwsError
 from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
 from storage.domain.access import Action, Principal
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, QuotaExceeded
 from storage.lifespan import Storage
 
 In = TypeVar("In", bound=msgspec.Struct)
@@ -112,6 +112,13 @@ class Operation(msgspec.Struct, frozen=True):
     looks_right: Callable[[Any], bool] | None = None
 
 
+class Load(NamedTuple):
+    """What a call is about, as quotas name it, `queue/orders` or '' for nothing; and what it adds there."""
+
+    resource: str
+    messages: int = 0
+
+
 class Operations:
     """Operations, collected by decoration."""
 
@@ -146,7 +153,8 @@ class Service:
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` tells an engine's errors in its
     words, and `spell` those that every service has. `place_name` is the parameter for which the path stands in
-    a Query call that does not give it. `times`: the members of answers that are times.
+    a Query call that does not give it. `times`: the members of answers that are times. `load_of` tells what a call
+    costs, and `throttled` what is said when a quota has no room for it.
     """
 
     def __init__(
@@ -160,7 +168,11 @@ class Service:
         translate: Callable[[MillstreamError], AwsError],
         spell: Callable[[AwsError], AwsError] = lambda error: error,
         times: Iterable[str] = (),
+        load_of: Callable[[Operation, Any], Load],
+        throttled: Callable[[Operation, QuotaExceeded], AwsError],
     ) -> None:
+        self.load_of = load_of
+        self.throttled = throttled
         self.target = target
         self.json_type = json_type
         self.namespace = namespace
