@@ -22,6 +22,7 @@ from storage.domain.errors import (
     NamespaceNotFound,
     PreconditionFailed,
     QuotaReached,
+    ValidationFailed,
 )
 from storage.domain.names import DEFAULT_NAMESPACE, check_name
 from storage.domain.quotas import Namespace, Quotas
@@ -121,7 +122,7 @@ class Namespaces:
 
         Raises ValidationFailed, PreconditionFailed, QuotaReached where there are as many as a process can know.
         """
-        check_name(name)
+        _check_namespace_name(name)
         quotas.check()
         async with self._rows.held(name) as held:
             _check_version(held.namespace, if_match)
@@ -201,6 +202,13 @@ class Namespaces:
             stored_bytes=held,
             over=held is not None and held > (quotas.stored_bytes_max or 0),
         )
+
+
+def _check_namespace_name(name: str) -> None:
+    """Raise ValidationFailed unless a namespace can have the name: folders of the archive that begin with _ are ours."""
+    check_name(name)
+    if name.startswith("_"):
+        raise ValidationFailed.at("/name", "A namespace does not begin with _", "invalid_name")
 
 
 @asynccontextmanager
