@@ -21,8 +21,8 @@ from consumers.credit import Credit
 from consumers.feeds import Feeds
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import MillstreamError
-from storage.domain.lineage import ENDED, frontier, is_behind
+from storage.domain.errors import MillstreamError, ShardNotFound
+from storage.domain.lineage import ENDED, frontier, is_behind, lost
 from storage.domain.names import StreamName
 from storage.domain.selections import Selects, selects
 from storage.domain.streams import ReadFrom, Stream
@@ -135,6 +135,8 @@ class ShardReaders:
                 except MillstreamError as error:
                     if not await self._survived(shard, error):
                         raise
+                    if self._positions.get(shard, ENDED) == ENDED:
+                        break
             self._readers.pop(shard, None)
             await self._follow(shard)
         except SocketGone:
@@ -267,7 +269,7 @@ class ShardReaders:
 class Read(ShardReaders):
     """Reads a stream for oneself: each shard in order, and after its parents; or one shard alone."""
 
-    __slots__ = ("_alone", "_catalog", "_parents", "_since_ms", "_streams")
+    __slots__ = ("_alone", "_catalog", "_gone", "_parents", "_since_ms", "_streams")
 
     def __init__(
         self,
@@ -285,6 +287,7 @@ class Read(ShardReaders):
         self._alone = asked.shard
         self._since_ms: int | None = None
         self._parents: dict[int, tuple[int, ...]] | None = None  # of shards begun with on the way
+        self._gone: dict[int, int] | None = None  # where it stood in shards that are no more
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
         """Stand at these positions, or at a time. Raises ShardNotFound, StreamNotFound."""
@@ -298,6 +301,7 @@ class Read(ShardReaders):
             self._positions = {self._alone: await self._first(self._alone, at)}
         else:
             self._positions = await self._all(stream, positions)
+            self._gone = lost(stream, positions) or None
 
     async def _all(self, stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
         ahead = frontier(stream, positions)
@@ -314,12 +318,19 @@ class Read(ShardReaders):
 
     def start(self) -> None:
         """As Subscription. A shard may have ended, and the socket broken before its children began."""
-        super().start()
-        if ENDED in self._positions.values():
+        if self._gone is None:
+            super().start()
+        self._running = True
+        if self._gone is not None or ENDED in self._positions.values():
             self._readers[_FOLLOWING] = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> None:
         try:
+            for shard, offset in (self._gone or {}).items():
+                self._positions[shard] = offset
+                await self._lose(shard)
+            self._gone = None
+            self._begin(self._positions)
             await self._follow(_FOLLOWING)
         except MillstreamError as error:
             await self._fail(error)
@@ -327,6 +338,20 @@ class Read(ShardReaders):
             return
         finally:
             self._readers.pop(_FOLLOWING, None)
+
+    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+        """Also a shard that expired before it was read to its end: its children go on."""
+        if isinstance(error, ShardNotFound) and self._alone is None:
+            if shard in self._positions:
+                await self._lose(shard)
+            return True
+        return await super()._survived(shard, error)
+
+    async def _lose(self, shard: int) -> None:
+        """Tell that a shard is no more; how much of it was left is not known any more. Raises SocketGone."""
+        at = self._positions[shard]
+        self._ended(shard, at)
+        await self._tell(Mark(shard, at), lambda seq: Gap(self.name, seq, shard, at, at, "expired"))
 
     def _ended(self, shard: int, offset: int) -> None:
         self._positions[shard] = ENDED
