@@ -12,39 +12,35 @@ request ─▶ Doors: request id, gate, count
 import asyncio
 import gc
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
-from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
 from api.asyncapi import build_asyncapi
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.auth.standing import Standing
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
-from api.dataplane import Dispatcher, HotRequest, Opened, Route, Served, is_open, read_body
+from api.dataplane import Dispatcher, Opened
+from api.doors import Doors
 from api.logs import configure_logs
 from api.metrics import (
     CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
-    RequestMetrics,
     render_metrics,
     set_build_info,
 )
-from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
-from api.payloads import RequestHeaders
 from api.push import door as push_door
 from api.push import events
 from api.push.door import PushDoor
@@ -53,9 +49,6 @@ from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
 from api.push.working import WorkEngine
-from api.refusals import ClientGone
-from api.request_ids import HEADER as REQUEST_ID
-from api.request_ids import request_id_of
 from api.rest import (
     archives,
     columns,
@@ -75,7 +68,7 @@ from api.rest import (
     webhooks,
     writes,
 )
-from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY, may
+from api.rest.dependencies import may
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
@@ -84,7 +77,6 @@ from storage.domain.access import Action
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
-from storage.settings import Durability
 
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
@@ -93,7 +85,7 @@ _LIMITS = Limits()
 
 def create_app(
     settings: Settings | None = None, storage: Storage | None = None, known: Limits = _LIMITS
-) -> "Doors":
+) -> Doors:
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
@@ -106,15 +98,18 @@ def create_app(
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
-    control = _control_plane(settings, storage, dispatcher, counts, known)
-    gate = TrustingMode() if settings.insecure else OpenMode()
 
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
+    gate = _gate(settings)
+    standing = Standing(gate)
+    control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+
     sqs = AwsDoor(
         SQS,
         gate,
+        standing,
         counts,
         protocol="sqs",
         region=settings.aws_region,
@@ -125,6 +120,7 @@ def create_app(
     kinesis = TargetDoor(
         KINESIS,
         gate,
+        standing,
         counts,
         protocol="kinesis",
         region=settings.aws_region,
@@ -134,8 +130,12 @@ def create_app(
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    push = PushDoor(gate, lambda: control.state.sessions, lambda: control.state.sources)
-    return Doors(control, dispatcher, aws, push, gate, counts, settings.durability)
+    push = PushDoor(gate, standing, lambda: control.state.sessions, lambda: control.state.sources)
+    return Doors(control, dispatcher, aws, push, gate, standing, counts, settings.durability)
+
+
+def _gate(settings: Settings) -> Gate:
+    return TrustingMode() if settings.insecure else OpenMode()
 
 
 def _control_plane(
@@ -144,11 +144,12 @@ def _control_plane(
     dispatcher: Dispatcher,
     counts: Counts,
     known: Limits,
+    standing: Standing,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, known),
+        lifespan=_lifespan(settings, storage, counts, known, standing),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -194,7 +195,9 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.readiness = health.Readiness(storage.health)
 
 
-def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: Limits) -> Any:
+def _lifespan(
+    settings: Settings, given: Storage | None, counts: Counts, known: Limits, standing: Standing
+) -> Any:
     metrics = PublishMetrics(
         DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
         DoorMetrics(counts, "stream", "ws", settings.durability, "push"),
@@ -209,7 +212,9 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: 
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
-            await stack.enter_async_context(_watching_the_loop(counts))
+            await stack.enter_async_context(_doing(_measure_lag(counts)))
+            await stack.enter_async_context(_doing(standing.run()))
+            stack.callback(counts.flush)
             _settle_memory()
             yield
 
@@ -247,14 +252,14 @@ def _settle_memory() -> None:
 
 
 @asynccontextmanager
-async def _watching_the_loop(counts: Counts) -> AsyncGenerator[None]:
-    task = asyncio.create_task(_measure_lag(counts))
+async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Do it beside the block."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        counts.flush()
 
 
 async def _measure_lag(counts: Counts) -> None:
@@ -291,203 +296,3 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> AP
         return build_asyncapi()
 
     return router
-
-
-class Doors:
-    """The application: what is the same for every request, whichever door it takes."""
-
-    def __init__(
-        self,
-        control: FastAPI,
-        dispatcher: Dispatcher,
-        aws: Fork,
-        push: PushDoor,
-        gate: Gate,
-        counts: Counts,
-        durability: Durability,
-    ) -> None:
-        self.control = control
-        self.dispatcher = dispatcher
-        self._aws = aws
-        self.socket_app = push
-        """What sockets lead to."""
-        self._gate = gate
-        self._metrics = RequestMetrics(counts, "http")
-        self._weaker_promise = weaker_promise(durability)
-        self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
-        """The place of a method and a raw path. A path means the same for ever."""
-
-    def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document of all REST routes."""
-        return build_document(self.control, self.dispatcher.routes)
-
-    def drain(self) -> None:
-        """The process is to end: answers that go on come to their end."""
-        self.control.state.feeds.drain()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await self.socket_app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            await self.control(scope, receive, send)
-            return
-        method = scope["method"]
-        only_head = method == "HEAD"
-        if only_head:  # answered as GET; the server leaves the body out
-            method = "GET"
-            scope = {**scope, "method": method}
-        headers = dict(scope["headers"])
-        place = self._place_of(method, scope["path"], scope["query_string"])
-        if place is None:
-            started = time.perf_counter()
-            operation, status = await self._serve_control(headers, scope, receive, send)
-            self._metrics.observe(operation, status, time.perf_counter() - started)
-            return
-        query_string = scope["query_string"]
-        request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
-        answer = await place.answer(request, receive if place.takes_body else None)
-        if answer is None:
-            return
-        if answer.pieces is None:
-            await _send(send, answer)
-        elif only_head:
-            await answer.pieces.aclose()
-            await _send_head(send, answer)
-        else:
-            await _send_pieces(send, receive, answer, answer.pieces)
-
-    def _find_place(self, method: bytes, path: bytes) -> Place | None:
-        if b"%" in path or not path.isascii():
-            return None
-        return self._place_of(method.decode(), path.decode())
-
-    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> Place | None:
-        words = path.split("/")
-        route = self.dispatcher.find(method, words)
-        if route is None:
-            return self._aws.find(method, path, query_string)
-        return Place(partial(self._answer, route), route.body is not None, words)
-
-    async def _answer(
-        self, route: Route, request: HotRequest, receive: Receive | None
-    ) -> Answer | None:
-        started = time.perf_counter()
-        request_id = request.request_id = request_id_of(request.headers)
-        more = self._weaker_promise
-        try:
-            principal = self._gate.admit(request.headers)
-            if receive is not None:
-                request.body = await read_body(receive, request.headers)
-            served = await self.dispatcher.serve(
-                route, self.control.state.opened, principal, request
-            )
-        except ClientGone:
-            self._metrics.observe(
-                route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
-            )
-            return None
-        except Exception as error:
-            path = "/".join(request.words)
-            told = problem(error, instance=path, request_id=request_id.decode())
-            served = Served(told.status, PROBLEM_JSON, told.body)
-            more = told.headers
-            log_failure(error, route.operation, served.status, request_id)
-        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
-        more = (*served.headers, *more) if served.headers else more
-        return Answer(
-            served.status,
-            served.kind,
-            served.body,
-            request_id,
-            more,
-            served.pieces,
-            drains=served.pieces is not None,
-        )
-
-    async def _serve_control(
-        self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
-    ) -> tuple[str, int]:
-        """Names the operation and its status."""
-        request_id = request_id_of(headers)
-        answer = _Observed(send, request_id)
-        scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
-        app: ASGIApp = self.control
-        try:
-            if scope["path"] not in health.PATHS:
-                scope[PRINCIPAL_KEY] = self._gate.admit(headers)
-            await app(scope, receive, answer.send)
-        except Exception as error:
-            if not answer.status:
-                told = problem(error, instance=scope["path"], request_id=request_id.decode())
-                failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
-                await _send(send, failed)
-                answer.status = told.status
-            log_failure(error, scope["path"], answer.status, request_id)
-        route = scope.get("route")
-        return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
-
-
-class _Observed:
-    """Sends FastAPI's answer on with the request id, and remembers its status."""
-
-    def __init__(self, send: Send, request_id: bytes) -> None:
-        self._send = send
-        self._request_id = request_id
-        self.status = 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (REQUEST_ID, self._request_id)]
-        await self._send(message)
-
-
-async def _send_pieces(
-    send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
-) -> None:
-    """Send an answer that goes on, until it ends or the client leaves."""
-
-    async def sending() -> None:
-        await _start(send, answer)
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def leaving() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.create_task(sending()), asyncio.create_task(leaving())]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await pieces.aclose()
-    for task in done:
-        task.result()
-
-
-async def _send_head(send: Send, answer: Answer) -> None:
-    """What comes before an answer that goes on."""
-    await _start(send, answer)
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _start(send: Send, answer: Answer) -> None:
-    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
-    headers += answer.more
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-
-
-async def _send(send: Send, answer: Answer) -> None:
-    headers = [
-        (b"content-type", answer.kind.encode()),
-        (b"content-length", b"%d" % len(answer.body)),
-        (REQUEST_ID, answer.request_id),
-        *answer.more,
-    ]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})

@@ -17,8 +17,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from api.answers import Answer, FindPlace, Place
-from api.app import Doors
 from api.dataplane import HotRequest
+from api.doors import Doors
 from api.payloads import RequestHeaders
 from storage.domain import limits
 
@@ -177,6 +177,7 @@ class HotProtocol(HttpToolsProtocol):
             self.transport.write(b"0\r\n\r\n")
         except asyncio.CancelledError:
             if not cycle.disconnected:
+                self.transport.close()
                 raise
         except BaseException:
             self.transport.close()

@@ -99,16 +99,16 @@ class Credentials:
         """Call `callback` with the id of each credential that changes or ends; with None when any may have."""
         self._watchers.append(callback)
 
-    async def make_ticket(self, by: Principal) -> tuple[str, int]:
-        """A ticket with the rights of `by`, and when it ends. Raises Unauthenticated."""
+    async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
+        """A ticket with the rights of `by`, and when it ends; None if its credential is gone."""
         return await self._entrances.make_ticket(by)
 
     async def redeem_ticket(self, word: str) -> Credential | None:
         """Who asked for the ticket, the first time it is brought."""
         return await self._entrances.redeem_ticket(word)
 
-    async def log_in(self, word: str) -> LoggedIn:
-        """A session of whoever has this API key. Raises Unauthenticated."""
+    async def log_in(self, word: str) -> LoggedIn | None:
+        """A session of whoever has this API key; None where nobody has."""
         return await self._entrances.log_in(word)
 
     async def find_session(self, word: str) -> Credential | None:

@@ -1,20 +1,70 @@
-"""Who is calling: the one question every door asks before anything else."""
+"""Who is calling: the one question every door asks before anything else.
+
+open mode      everyone is the local administrator, and only local callers are let in
+trusting mode  the same, behind something that checks its callers
+keys           `api.auth.keys`: whoever shows a credential that holds
+"""
 
 import ipaddress
 from typing import Protocol
 from urllib.parse import urlsplit
 
+import msgspec
+
 from api.payloads import RequestHeaders
 from storage.domain.access import LOCAL_ADMINISTRATOR, Principal
 from storage.domain.errors import Forbidden
+from storage.domain.names import check_name
+
+NAMESPACE = b"millstream-namespace"
+"""The header by which an administrator of all namespaces says where it acts."""
 
 _REMEMBERED_MAX = 256  # the same few Host values come again and again
 
 
-class Gate(Protocol):
-    """Turns a request's credentials into a principal. Raises Forbidden."""
+class Signed(Protocol):
+    """A request that is signed with a secret, which only its door can read. Each method raises the door's refusal."""
 
-    def admit(self, headers: RequestHeaders) -> Principal: ...
+    @property
+    def headers(self) -> RequestHeaders:
+        """The request's."""
+        ...
+
+    def key_id(self) -> str:
+        """Whose secret it says it is signed with."""
+        ...
+
+    def check(self, secret: bytes, now_s: float) -> None:
+        """Refuse unless it is signed with `secret`."""
+        ...
+
+    def unknown(self) -> Exception:
+        """The refusal when there is no such key."""
+        ...
+
+
+class Gate(Protocol):
+    """Turns what a caller shows into a principal. Each raises Unauthenticated, Forbidden."""
+
+    async def admit(self, headers: RequestHeaders) -> Principal:
+        """Of a request at a native door."""
+        ...
+
+    async def admit_signed(self, signed: Signed) -> Principal:
+        """Of a whole request at a door whose clients sign. Raises that door's refusals too."""
+        ...
+
+    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
+        """Of a word that came by another way than a header: a key, a token, or a ticket, which is spent by it."""
+        ...
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """Whether a caller that may still say who it is has shown nothing yet."""
+        ...
+
+    async def holds(self, principal: Principal) -> bool:
+        """Whether what a principal was let in by still gives the same rights. Raises MillstreamError if nobody can say."""
+        ...
 
 
 class OpenMode:
@@ -27,14 +77,31 @@ class OpenMode:
     def __init__(self) -> None:
         self._local_hosts: set[bytes] = set()
 
-    def admit(self, headers: RequestHeaders) -> Principal:
+    async def admit(self, headers: RequestHeaders) -> Principal:
+        """As Gate. Raises Forbidden."""
         host = headers.get(b"host")
         if host is not None and host not in self._local_hosts:
             self._check_host(host)
         origin = headers.get(b"origin")
         if origin is not None and not _is_loopback(origin.decode("latin-1")):
             raise Forbidden("In open mode no page of another site may call this service.")
-        return LOCAL_ADMINISTRATOR
+        return local_administrator(headers)
+
+    async def admit_signed(self, signed: Signed) -> Principal:
+        """As Gate: signatures say nothing here."""
+        return await self.admit(signed.headers)
+
+    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
+        """As Gate: words say nothing here."""
+        return await self.admit(headers)
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate: there is nothing to show."""
+        return False
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate."""
+        return True
 
     def _check_host(self, host: bytes) -> None:
         if not _is_loopback(f"//{host.decode('latin-1')}"):
@@ -46,8 +113,40 @@ class OpenMode:
 class TrustingMode:
     """Open mode behind something that checks its callers (`insecure`): whoever gets through is admitted."""
 
-    def admit(self, headers: RequestHeaders) -> Principal:
+    async def admit(self, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        return local_administrator(headers)
+
+    async def admit_signed(self, signed: Signed) -> Principal:
+        """As Gate."""
+        return local_administrator(signed.headers)
+
+    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        return local_administrator(headers)
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate: there is nothing to show."""
+        return False
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate."""
+        return True
+
+
+def local_administrator(headers: RequestHeaders) -> Principal:
+    """The administrator of open mode, in the namespace that it asks for. Raises ValidationFailed."""
+    asked = headers.get(NAMESPACE)
+    if asked is None:
         return LOCAL_ADMINISTRATOR
+    return msgspec.structs.replace(LOCAL_ADMINISTRATOR, namespace=namespace_of(asked))
+
+
+def namespace_of(header: bytes) -> str:
+    """The namespace that a header names. Raises ValidationFailed."""
+    word = header.decode("latin-1")
+    check_name(word)
+    return word
 
 
 def _is_loopback(url: str) -> bool:

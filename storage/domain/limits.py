@@ -319,6 +319,16 @@ WEBHOOK_SENDS_AT_ONCE = 16  # on request, by one API process
 WEBHOOK_KEEPALIVE_MS = 4 * SECOND_MS  # of an idle connection: most servers close theirs after 5
 WEBHOOK_STOP_MS = 5 * SECOND_MS  # what a deliverer gives deliveries under way at its end
 
+# Who is calling
+SIGNATURE_SKEW_MS_MAX = 5 * 60 * SECOND_MS  # between a signer's clock and ours, as at Amazon
+PRESIGNED_MS_MAX = 7 * 24 * 3600 * SECOND_MS  # as at Amazon
+CREDENTIAL_WORD_CHARACTERS_MAX = 8_192  # of a key or a token: some tokens name many groups
+CREDENTIALS_REMEMBERED_MAX = 10_000  # words a process has checked and need not check again
+STRANGERS_MAX = 1_000  # sockets whose hello has still to say who they are
+CREDENTIAL_CHECK_MS = (
+    1_000  # between two looks at whether what sockets were opened with still holds
+)
+
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early

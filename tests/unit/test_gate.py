@@ -11,8 +11,8 @@ from storage.domain.errors import Forbidden
     "host",
     [b"localhost", b"localhost:8080", b"127.0.0.1:8080", b"127.9.9.9", b"[::1]:8080", b"[::1]"],
 )
-def test_a_local_host_is_admitted(host):
-    assert OpenMode().admit({b"host": host}) is LOCAL_ADMINISTRATOR
+async def test_a_local_host_is_admitted(host):
+    assert await OpenMode().admit({b"host": host}) is LOCAL_ADMINISTRATOR
 
 
 @pytest.mark.parametrize(
@@ -30,31 +30,31 @@ def test_a_local_host_is_admitted(host):
         b"\xff",
     ],
 )
-def test_a_host_that_is_not_local_is_refused(host):
+async def test_a_host_that_is_not_local_is_refused(host):
     with pytest.raises(Forbidden):
-        OpenMode().admit({b"host": host})
+        await OpenMode().admit({b"host": host})
 
 
-def test_a_client_without_a_host_is_no_browser():
-    assert OpenMode().admit({}) is LOCAL_ADMINISTRATOR
+async def test_a_client_without_a_host_is_no_browser():
+    assert await OpenMode().admit({}) is LOCAL_ADMINISTRATOR
 
 
 @pytest.mark.parametrize(
     "origin", [b"null", b"https://evil.example", b"http://localhost.evil.example", b""]
 )
-def test_a_page_of_another_site_is_refused(origin):
+async def test_a_page_of_another_site_is_refused(origin):
     with pytest.raises(Forbidden):
-        OpenMode().admit({b"host": b"localhost", b"origin": origin})
+        await OpenMode().admit({b"host": b"localhost", b"origin": origin})
 
 
 @pytest.mark.parametrize(
     "origin", [b"http://localhost:3000", b"http://127.0.0.1", b"http://[::1]:9"]
 )
-def test_a_local_page_is_admitted(origin):
-    assert OpenMode().admit({b"host": b"localhost", b"origin": origin}) is LOCAL_ADMINISTRATOR
+async def test_a_local_page_is_admitted(origin):
+    assert await OpenMode().admit({b"host": b"localhost", b"origin": origin}) is LOCAL_ADMINISTRATOR
 
 
-def test_behind_something_that_checks_everyone_is_admitted():
+async def test_behind_something_that_checks_everyone_is_admitted():
     headers = {b"host": b"queue.example", b"origin": b"https://shop.example"}
 
-    assert TrustingMode().admit(headers) is LOCAL_ADMINISTRATOR
+    assert await TrustingMode().admit(headers) is LOCAL_ADMINISTRATOR

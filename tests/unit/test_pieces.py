@@ -9,8 +9,8 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from api.answers import Answer, Place
-from api.app import _send_pieces
 from api.dataplane import HotRequest
+from api.doors import _send_pieces
 from api.hot_http import HotProtocol
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"

@@ -5,7 +5,7 @@
     GET  /?Action=…               Query
     GET  /<12 digits>/<queue>     Query
 
-Signatures are not verified: in open mode only local callers are let in, and each may do everything.
+In open mode signatures are not looked at: only local callers are let in, and each may do everything.
 """
 
 import re
@@ -17,10 +17,12 @@ from starlette.types import Receive
 
 from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
 from api.auth.gate import Gate
+from api.auth.standing import Standing
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Accounts, Call, Service, Surroundings
+from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
@@ -39,6 +41,7 @@ class AwsDoor:
         self,
         service: Service,
         gate: Gate,
+        standing: Standing,
         counts: Counts,
         *,
         protocol: str,
@@ -49,7 +52,9 @@ class AwsDoor:
         kept: Any = None,
     ) -> None:
         self._service = service
+        self._signs_as = protocol
         self._gate = gate
+        self._standing = standing
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
@@ -81,19 +86,21 @@ class AwsDoor:
         return await self.answer(JsonWire(self._service, request, target), request, receive)
 
     async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
-        return await self.answer(QueryWire(self._service, request), request, receive)
+        wire = QueryWire(self._service, request)
+        return await self.answer(wire, request, receive, method="GET")
 
     async def answer(
-        self, wire: Wire, request: HotRequest, receive: Receive | None
+        self, wire: Wire, request: HotRequest, receive: Receive | None, method: str = "POST"
     ) -> Answer | None:
         """What goes back to the client, refusals included; None when it is gone."""
         started = time.perf_counter()
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
         try:
-            principal = self._gate.admit(request.headers)
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
+            signed = SignedRequest(request, method, self._signs_as)
+            principal = await self._gate.admit_signed(signed)
             operation = wire.operation()
             name = operation.name
             call = Call(
@@ -106,6 +113,8 @@ class AwsDoor:
                 self._around,
             )
             told = wire.answer(operation, await operation.handler(call), request_id)
+            if told.pieces is not None:
+                told = told._replace(pieces=self._standing.watched(principal, told.pieces))
         except ClientGone:
             self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
             return None

@@ -42,6 +42,12 @@ SERIALIZATION = _common("SerializationException", "SerializationException")
 UNKNOWN_OPERATION = _common("UnknownOperationException", "InvalidAction")
 MISSING_ACTION = _common("MissingActionException", "MissingAction")
 MALFORMED_QUERY = _common("MalformedQueryStringException", "MalformedQueryString", 404)
+UNKNOWN_CLIENT = _common("UnrecognizedClientException", "InvalidClientTokenId", 403)
+MISSING_SIGNATURE = _common(
+    "MissingAuthenticationTokenException", "MissingAuthenticationToken", 403
+)
+INCOMPLETE_SIGNATURE = _common("IncompleteSignatureException", "IncompleteSignature", 403)
+WRONG_SIGNATURE = _common("InvalidSignatureException", "SignatureDoesNotMatch", 403)
 ACCESS_DENIED = _common("AccessDeniedException", "AccessDenied", 403)
 REQUEST_TOO_LARGE = _common("RequestEntityTooLargeException", "RequestEntityTooLarge", 413)
 BAD_REQUEST = _common("ValidationException", "ValidationError")
@@ -55,5 +61,7 @@ UNEXPECTED = AwsError(
 
 def from_refusal(refusal: Refusal) -> AwsError:
     """What HTTP itself refuses, in Amazon's words."""
+    if refusal.code is DoorCode.UNAUTHENTICATED:
+        return AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
     too_large = refusal.code is DoorCode.REQUEST_TOO_LARGE
     return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

@@ -1,0 +1,239 @@
+"""What is the same for every request, whichever door it takes.
+
+socket  ─▶ push
+request ─▶ request id, gate, count
+             ├─ a hot route ─▶ dataplane
+             ├─ /, or a queue's address at Amazon's ─▶ aws
+             └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from functools import lru_cache, partial
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api import health
+from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.auth.gate import Gate
+from api.auth.standing import Standing
+from api.aws.wire.target import Fork
+from api.dataplane import Dispatcher, HotRequest, Route, Served, is_open, read_body
+from api.metrics import Counts, RequestMetrics
+from api.native.errors import PROBLEM_JSON, problem
+from api.openapi import build_document
+from api.payloads import RequestHeaders
+from api.push.door import PushDoor
+from api.refusals import ClientGone
+from api.request_ids import HEADER as REQUEST_ID
+from api.request_ids import request_id_of
+from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
+from storage.settings import Durability
+
+
+class Doors:
+    """The application: what is the same for every request, whichever door it takes."""
+
+    def __init__(
+        self,
+        control: FastAPI,
+        dispatcher: Dispatcher,
+        aws: Fork,
+        push: PushDoor,
+        gate: Gate,
+        standing: Standing,
+        counts: Counts,
+        durability: Durability,
+    ) -> None:
+        self.control = control
+        self.dispatcher = dispatcher
+        self._aws = aws
+        self.socket_app = push
+        """What sockets lead to."""
+        self._gate = gate
+        self._standing = standing
+        self._metrics = RequestMetrics(counts, "http")
+        self._weaker_promise = weaker_promise(durability)
+        self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
+        """The place of a method and a raw path. A path means the same for ever."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document of all REST routes."""
+        return build_document(self.control, self.dispatcher.routes)
+
+    def drain(self) -> None:
+        """The process is to end: answers that go on come to their end."""
+        self.control.state.feeds.drain()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await self.control(scope, receive, send)
+            return
+        method = scope["method"]
+        only_head = method == "HEAD"
+        if only_head:  # answered as GET; the server leaves the body out
+            method = "GET"
+            scope = {**scope, "method": method}
+        headers = dict(scope["headers"])
+        place = self._place_of(method, scope["path"], scope["query_string"])
+        if place is None:
+            started = time.perf_counter()
+            operation, status = await self._serve_control(headers, scope, receive, send)
+            self._metrics.observe(operation, status, time.perf_counter() - started)
+            return
+        query_string = scope["query_string"]
+        request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
+        answer = await place.answer(request, receive if place.takes_body else None)
+        if answer is None:
+            return
+        if answer.pieces is None:
+            await _send(send, answer)
+        elif only_head:
+            await answer.pieces.aclose()
+            await _send_head(send, answer)
+        else:
+            await _send_pieces(send, receive, answer, answer.pieces)
+
+    def _find_place(self, method: bytes, path: bytes) -> Place | None:
+        if b"%" in path or not path.isascii():
+            return None
+        return self._place_of(method.decode(), path.decode())
+
+    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> Place | None:
+        words = path.split("/")
+        route = self.dispatcher.find(method, words)
+        if route is None:
+            return self._aws.find(method, path, query_string)
+        return Place(partial(self._answer, route), route.body is not None, words)
+
+    async def _answer(
+        self, route: Route, request: HotRequest, receive: Receive | None
+    ) -> Answer | None:
+        started = time.perf_counter()
+        request_id = request.request_id = request_id_of(request.headers)
+        more = self._weaker_promise
+        try:
+            principal = await self._gate.admit(request.headers)
+            if receive is not None:
+                request.body = await read_body(receive, request.headers)
+            served = await self.dispatcher.serve(
+                route, self.control.state.opened, principal, request
+            )
+            if served.pieces is not None:
+                watched = self._standing.watched(principal, served.pieces)
+                served = served._replace(pieces=watched)
+        except ClientGone:
+            self._metrics.observe(
+                route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
+            )
+            return None
+        except Exception as error:
+            path = "/".join(request.words)
+            told = problem(error, instance=path, request_id=request_id.decode())
+            served = Served(told.status, PROBLEM_JSON, told.body)
+            more = told.headers
+            log_failure(error, route.operation, served.status, request_id)
+        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
+        more = (*served.headers, *more) if served.headers else more
+        return Answer(
+            served.status,
+            served.kind,
+            served.body,
+            request_id,
+            more,
+            served.pieces,
+            drains=served.pieces is not None,
+        )
+
+    async def _serve_control(
+        self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[str, int]:
+        """Names the operation and its status."""
+        request_id = request_id_of(headers)
+        answer = _Observed(send, request_id)
+        scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
+        app: ASGIApp = self.control
+        try:
+            if scope["path"] not in health.PATHS:
+                scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
+            await app(scope, receive, answer.send)
+        except Exception as error:
+            if not answer.status:
+                told = problem(error, instance=scope["path"], request_id=request_id.decode())
+                failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                await _send(send, failed)
+                answer.status = told.status
+            log_failure(error, scope["path"], answer.status, request_id)
+        route = scope.get("route")
+        return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+
+
+class _Observed:
+    """Sends FastAPI's answer on with the request id, and remembers its status."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (REQUEST_ID, self._request_id)]
+        await self._send(message)
+
+
+async def _send_pieces(
+    send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
+) -> None:
+    """Send an answer that goes on, until it ends or the client leaves."""
+
+    async def sending() -> None:
+        await _start(send, answer)
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def leaving() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(sending()), asyncio.create_task(leaving())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await pieces.aclose()
+    for task in done:
+        task.result()
+
+
+async def _send_head(send: Send, answer: Answer) -> None:
+    """What comes before an answer that goes on."""
+    await _start(send, answer)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _start(send: Send, answer: Answer) -> None:
+    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
+    headers += answer.more
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+
+
+async def _send(send: Send, answer: Answer) -> None:
+    headers = [
+        (b"content-type", answer.kind.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
+        (REQUEST_ID, answer.request_id),
+        *answer.more,
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
