@@ -50,12 +50,18 @@ from api.push.sharing import Share
 from api.push.subscribing import Sources
 from api.push.wire import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
 from api.push.working import Work
-from api.refusals import DoorCode, Refusal, Unauthenticated
+from api.refusals import DoorCode, Refusal
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from storage.domain import limits
 from storage.domain.access import Principal
-from storage.domain.errors import Forbidden, MillstreamError, StorageBusy, ValidationFailed
+from storage.domain.errors import (
+    Forbidden,
+    MillstreamError,
+    StorageBusy,
+    Unauthenticated,
+    ValidationFailed,
+)
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle

@@ -86,6 +86,15 @@ def may(action: Action) -> Callable[..., None]:
     return authorise
 
 
+def may_all(action: Action) -> Callable[..., None]:
+    """The authorise step of what is about no one name: it needs a grant that is about every name. Raises Forbidden."""
+
+    def authorise(storage: StorageDep, principal: PrincipalDep) -> None:
+        storage.access.authorise(principal, action, f"{principal.namespace}/*")
+
+    return authorise
+
+
 def require_json(request: Request) -> None:
     """Configuration comes as JSON or a JSON Merge Patch. Raises Refusal (415)."""
     kind = media_type(dict(request.scope["headers"]))

@@ -5,7 +5,7 @@
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
     │                  DeliveryNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
-    ├── who asks       Forbidden, KeyNotFound, KeyRefused
+    ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
@@ -33,6 +33,7 @@ class ErrorCode(StrEnum):
     BATCH_TOO_LARGE = "batch_too_large"
     INVALID_CURSOR = "invalid_cursor"
     RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
+    UNAUTHENTICATED = "unauthenticated"
     FORBIDDEN = "forbidden"
     KEY_NOT_FOUND = "key_not_found"
     KEY_REFUSED = "key_refused"
@@ -166,6 +167,12 @@ class ReceiptHandleInvalid(MillstreamError):
     """The receipt handle was not made by this queue."""
 
     code = ErrorCode.RECEIPT_HANDLE_INVALID
+
+
+class Unauthenticated(MillstreamError):
+    """No valid credential came with the call."""
+
+    code = ErrorCode.UNAUTHENTICATED
 
 
 class Forbidden(MillstreamError):

@@ -18,7 +18,7 @@ from starlette.types import Receive
 from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
 from api.auth.gate import Gate
 from api.auth.standing import Standing
-from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
+from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Accounts, Call, Service, Surroundings
@@ -26,7 +26,7 @@ from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
-from storage.domain.errors import Forbidden, MillstreamError
+from storage.domain.errors import Forbidden, MillstreamError, Unauthenticated
 from storage.lifespan import Storage
 from storage.settings import Durability
 
@@ -58,7 +58,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics, kept)
+        self._around = Surroundings(Accounts(), region, metrics, kept, gate.guards)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
@@ -136,6 +136,8 @@ class AwsDoor:
         match error:
             case AwsError():
                 return error
+            case Unauthenticated():
+                return UNKNOWN
             case Forbidden():
                 return AwsError(ACCESS_DENIED, error.detail)
             case MillstreamError():

@@ -53,6 +53,7 @@ class ErrorCode(StrEnum):
     STREAM_NOT_FOUND = "stream_not_found"
     STREAM_READ_ONLY = "stream_read_only"
     TOO_MANY_PRODUCERS = "too_many_producers"
+    UNAUTHENTICATED = "unauthenticated"
     VALIDATION_FAILED = "validation_failed"
     WEBHOOK_BUSY = "webhook_busy"
     WEBHOOK_NOT_FOUND = "webhook_not_found"
