@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from storage.access import Access
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal, Role
 from storage.domain.clock import Clock
 from storage.domain.credentials import (
     Credential,
@@ -53,6 +53,9 @@ from storage.postgres.database import Database
 from storage.postgres.entrances import announced_session
 from storage.postgres.listener import Listener
 from storage.secrets import SecretBox
+
+FIRST = "first-administrator"
+"""The name of the key that a deployment begins with."""
 
 OnChange = Callable[[str | None], None]
 """Told the id of a credential that changed or ended; None when any may have."""
@@ -126,10 +129,6 @@ class Credentials:
 
     # Who has which rights
 
-    async def has_administrator(self) -> bool:
-        """Whether a credential was ever made that is everywhere."""
-        return await self._rows.any_administrator()
-
     async def create(
         self, by: Principal, request: CredentialRequest
     ) -> tuple[IssuedCredential, NewSecret]:
@@ -138,6 +137,20 @@ class Credentials:
         Raises ValidationFailed, Forbidden when it would have more rights than `by`, KeyRefused when the namespace
         has as many as it may, and SecretsOff: a pair's secret has to be kept.
         """
+        issued, secret = self._new(by, request)
+        await self._rows.insert(self._stored(issued, secret), issued.created_at_ms)
+        return issued, secret
+
+    async def create_first(self) -> NewSecret | None:
+        """An API key of an administrator everywhere, unless there ever was one: then None."""
+        request = CredentialRequest(name=FIRST, rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+        issued, secret = self._new(LOCAL_ADMINISTRATOR, request)
+        made = await self._rows.insert(
+            self._stored(issued, secret), issued.created_at_ms, only_first=True
+        )
+        return secret if made else None
+
+    def _new(self, by: Principal, request: CredentialRequest) -> tuple[IssuedCredential, NewSecret]:
         now_ms = self._clock.now_ms()
         request.check(now_ms)
         self._access.authorise(by, Action.ADMIN_KEYS, f"{by.namespace}/{request.name}")
@@ -155,7 +168,6 @@ class Credentials:
             changed_at_ms=now_ms,
             created_by=by.name,
         )
-        await self._rows.insert(self._stored(issued, secret), now_ms)
         return issued, secret
 
     async def get(self, by: Principal, credential_id: str) -> IssuedCredential:

@@ -434,7 +434,16 @@ async def test_only_who_is_everywhere_makes_and_sees_keys_that_are(credentials, 
     assert issued.namespace == "default"
     assert await credentials.page(TENANT_ADMIN) == ([], None)
     assert await credentials.get(replace(ADMIN, namespace="acme"), issued.id) == issued
-    assert await credentials.has_administrator()
+
+
+async def test_a_deployment_begins_with_one_administrator(credentials, other):
+    made = await asyncio.gather(*(engine.create_first() for engine in (credentials, other) * 3))
+
+    [secret] = [one for one in made if one is not None]
+    found = await credentials.proved(secret.word)
+    assert found is not None
+    assert found.everywhere
+    assert found.principal("default").policy.allows(Action.ADMIN_NAMESPACES, "*")
 
 
 async def test_keys_may_be_managed_by_name(credentials):
