@@ -582,3 +582,8 @@ delete from webhook_deliveries
                                    where expires_at_ms <= :now_ms
                                    limit :limit)
    and expires_at_ms <= :now_ms;
+
+
+-- name: take_turn_in_audit
+-- Until its transaction ends: entries have one order, and the next statement sees the last of those before.
+select pg_advisory_xact_lock(:key);
