@@ -21,6 +21,7 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 
 from api import health
 from api.asyncapi import build_asyncapi
+from api.auth.auditing import Auditing
 from api.auth.gate import OpenMode, TrustingMode
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
@@ -103,6 +104,7 @@ def create_app(
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
+    auditing = control.state.auditing = Auditing(opened)
     sqs = AwsDoor(
         SQS,
         gate,

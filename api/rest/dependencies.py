@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, cast
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request, params
 
 from api.payloads import UNNAMED, media_type, unsupported
 from storage.domain import limits
@@ -69,6 +69,7 @@ StreamPath = Annotated[StreamName, Depends(stream_from_path)]
 WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
 
 
+_ACTION = "action"
 _NOUNS = ("queue", "stream", "group", "webhook")
 
 
@@ -76,14 +77,25 @@ def may(action: Action) -> Callable[..., None]:
     """A route's authorise step: of the resource that its path names, or else of any at all. Raises Forbidden."""
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
-        parameters = (request.path_params.get(noun) for noun in _NOUNS)
-        named = next((name for name in parameters if name), None)
+        named = named_in(request)
         if named is None:
             storage.access.authorise_list(principal, action)
         else:
             storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 
+    setattr(authorise, _ACTION, action)
     return authorise
+
+
+def named_in(request: Request) -> str | None:
+    """What the path names that policies speak of; None where that is nothing."""
+    parameters = (request.path_params.get(noun) for noun in _NOUNS)
+    return next((name for name in parameters if name), None)
+
+
+def action_of(depends: params.Depends) -> Action | None:
+    """The right that a route's dependency asks for, where it is such a step."""
+    return cast(Action | None, getattr(depends.dependency, _ACTION, None))
 
 
 def require_json(request: Request) -> None:

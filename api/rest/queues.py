@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Request, Response
 
 from api.native.pages import decode_cursor, encode_cursor
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -36,7 +37,7 @@ from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, QueueNotFound
 from storage.domain.queues import Queue
 
-router = APIRouter(prefix="/v1/queues", tags=["queues"])
+router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 SEE = Depends(may(Action.QUEUE_LIST))

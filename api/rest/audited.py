@@ -1,0 +1,96 @@
+"""Control-plane routes whose calls are audited: those that change something and need the right to administer it."""
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+
+from api.auth.auditing import About, Auditing, Caller, spelled
+from api.rest.dependencies import REQUEST_ID_KEY, action_of, named_in, principal_of
+from storage.domain.access import Action
+from storage.domain.audit import Door, Shown, is_administrative, outcome
+from storage.domain.errors import ErrorCode
+
+_READING = frozenset({"GET", "HEAD"})
+_TOLD = (
+    "id",
+    "name",
+    "kind",
+    "state",
+    "role",
+    "source",
+    "target",
+    "namespace",
+    "expires_at",
+    "purged",
+    "moved",
+    "deleted",
+)
+"""What of an answer is told, where it is a short value: nothing else of it gets into the log."""
+_TOLD_CHARACTERS_MAX = 256
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class AuditedRoute(APIRoute):
+    """To be named to a router. Its routes that read, and those of the data plane, are as they were."""
+
+    @property
+    def audited(self) -> Action | None:
+        """The right that its calls need, if they are audited."""
+        if self.methods <= _READING:
+            return None
+        found = (action_of(depends) for depends in self.dependencies)
+        return next((action for action in found if action and is_administrative(action)), None)
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's, within an audit where there is to be one."""
+        handle: Handler = super().get_route_handler()
+        action = self.audited
+        return handle if action is None else partial(_audited, handle, self.name, action)
+
+
+async def _audited(handle: Handler, operation: str, action: Action, request: Request) -> Response:
+    auditing = cast(Auditing, request.app.state.auditing)
+    client = request.client
+    caller = Caller(
+        principal_of(request),
+        Door.REST,
+        client.host if client else "",
+        request.scope.get(REQUEST_ID_KEY, ""),
+    )
+    about = _about(operation, action, request)
+    return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
+
+
+def _spelled(error: Exception) -> str:
+    if isinstance(error, RequestValidationError):
+        return outcome("refused", ErrorCode.VALIDATION_FAILED.value)
+    return spelled(error)
+
+
+def _about(operation: str, action: Action, request: Request) -> About:
+    """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
+    resource = request.url.path.removeprefix("/v1/")
+    return About(operation, action, resource, resource.partition("/")[0], named_in(request) or "")
+
+
+def _told(response: Response) -> Shown | None:
+    """The short values of an answer by which its object is known again."""
+    try:
+        said = msgspec.json.decode(response.body)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    return {name: said[name] for name in _TOLD if _is_short(said.get(name))} or None
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _TOLD_CHARACTERS_MAX
+    return isinstance(value, int) and not isinstance(value, bool)
