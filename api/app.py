@@ -12,7 +12,7 @@ request ─▶ Doors: request id, gate, count
 import asyncio
 import gc
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, cast
@@ -22,7 +22,8 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 from api import health
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
-from api.auth.gate import OpenMode, TrustingMode
+from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.auth.standing import Standing
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.parity import LikeAmazon
@@ -51,6 +52,7 @@ from api.push.subscribing import Sources
 from api.push.working import WorkEngine
 from api.rest import (
     archives,
+    audit,
     columns,
     contents,
     group_records,
@@ -98,16 +100,20 @@ def create_app(
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
-    control = _control_plane(settings, storage, dispatcher, counts, known)
-    gate = TrustingMode() if settings.insecure else OpenMode()
 
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
-    auditing = control.state.auditing = Auditing(opened)
+    gate = _gate(settings)
+    standing, auditing = Standing(gate), Auditing(opened)
+    control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+    control.state.auditing = auditing
+
     sqs = AwsDoor(
         SQS,
         gate,
+        standing,
+        auditing,
         counts,
         protocol="sqs",
         region=settings.aws_region,
@@ -118,6 +124,8 @@ def create_app(
     kinesis = TargetDoor(
         KINESIS,
         gate,
+        standing,
+        auditing,
         counts,
         protocol="kinesis",
         region=settings.aws_region,
@@ -127,8 +135,16 @@ def create_app(
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    push = PushDoor(gate, lambda: control.state.sessions, lambda: control.state.sources)
-    return Doors(control, dispatcher, aws, push, gate, counts, settings.durability)
+    push = PushDoor(
+        gate, standing, auditing, lambda: control.state.sessions, lambda: control.state.sources
+    )
+    return Doors(
+        control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
+    )
+
+
+def _gate(settings: Settings) -> Gate:
+    return TrustingMode() if settings.insecure else OpenMode()
 
 
 def _control_plane(
@@ -137,11 +153,12 @@ def _control_plane(
     dispatcher: Dispatcher,
     counts: Counts,
     known: Limits,
+    standing: Standing,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, known),
+        lifespan=_lifespan(settings, storage, counts, known, standing),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -169,6 +186,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        audit.router,
         health.router,
         operator,
     )
@@ -187,7 +205,9 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.readiness = health.Readiness(storage.health)
 
 
-def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: Limits) -> Any:
+def _lifespan(
+    settings: Settings, given: Storage | None, counts: Counts, known: Limits, standing: Standing
+) -> Any:
     metrics = PublishMetrics(
         DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
         DoorMetrics(counts, "stream", "ws", settings.durability, "push"),
@@ -202,7 +222,9 @@ def _lifespan(settings: Settings, given: Storage | None, counts: Counts, known: 
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
-            await stack.enter_async_context(_watching_the_loop(counts))
+            await stack.enter_async_context(_doing(_measure_lag(counts)))
+            await stack.enter_async_context(_doing(standing.run()))
+            stack.callback(counts.flush)
             _settle_memory()
             yield
 
@@ -240,14 +262,14 @@ def _settle_memory() -> None:
 
 
 @asynccontextmanager
-async def _watching_the_loop(counts: Counts) -> AsyncGenerator[None]:
-    task = asyncio.create_task(_measure_lag(counts))
+async def _doing(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Do it beside the block."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        counts.flush()
 
 
 async def _measure_lag(counts: Counts) -> None:

@@ -18,7 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate
+from api.auth.standing import Standing
 from api.aws.wire.target import Fork
 from api.dataplane import Dispatcher, HotRequest, Route, Served, is_open, read_body
 from api.metrics import Counts, RequestMetrics
@@ -26,10 +28,11 @@ from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
 from api.push.door import PushDoor
-from api.refusals import ClientGone
+from api.refusals import ClientGone, Unauthenticated
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
+from storage.domain.audit import Door
 from storage.settings import Durability
 
 
@@ -43,6 +46,8 @@ class Doors:
         aws: Fork,
         push: PushDoor,
         gate: Gate,
+        standing: Standing,
+        auditing: Auditing,
         counts: Counts,
         durability: Durability,
     ) -> None:
@@ -52,6 +57,8 @@ class Doors:
         self.socket_app = push
         """What sockets lead to."""
         self._gate = gate
+        self._standing = standing
+        self._auditing = auditing
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
@@ -85,7 +92,8 @@ class Doors:
             self._metrics.observe(operation, status, time.perf_counter() - started)
             return
         query_string = scope["query_string"]
-        request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
+        there = partial(is_open, receive)
+        request = HotRequest(place.words, headers, query_string, there, client=scope["client"])
         answer = await place.answer(request, receive if place.takes_body else None)
         if answer is None:
             return
@@ -122,12 +130,17 @@ class Doors:
             served = await self.dispatcher.serve(
                 route, self.control.state.opened, principal, request
             )
+            if served.pieces is not None:
+                watched = self._standing.watched(principal, served.pieces)
+                served = served._replace(pieces=watched)
         except ClientGone:
             self._metrics.observe(
                 route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
             )
             return None
         except Exception as error:
+            if isinstance(error, Unauthenticated):
+                self._auditing.note_stranger(error, Door.REST, request.client, request_id)
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
             served = Served(told.status, PROBLEM_JSON, told.body)
@@ -158,6 +171,8 @@ class Doors:
                 scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
             await app(scope, receive, answer.send)
         except Exception as error:
+            if isinstance(error, Unauthenticated):
+                self._auditing.note_stranger(error, Door.REST, scope["client"], request_id)
             if not answer.status:
                 told = problem(error, instance=scope["path"], request_id=request_id.decode())
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)

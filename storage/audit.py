@@ -4,10 +4,10 @@ import logging
 import uuid
 
 from storage.domain import limits
-from storage.domain.audit import UNKNOWN, Asked, Entry, Shown, changes
+from storage.domain.audit import UNKNOWN, Asked, Entry, Shown, Wanted, changes
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
-from storage.postgres.audit import AuditRows, Intent, Wanted
+from storage.postgres.audit import AuditRows, Intent
 from storage.postgres.database import Database
 
 logger = logging.getLogger(__name__)

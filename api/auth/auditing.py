@@ -8,8 +8,8 @@ whoever hears that something was done finds it in the log.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from api.logs import get_logger
 from api.refusals import Refusal
@@ -23,6 +23,10 @@ Answer = TypeVar("Answer")
 
 _ROLE_OPEN = "open"
 _log = get_logger("api.audit")
+
+
+Client = Sequence[Any] | None
+"""A connection's other end, as ASGI has it."""
 
 
 class Caller(NamedTuple):
@@ -106,8 +110,8 @@ class Auditing:
         except MillstreamError:
             return before
 
-    def note_log_in(
-        self, error: Exception, door: Door, address: str, request_id: str, credential: str = ""
+    def note_stranger(
+        self, error: Exception, door: Door, client: Client, request_id: bytes
     ) -> None:
         """Tell of a caller whom nobody knows, beside its request, which does not wait for that."""
         storage = self._storage()
@@ -115,18 +119,22 @@ class Auditing:
             at_ms=storage.audit.now_ms(),
             namespace="",
             principal="",
-            credential=credential,
+            credential="",
             authenticated="",
-            address=address,
+            address=address_of(client),
             door=door,
             operation=LOG_IN,
             action="",
             resource="",
-            request_id=request_id,
+            request_id=request_id.decode("latin-1"),
         )
         task = asyncio.get_running_loop().create_task(self._note(asked, spelled(error)))
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
+
+    async def settled(self) -> None:
+        """Return when all that was told so is written."""
+        await asyncio.gather(*self._notes, return_exceptions=True)
 
     async def _note(self, asked: Asked, word: str) -> None:
         """Tell of a refusal, if the ration has room: who tries and tries fills no disk."""
@@ -154,6 +162,11 @@ class Auditing:
             resource=about.resource,
             request_id=caller.request_id,
         )
+
+
+def address_of(client: Client) -> str:
+    """The address of a connection's other end, where it has one."""
+    return str(client[0]) if client else ""
 
 
 class Ration:

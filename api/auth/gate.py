@@ -58,6 +58,14 @@ class Gate(Protocol):
         """Of a word that came by another way than a header: a key, a token, or a ticket, which is spent by it."""
         ...
 
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """Whether a caller that may still say who it is has shown nothing yet."""
+        ...
+
+    async def holds(self, principal: Principal) -> bool:
+        """Whether what a principal was let in by still gives the same rights. Raises MillstreamError if nobody can say."""
+        ...
+
 
 class OpenMode:
     """No credentials: everyone is the local administrator, so only local callers may be.
@@ -87,6 +95,14 @@ class OpenMode:
         """As Gate: words say nothing here."""
         return await self.admit(headers)
 
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate: there is nothing to show."""
+        return False
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate."""
+        return True
+
     def _check_host(self, host: bytes) -> None:
         if not _is_loopback(f"//{host.decode('latin-1')}"):
             raise Forbidden("In open mode the service answers only to a loopback Host.")
@@ -108,6 +124,14 @@ class TrustingMode:
     async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
         """As Gate."""
         return local_administrator(headers)
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate: there is nothing to show."""
+        return False
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate."""
+        return True
 
 
 def local_administrator(headers: RequestHeaders) -> Principal:

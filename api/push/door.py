@@ -10,13 +10,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import assert_never, cast
+from urllib.parse import parse_qsl
 
 from starlette.types import Message, Receive, Scope, Send
 
 from api.answers import log_failure
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate
+from api.auth.standing import Standing
 from api.metrics import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
 from api.native.errors import PROBLEM_JSON, problem
+from api.payloads import RequestHeaders
 from api.push.connection import Connection, SocketGone
 from api.push.frames import (
     Ack,
@@ -47,12 +51,13 @@ from api.push.sharing import Share
 from api.push.subscribing import Sources
 from api.push.wire import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
 from api.push.working import Work
-from api.refusals import DoorCode, Refusal
+from api.refusals import DoorCode, Refusal, Unauthenticated
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from storage.domain import limits
 from storage.domain.access import Principal
-from storage.domain.errors import MillstreamError, StorageBusy, ValidationFailed
+from storage.domain.audit import Door
+from storage.domain.errors import Forbidden, MillstreamError, StorageBusy, ValidationFailed
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle
@@ -79,9 +84,16 @@ class PushDoor:
     """Serves `/v1/ws`."""
 
     def __init__(
-        self, gate: Gate, sessions: Callable[[], Sessions], sources: Callable[[], Sources]
+        self,
+        gate: Gate,
+        standing: Standing,
+        auditing: Auditing,
+        sessions: Callable[[], Sessions],
+        sources: Callable[[], Sources],
     ) -> None:
         self._gate = gate
+        self._standing = standing
+        self._auditing = auditing
         self._sessions = sessions
         self._sources = sources
 
@@ -91,9 +103,10 @@ class PushDoor:
             return
         connection, principal = accepted
         try:
-            socket = await self._greet(receive, connection, principal)
+            socket = await self._greet(receive, connection, principal, scope)
             if socket is not None:
-                await socket.run(receive)
+                with self._standing.held(socket.principal, socket.expel):
+                    await socket.run(receive)
         except _Violation as violation:
             await self._close(connection, violation.code, violation.reason)
         except SocketGone:
@@ -108,16 +121,17 @@ class PushDoor:
 
     async def _accept(
         self, scope: Scope, receive: Receive, send: Send
-    ) -> tuple[Connection, Principal] | None:
-        """The open socket, and whose it is; None when the upgrade was refused."""
+    ) -> tuple[Connection, Principal | None] | None:
+        """The open socket, and whose it is if that was said; None when the upgrade was refused."""
         headers = dict(scope["headers"])
         try:
-            principal = await self._gate.admit(headers)
+            principal = await self._admit(headers, scope["query_string"])
             if scope["path"] != PATH:
                 raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
             wire = _wire(scope["subprotocols"])
             self._check_room()
         except Exception as error:
+            self._note(error, scope)
             await receive()
             await _deny(send, error, request_id_of(headers))
             return None
@@ -129,23 +143,62 @@ class PushDoor:
         self._sessions().connected(connection)
         return connection, principal
 
+    def _note(self, error: Exception, scope: Scope) -> None:
+        """In the audit log, if nobody knows the caller."""
+        if isinstance(error, Unauthenticated):
+            request_id = request_id_of(dict(scope["headers"]))
+            self._auditing.note_stranger(error, Door.WS, scope.get("client"), request_id)
+
+    async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:
+        """Whose upgrade it is; None when the hello is still to say that, as in browsers, which can send no header."""
+        ticket = dict(parse_qsl(query_string.decode("latin-1"))).get("ticket")
+        if ticket is not None:
+            return await self._gate.admit_word(ticket, headers)
+        if not self._gate.shows_nothing(headers):
+            return await self._gate.admit(headers)
+        if self._sessions().strangers >= limits.STRANGERS_MAX:
+            raise StorageBusy("Too many sockets have not yet said whose they are.")
+        return None
+
     def _check_room(self) -> None:
         sessions = self._sessions()
         if sessions.sockets >= sessions.limits.sockets_max:
             raise StorageBusy("Too many sockets are open; another process may have room.")
 
     async def _greet(
-        self, receive: Receive, connection: Connection, principal: Principal
+        self,
+        receive: Receive,
+        connection: Connection,
+        principal: Principal | None,
+        scope: Scope,
     ) -> "_Socket | None":
         """The socket with its session; None when it is gone already."""
-        frames = await self._first_frames(receive, connection)
+        sessions = self._sessions()
+        sessions.strangers += principal is None
+        try:
+            frames = await self._first_frames(receive, connection)
+        finally:
+            sessions.strangers -= principal is None
         if not frames:
             return None
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
             raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
+        principal = await self._named(hello, principal, scope)
         session = await self._session(connection, principal, hello)
         return _Socket(session, connection, self._sources(), self._sessions(), rest)
+
+    async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
+        """Who says hello. Raises _Violation."""
+        try:
+            if hello.token:
+                return await self._gate.admit_word(hello.token, dict(scope["headers"]))
+        except (Unauthenticated, Forbidden, ValidationFailed) as error:
+            self._note(error, scope)
+            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+        if principal is None:
+            raise _Violation(Close.UNAUTHENTICATED, "the hello's token says who is calling")
+        return principal
 
     async def _first_frames(
         self, receive: Receive, connection: Connection
@@ -216,6 +269,15 @@ class _Socket:
         self._sources = sources
         self._sessions = sessions
         self._first = first  # frames that came together with the hello
+
+    @property
+    def principal(self) -> Principal:
+        """Whose it is."""
+        return self._session.principal
+
+    def expel(self) -> None:
+        """Its owner may not stay."""
+        self._sessions.expel_soon(self._session, self._connection)
 
     async def run(self, receive: Receive) -> None:
         """Take frames until the socket ends, and see to what becomes of the session then."""

@@ -28,6 +28,7 @@ class Sessions:
         self.limits = known
         self.clock = clock
         self.sockets = 0
+        self.strangers = 0
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking = asyncio.create_task(self._tick_on())
@@ -66,7 +67,11 @@ class Sessions:
         A socket that still has it is closed: its client has come back another way.
         """
         session = self._sessions.get(asked.session)
-        if session is None or session.principal != principal or session.wire is not wire:
+        if (
+            session is None
+            or not _is_same(session.principal, principal)
+            or session.wire is not wire
+        ):
             return None
         if not session.can_resume(asked.seq):
             await self.end(session, release=True)
@@ -74,6 +79,7 @@ class Sessions:
         if (before := session.connection) is not None:
             await session.detach(self.clock())
             await self.cut(before, Close.TAKEN_OVER, "another socket has taken the session")
+        session.principal = principal
         session.rewind(asked.seq)
         return session
 
@@ -81,6 +87,15 @@ class Sessions:
         """It is over."""
         self._sessions.pop(session.id, None)
         await session.end(release=release)
+
+    async def expel(self, session: Session, connection: Connection) -> None:
+        """Who has the socket may not stay: the session is over, and what it holds goes back."""
+        await self.end(session, release=True)
+        await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential has ended or changed")
+
+    def expel_soon(self, session: Session, connection: Connection) -> None:
+        """The same, without waiting for it."""
+        self._soon(self.expel(session, connection))
 
     async def cut(self, connection: Connection, code: int, reason: str) -> None:
         """Close a socket from here, and for certain."""
@@ -132,6 +147,12 @@ class Sessions:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _is_same(one: Principal, other: Principal) -> bool:
+    """Whether who comes back is who was there."""
+    words = [(who.name, who.namespace, who.credential) for who in (one, other)]
+    return words[0] == words[1]
 
 
 def cut_soon(connection: Connection) -> None:

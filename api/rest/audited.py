@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from api.auth.auditing import About, Auditing, Caller, spelled
+from api.auth.auditing import About, Auditing, Caller, address_of, spelled
 from api.rest.dependencies import REQUEST_ID_KEY, action_of, named_in, principal_of
 from storage.domain.access import Action
 from storage.domain.audit import Door, Shown, is_administrative, outcome
@@ -42,7 +42,7 @@ class AuditedRoute(APIRoute):
     @property
     def audited(self) -> Action | None:
         """The right that its calls need, if they are audited."""
-        if self.methods <= _READING:
+        if set(self.methods or ()) <= _READING:
             return None
         found = (action_of(depends) for depends in self.dependencies)
         return next((action for action in found if action and is_administrative(action)), None)
@@ -56,11 +56,10 @@ class AuditedRoute(APIRoute):
 
 async def _audited(handle: Handler, operation: str, action: Action, request: Request) -> Response:
     auditing = cast(Auditing, request.app.state.auditing)
-    client = request.client
     caller = Caller(
         principal_of(request),
         Door.REST,
-        client.host if client else "",
+        address_of(request.scope.get("client")),
         request.scope.get(REQUEST_ID_KEY, ""),
     )
     about = _about(operation, action, request)

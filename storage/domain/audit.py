@@ -107,7 +107,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         at_ms = asked.pop("at_ms")
         return {
             "seq": self.seq,
-            "at": _at(at_ms),
+            "called_at": _rfc3339(at_ms),
             **asked,
             "outcome": self.outcome,
             "before": self.before,
@@ -115,6 +115,21 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             "prev_hash": self.prev_hash,
             "hash": self.hash,
         }
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries are asked for. `resource` stands for what is below it too; `until_ms` is not in it."""
+
+    namespace: str | None = None
+    principal: str | None = None
+    action: str | None = None
+    resource: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def told(self) -> tuple[str | int | None, ...]:
+        """What is asked, for a cursor that is bound to it."""
+        return msgspec.structs.astuple(self)
 
 
 def sealed(
@@ -242,5 +257,5 @@ def _plain(text: str) -> str:
     return kept[: limits.AUDIT_TEXT_CHARACTERS_MAX]
 
 
-def _at(ms: int) -> str:
+def _rfc3339(ms: int) -> str:
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -324,6 +324,7 @@ SIGNATURE_SKEW_MS_MAX = 5 * 60 * SECOND_MS  # between a signer's clock and ours,
 PRESIGNED_MS_MAX = 7 * 24 * 3600 * SECOND_MS  # as at Amazon
 CREDENTIAL_WORD_CHARACTERS_MAX = 8_192  # of a key or a token: some tokens name many groups
 CREDENTIALS_REMEMBERED_MAX = 10_000  # words a process has checked and need not check again
+STRANGERS_MAX = 1_000  # sockets whose hello has still to say who they are
 CREDENTIAL_CHECK_MS = (
     1_000  # between two looks at whether what sockets were opened with still holds
 )

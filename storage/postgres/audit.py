@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.audit import FIRST_HASH, Asked, Door, Entry, Shown, canonical, sealed
+from storage.domain.audit import FIRST_HASH, Asked, Door, Entry, Shown, Wanted, canonical, sealed
 from storage.domain.errors import StorageUnavailable
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -36,17 +36,6 @@ class Intent(msgspec.Struct, frozen=True):
     intent_id: str
     asked: Asked
     before: Shown | None
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries are asked for. `resource` stands for what is below it too; `until_ms` is not in it."""
-
-    namespace: str | None = None
-    principal: str | None = None
-    action: str | None = None
-    resource: str | None = None
-    since_ms: int | None = None
-    until_ms: int | None = None
 
 
 class AuditRows:

@@ -6,12 +6,11 @@ import psycopg
 import pytest
 
 from storage.domain import limits
-from storage.domain.audit import Asked, Chain, Door
+from storage.domain.audit import Asked, Chain, Door, Wanted
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
-from storage.postgres.audit import Wanted
 from storage.snapshots import shown
 
 pytestmark = pytest.mark.one_store

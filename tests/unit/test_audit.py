@@ -74,7 +74,9 @@ def test_a_log_that_nobody_touched_has_no_fault():
     assert (fault, chain.end(), chain.seq) == (None, None, 5)
 
 
-@given(st.integers(0, 4), st.sampled_from(["principal", "resource", "outcome", "at", "after"]))
+@given(
+    st.integers(0, 4), st.sampled_from(["principal", "resource", "outcome", "called_at", "after"])
+)
 def test_a_changed_entry_is_the_first_fault(index, field):
     shown = [entry.fields() for entry in entries(5)]
     shown[index][field] = "changed"

@@ -2,7 +2,9 @@
 
 import pytest
 
+from api.auth.auditing import Auditing
 from api.auth.gate import OpenMode
+from api.auth.standing import Standing
 from api.aws.sqs.actions.receive import _release_if_gone
 from api.aws.sqs.service import SQS
 from api.aws.sqs.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
@@ -26,6 +28,8 @@ def door() -> AwsDoor:
     return AwsDoor(
         SQS,
         OpenMode(),
+        Standing(OpenMode()),
+        Auditing(no_storage),
         Counts(),
         protocol="sqs",
         region="us-east-1",

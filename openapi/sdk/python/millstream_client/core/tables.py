@@ -93,6 +93,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "start_replay": ("id",),
 }
 STATUSES: dict[str, int] = {
+    "unauthenticated": 401,
     "bad_request": 400,
     "malformed_json": 400,
     "malformed_msgpack": 400,

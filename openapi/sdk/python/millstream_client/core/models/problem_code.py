@@ -59,6 +59,7 @@ class ProblemCode(StrEnum):
     STREAM_READ_ONLY = "stream_read_only"
     SUBPROTOCOL_UNKNOWN = "subprotocol_unknown"
     TOO_MANY_PRODUCERS = "too_many_producers"
+    UNAUTHENTICATED = "unauthenticated"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     UPGRADE_REQUIRED = "upgrade_required"
     VALIDATION_FAILED = "validation_failed"
