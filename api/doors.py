@@ -93,7 +93,7 @@ class Doors:
             return
         query_string = scope["query_string"]
         there = partial(is_open, receive)
-        request = HotRequest(place.words, headers, query_string, there, client=scope["client"])
+        request = HotRequest(place.words, headers, query_string, there, client=scope.get("client"))
         answer = await place.answer(request, receive if place.takes_body else None)
         if answer is None:
             return
@@ -172,7 +172,7 @@ class Doors:
             await app(scope, receive, answer.send)
         except Exception as error:
             if isinstance(error, Unauthenticated):
-                self._auditing.note_stranger(error, Door.REST, scope["client"], request_id)
+                self._auditing.note_stranger(error, Door.REST, scope.get("client"), request_id)
             if not answer.status:
                 told = problem(error, instance=scope["path"], request_id=request_id.decode())
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)

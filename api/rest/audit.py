@@ -8,7 +8,7 @@ from pydantic import AwareDatetime
 from api.native.fields import moment_ms
 from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import NDJSON, answer_type
-from api.rest.audit_schemas import AuditEntry, AuditPage, Order
+from api.rest.audit_schemas import AuditEntry, AuditOrder, AuditPage
 from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from storage.domain import limits
 from storage.domain.access import Action, Principal
@@ -35,7 +35,7 @@ async def list_audit_entries(
         AwareDatetime | None, Query(alias="from", description="Called then or later.")
     ] = None,
     to: Annotated[AwareDatetime | None, Query(description="Called before.")] = None,
-    order: Order = Order.NEWEST,
+    order: AuditOrder = AuditOrder.NEWEST,
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> AuditPage | Response:
@@ -56,7 +56,7 @@ async def list_audit_entries(
         wanted,
         after=decode_cursor(cursor, about, int) if cursor else None,
         limit=limit + 1,
-        oldest_first=order is Order.OLDEST,
+        oldest_first=order is AuditOrder.OLDEST,
     )
     page, more = found[:limit], len(found) > limit
     answer = AuditPage(

@@ -9,7 +9,7 @@ from api.rest.schemas import Time
 from storage.domain.audit import Door, Entry
 
 
-class Order(StrEnum):
+class AuditOrder(StrEnum):
     """Which entries come first."""
 
     NEWEST = "newest"

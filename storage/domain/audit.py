@@ -179,7 +179,7 @@ class Chain:
     """
 
     def __init__(self, *, whole: bool, known: tuple[int, str] | None = None) -> None:
-        self._whole = whole
+        self.whole = whole
         self._known = known
         self.seq = 0
         """The last entry that was looked at."""
@@ -202,11 +202,11 @@ class Chain:
 
     def _fault(self, fields: Mapping[str, Any]) -> Fault | None:
         seq = fields["seq"]
-        if self._whole and seq != self.seq + 1:
+        if self.whole and seq != self.seq + 1:
             if seq <= self.seq:
                 return Fault(seq, "is there twice, or out of order")
             return Fault(self.seq + 1, f"is missing: entry {seq} follows entry {self.seq}")
-        if self._whole and fields["prev_hash"] != self.hash:
+        if self.whole and fields["prev_hash"] != self.hash:
             return Fault(seq, "does not follow the entry before it, which is not the one it was")
         if hash_of(fields) != fields["hash"]:
             return Fault(seq, "was changed: its hash is of something else")

@@ -167,7 +167,8 @@ def test_entries_come_as_lines_too(client, queue):
 
 
 def test_the_chain_holds_as_the_api_shows_it(client, queue):
-    chain, cursor = Chain(whole=True), ""
+    chain = Chain(whole=True)
+    cursor: str | None = ""
     while cursor is not None:
         page = client.get(
             "/v1/audit", params={"order": "oldest", "limit": 50, "cursor": cursor}
