@@ -12,7 +12,7 @@ request ─▶ Doors: request id, gate, count
 import asyncio
 import gc
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, cast
@@ -23,6 +23,7 @@ from api import health
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.auth.keys import KeyGate
 from api.auth.standing import Standing
 from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
@@ -70,13 +71,14 @@ from api.rest import (
     webhooks,
     writes,
 )
-from api.rest.dependencies import may
+from api.rest.dependencies import may_all
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
-from storage.domain.access import Action
+from storage.domain.access import Action, Principal
 from storage.domain.clock import SystemClock
+from storage.domain.errors import Unauthenticated
 from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
 
@@ -104,7 +106,7 @@ def create_app(
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
-    gate = _gate(settings)
+    gate = _gate(settings, opened)
     standing, auditing = Standing(gate), Auditing(opened)
     control = _control_plane(settings, storage, dispatcher, counts, known, standing)
     control.state.auditing = auditing
@@ -143,7 +145,17 @@ def create_app(
     )
 
 
-def _gate(settings: Settings) -> Gate:
+class _NoIssuers:
+    """Tokens are taken from nobody."""
+
+    async def principal_of(self, token: str) -> Principal:
+        """As Issuers. Raises Unauthenticated."""
+        raise Unauthenticated("Tokens of other issuers are not taken here.")
+
+
+def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
+    if settings.wants_credentials:
+        return KeyGate(lambda: opened().credentials, _NoIssuers())
     return TrustingMode() if settings.insecure else OpenMode()
 
 
@@ -284,7 +296,7 @@ async def _measure_lag(counts: Counts) -> None:
 def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/metrics", dependencies=[Depends(may(Action.METRICS_READ))])
+    @router.get("/metrics", dependencies=[Depends(may_all(Action.METRICS_READ))])
     async def show_metrics() -> Response:
         """Every counter of this deployment, for Prometheus."""
         counts.flush()

@@ -28,11 +28,12 @@ from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders
 from api.push.door import PushDoor
-from api.refusals import ClientGone, Unauthenticated
+from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from storage.domain.audit import Door
+from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
 
@@ -140,7 +141,9 @@ class Doors:
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
-                self._auditing.note_stranger(error, Door.REST, request.client, request_id)
+                self._auditing.note_stranger(
+                    error, Door.REST, request.client, request.headers, request_id
+                )
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
             served = Served(told.status, PROBLEM_JSON, told.body)
@@ -172,7 +175,9 @@ class Doors:
             await app(scope, receive, answer.send)
         except Exception as error:
             if isinstance(error, Unauthenticated):
-                self._auditing.note_stranger(error, Door.REST, scope.get("client"), request_id)
+                self._auditing.note_stranger(
+                    error, Door.REST, scope.get("client"), headers, request_id
+                )
             if not answer.status:
                 told = problem(error, instance=scope["path"], request_id=request_id.decode())
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)

@@ -6,7 +6,6 @@ from enum import StrEnum
 class DoorCode(StrEnum):
     """Stable keys beside `ErrorCode`; none is retryable, and nothing happened."""
 
-    UNAUTHENTICATED = "unauthenticated"
     BAD_REQUEST = "bad_request"
     MALFORMED_JSON = "malformed_json"
     MALFORMED_MSGPACK = "malformed_msgpack"
@@ -29,15 +28,6 @@ class Refusal(Exception):
         self.detail = detail
         self.headers = headers
         super().__init__(detail)
-
-
-class Unauthenticated(Refusal):
-    """Nobody is known by what the caller showed."""
-
-    def __init__(
-        self, detail: str = "This service wants an API key: Authorization: Bearer msk_…"
-    ) -> None:
-        super().__init__(DoorCode.UNAUTHENTICATED, detail, ((b"www-authenticate", b"Bearer"),))
 
 
 class ClientGone(Exception):

@@ -39,6 +39,11 @@ class Settings(BaseSettings):
     data: Path = Path(".millstream")
     workers: int = Field(default=1, ge=1, le=64)
     ephemeral: bool = False
+    auth: Literal["auto", "open", "keys"] = Field(
+        default="auto",
+        description="Who is let in. open: everyone, on loopback only. keys: whoever shows a credential. auto: open on "
+        "loopback, else keys.",
+    )
     insecure: bool = Field(
         default=False,
         description="Listen beyond loopback without credentials: only behind something that checks them.",
@@ -109,6 +114,13 @@ class Settings(BaseSettings):
     def listens_beyond_loopback(self) -> bool:
         """Whether other machines can reach the service."""
         return self.host not in LOOPBACK_HOSTS
+
+    @property
+    def wants_credentials(self) -> bool:
+        """Whether callers have to show who they are."""
+        if self.auth == "auto":
+            return self.listens_beyond_loopback and not self.insecure
+        return self.auth == "keys"
 
     def storage(self) -> StorageSettings:
         """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""

@@ -45,7 +45,6 @@ from storage.postgres.definitions import (
     StreamRows,
 )
 from storage.postgres.listener import Listener, running
-from storage.settings import StorageSettings
 from storage.shelf import Kind, Shelf
 
 logger = logging.getLogger(__name__)
@@ -356,10 +355,9 @@ class Catalog:
 
 @asynccontextmanager
 async def open_catalog(
-    database: Database, settings: StorageSettings, clock: Clock, bury: Bury
+    database: Database, listener: Listener, clock: Clock, bury: Bury
 ) -> AsyncGenerator[Catalog]:
-    """A catalog that hears the changes of other processes while the block runs."""
-    listener = Listener(settings.database_url)
+    """A catalog that hears the changes of other processes while the block runs, and with it the listener."""
     catalog = Catalog(database, listener, clock, bury)
     async with running(listener):
         await listener.attempted()

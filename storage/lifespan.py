@@ -17,6 +17,7 @@ from storage.audit import Audit
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
+from storage.credentials import Credentials
 from storage.deliveries import Deliveries
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
@@ -33,6 +34,7 @@ from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import Database, open_database
 from storage.postgres.known_manifest import KnownManifest
+from storage.postgres.listener import Listener
 from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
@@ -88,6 +90,7 @@ class Storage:
     access: Access
     audit: Audit
     snapshots: Snapshots
+    credentials: Credentials
     registrations: Registrations
     jobs: Jobs
     replays: Replays
@@ -123,7 +126,10 @@ async def open_storage(
         keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(keeper.close)
         bury = _buried_by(logs)
-        catalog = await stack.enter_async_context(open_catalog(database, settings, clock, bury))
+        listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
+        credentials = Credentials(database, listener, clock, box)
+        catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
+        stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
         on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
         rows, writes = ArchiveRows(database), WriteRows(database)
@@ -159,7 +165,7 @@ async def open_storage(
         jobs = Jobs(database, catalog.put_namespace, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
-        box, egress = SecretBox(settings.secret_keys), Egress.of(settings.webhook_allow)
+        egress = Egress.of(settings.webhook_allow)
         webhooks = Webhooks(database, catalog, groups, box, egress, clock)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
@@ -185,6 +191,7 @@ async def open_storage(
             Access(),
             Audit(database, clock),
             Snapshots(catalog, groups, webhooks),
+            credentials,
             Registrations(database, clock),
             jobs,
             replays,

@@ -8,20 +8,24 @@ whoever hears that something was done finds it in the log.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from api.logs import get_logger
+from api.payloads import RequestHeaders
 from api.refusals import Refusal
 from storage.domain import limits
 from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
+from storage.domain.credentials import PAIR_PREFIX, CredentialKind
 from storage.domain.errors import Forbidden, MillstreamError
 from storage.lifespan import Storage
 
 Answer = TypeVar("Answer")
 
-_ROLE_OPEN = "open"
+_OPEN = "open"
+_CLAIMED = re.compile(rb"\bmsk_([0-9A-Za-z]{12})_|\bCredential=(MSAK[A-Z2-7]{16})\b")
 _log = get_logger("api.audit")
 
 
@@ -111,7 +115,12 @@ class Auditing:
             return before
 
     def note_stranger(
-        self, error: Exception, door: Door, client: Client, request_id: bytes
+        self,
+        error: Exception,
+        door: Door,
+        client: Client,
+        headers: RequestHeaders,
+        request_id: bytes,
     ) -> None:
         """Tell of a caller whom nobody knows, beside its request, which does not wait for that."""
         storage = self._storage()
@@ -119,7 +128,7 @@ class Auditing:
             at_ms=storage.audit.now_ms(),
             namespace="",
             principal="",
-            credential="",
+            credential=claimed_id(headers),
             authenticated="",
             address=address_of(client),
             door=door,
@@ -191,10 +200,23 @@ class Ration:
 
 
 def authenticated_by(principal: Principal) -> str:
-    """How a caller was known: `open` where nobody is asked, else by the kind of its credential."""
+    """How a caller was known: `open` where nobody is asked, else by the kind of its credential.
+
+    A ticket and a session are those of a key, or of a token.
+    """
     if principal.name == LOCAL_ADMINISTRATOR.name and not principal.credential:
-        return _ROLE_OPEN
-    return principal.credential.partition(":")[0]
+        return _OPEN
+    if not principal.credential:
+        return CredentialKind.TOKEN.value
+    pair = principal.credential.startswith(PAIR_PREFIX)
+    return (CredentialKind.PAIR if pair else CredentialKind.KEY).value
+
+
+def claimed_id(headers: RequestHeaders) -> str:
+    """The id in what a stranger showed, where it has the form of one: the rest of it is told to nobody."""
+    shown = headers.get(b"authorization", b"") + b" " + headers.get(b"x-api-key", b"")
+    found = _CLAIMED.search(shown)
+    return (found[1] or found[2]).decode() if found else ""
 
 
 def spelled(error: Exception) -> str:

@@ -44,7 +44,12 @@ class Signed(Protocol):
 
 
 class Gate(Protocol):
-    """Turns what a caller shows into a principal. Each raises Unauthenticated, Forbidden."""
+    """Turns what a caller shows into a principal. Each raises Unauthenticated, Forbidden.
+
+    `guards`: whether credentials say who may do what.
+    """
+
+    guards: bool
 
     async def admit(self, headers: RequestHeaders) -> Principal:
         """Of a request at a native door."""
@@ -73,6 +78,8 @@ class OpenMode:
     A web page elsewhere must not reach the service through its visitor's browser, neither directly
     (its Origin gives it away) nor with a name that it made resolve to this machine (its Host does).
     """
+
+    guards = False
 
     def __init__(self) -> None:
         self._local_hosts: set[bytes] = set()
@@ -112,6 +119,8 @@ class OpenMode:
 
 class TrustingMode:
     """Open mode behind something that checks its callers (`insecure`): whoever gets through is admitted."""
+
+    guards = False
 
     async def admit(self, headers: RequestHeaders) -> Principal:
         """As Gate."""

@@ -22,7 +22,6 @@ class Row(msgspec.Struct, frozen=True):
 
 
 TABLE: dict[AnyCode, Row] = {
-    DoorCode.UNAUTHENTICATED: Row(401, "Unauthenticated"),
     DoorCode.BAD_REQUEST: Row(400, "Bad request"),
     DoorCode.MALFORMED_JSON: Row(400, "Malformed JSON"),
     DoorCode.MALFORMED_MSGPACK: Row(400, "Malformed MessagePack"),
@@ -38,7 +37,10 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.BATCH_TOO_LARGE: Row(413, "Batch too large"),
     ErrorCode.INVALID_CURSOR: Row(400, "Invalid cursor"),
     ErrorCode.RECEIPT_HANDLE_INVALID: Row(422, "Receipt handle invalid"),
+    ErrorCode.UNAUTHENTICATED: Row(401, "Unauthenticated"),
     ErrorCode.FORBIDDEN: Row(403, "Forbidden"),
+    ErrorCode.KEY_NOT_FOUND: Row(404, "Key not found"),
+    ErrorCode.KEY_REFUSED: Row(409, "Key refused"),
     ErrorCode.QUEUE_NOT_FOUND: Row(404, "Queue not found"),
     ErrorCode.STREAM_NOT_FOUND: Row(404, "Stream not found"),
     ErrorCode.STREAM_READ_ONLY: Row(409, "Stream read only"),
@@ -186,6 +188,8 @@ def _fault(fault: FieldFault) -> dict[str, str]:
 
 def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
     headers = error.headers if isinstance(error, Refusal) else ()
+    if status == 401:
+        return (*headers, (b"www-authenticate", b"Bearer"))
     if status in (429, 503):
         return (*headers, (b"retry-after", b"%d" % RETRY_AFTER_SECONDS))
     return headers

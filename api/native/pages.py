@@ -2,16 +2,40 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from storage.domain.errors import InvalidCursor
 
+Item = TypeVar("Item")
 Place = TypeVar("Place")
 
 _encoder = msgspec.msgpack.Encoder()
+
+
+class Page(NamedTuple, Generic[Item]):
+    """One page of a list: what its caller may see of it, and where the next begins; None after the last.
+
+    A page may so have fewer items than were asked for, and even none, before the last.
+    """
+
+    items: list[Item]
+    next_cursor: str | None
+
+
+def page_of(
+    found: Sequence[Item],
+    limit: int,
+    about: Sequence[str],
+    place: Callable[[Item], Any],
+    may_see: Callable[[Item], bool] = lambda _: True,
+) -> Page[Item]:
+    """The page of which `found` has one item too many if there is another. `place`: where a page after an item begins."""
+    shown = found[:limit]
+    cursor = encode_cursor(about, place(shown[-1])) if len(found) > limit else None
+    return Page([item for item in shown if may_see(item)], cursor)
 
 
 def encode_cursor(about: Sequence[str], place: Any) -> str:

@@ -51,13 +51,19 @@ from api.push.sharing import Share
 from api.push.subscribing import Sources
 from api.push.wire import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
 from api.push.working import Work
-from api.refusals import DoorCode, Refusal, Unauthenticated
+from api.refusals import DoorCode, Refusal
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from storage.domain import limits
 from storage.domain.access import Principal
 from storage.domain.audit import Door
-from storage.domain.errors import Forbidden, MillstreamError, StorageBusy, ValidationFailed
+from storage.domain.errors import (
+    Forbidden,
+    MillstreamError,
+    StorageBusy,
+    Unauthenticated,
+    ValidationFailed,
+)
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle
@@ -146,8 +152,10 @@ class PushDoor:
     def _note(self, error: Exception, scope: Scope) -> None:
         """In the audit log, if nobody knows the caller."""
         if isinstance(error, Unauthenticated):
-            request_id = request_id_of(dict(scope["headers"]))
-            self._auditing.note_stranger(error, Door.WS, scope.get("client"), request_id)
+            headers = dict(scope["headers"])
+            self._auditing.note_stranger(
+                error, Door.WS, scope.get("client"), headers, request_id_of(headers)
+            )
 
     async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:
         """Whose upgrade it is; None when the hello is still to say that, as in browsers, which can send no header."""

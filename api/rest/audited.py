@@ -10,8 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from api.auth.auditing import About, Auditing, Caller, address_of, spelled
-from api.rest.dependencies import REQUEST_ID_KEY, action_of, named_in, principal_of
-from storage.domain.access import Action
+from api.rest.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
 from storage.domain.audit import Door, Shown, is_administrative, outcome
 from storage.domain.errors import ErrorCode
 
@@ -40,21 +39,21 @@ class AuditedRoute(APIRoute):
     """To be named to a router. Its routes that read, and those of the data plane, are as they were."""
 
     @property
-    def audited(self) -> Action | None:
+    def audited(self) -> Right | None:
         """The right that its calls need, if they are audited."""
         if set(self.methods or ()) <= _READING:
             return None
-        found = (action_of(depends) for depends in self.dependencies)
-        return next((action for action in found if action and is_administrative(action)), None)
+        found = (right_of(depends) for depends in self.dependencies)
+        return next((right for right in found if right and is_administrative(right.action)), None)
 
     def get_route_handler(self) -> Handler:
         """FastAPI's, within an audit where there is to be one."""
         handle: Handler = super().get_route_handler()
-        action = self.audited
-        return handle if action is None else partial(_audited, handle, self.name, action)
+        right = self.audited
+        return handle if right is None else partial(_audited, handle, self.name, right)
 
 
-async def _audited(handle: Handler, operation: str, action: Action, request: Request) -> Response:
+async def _audited(handle: Handler, operation: str, right: Right, request: Request) -> Response:
     auditing = cast(Auditing, request.app.state.auditing)
     caller = Caller(
         principal_of(request),
@@ -62,7 +61,7 @@ async def _audited(handle: Handler, operation: str, action: Action, request: Req
         address_of(request.scope.get("client")),
         request.scope.get(REQUEST_ID_KEY, ""),
     )
-    about = _about(operation, action, request)
+    about = _about(operation, right, request)
     return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
 
 
@@ -72,10 +71,11 @@ def _spelled(error: Exception) -> str:
     return spelled(error)
 
 
-def _about(operation: str, action: Action, request: Request) -> About:
+def _about(operation: str, right: Right, request: Request) -> About:
     """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
     resource = request.url.path.removeprefix("/v1/")
-    return About(operation, action, resource, resource.partition("/")[0], named_in(request) or "")
+    name = "*" if right.everything else named_in(request) or ""
+    return About(operation, right.action, resource, resource.partition("/")[0], name)
 
 
 def _told(response: Response) -> Shown | None:

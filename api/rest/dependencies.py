@@ -1,7 +1,7 @@
 """What control-plane routes ask for: the open storage, the caller, names from paths, pages."""
 
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, NamedTuple, cast
 
 from fastapi import Depends, Path, Query, Request, params
 
@@ -69,7 +69,16 @@ StreamPath = Annotated[StreamName, Depends(stream_from_path)]
 WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
 
 
-_ACTION = "action"
+_RIGHT = "right"
+
+
+class Right(NamedTuple):
+    """What an authorise step asks for; `everything`: on every name, as the path names none."""
+
+    action: Action
+    everything: bool = False
+
+
 _NOUNS = ("queue", "stream", "group", "webhook")
 
 
@@ -83,7 +92,17 @@ def may(action: Action) -> Callable[..., None]:
         else:
             storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 
-    setattr(authorise, _ACTION, action)
+    setattr(authorise, _RIGHT, Right(action))
+    return authorise
+
+
+def may_all(action: Action) -> Callable[..., None]:
+    """The authorise step of what is about no one name: it needs a grant that is about every name. Raises Forbidden."""
+
+    def authorise(storage: StorageDep, principal: PrincipalDep) -> None:
+        storage.access.authorise(principal, action, f"{principal.namespace}/*")
+
+    setattr(authorise, _RIGHT, Right(action, everything=True))
     return authorise
 
 
@@ -93,9 +112,9 @@ def named_in(request: Request) -> str | None:
     return next((name for name in parameters if name), None)
 
 
-def action_of(depends: params.Depends) -> Action | None:
-    """The right that a route's dependency asks for, where it is such a step."""
-    return cast(Action | None, getattr(depends.dependency, _ACTION, None))
+def right_of(depends: params.Depends) -> Right | None:
+    """What a route's dependency asks for, where it is such a step."""
+    return cast(Right | None, getattr(depends.dependency, _RIGHT, None))
 
 
 def require_json(request: Request) -> None:

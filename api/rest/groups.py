@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
@@ -131,10 +131,15 @@ async def list_consumer_groups(
     found = await storage.groups.list_groups(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
-    items = [GroupOut.from_domain(group) for group in found[:limit]]
-    more = len(found) > limit
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda group: group.name.name,
+        lambda group: principal.policy.allows(Action.GROUP_LIST, group.name.name),
+    )
     return GroupPage(
-        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+        items=[GroupOut.from_domain(group) for group in page.items], next_cursor=page.next_cursor
     )
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
+from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
 from api.rest.job_schemas import JobDetail, JobOut, JobPage
 from storage.domain import limits
 from storage.domain.access import Action, Principal
@@ -15,8 +15,8 @@ from storage.domain.jobs import Job, JobKind, JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuditedRoute)
 
-MANAGE = Depends(may(Action.JOB_MANAGE))
-SEE = Depends(may(Action.JOB_LIST))
+MANAGE = Depends(may_all(Action.JOB_MANAGE))
+SEE = Depends(may_all(Action.JOB_LIST))
 JobId = Annotated[str, Path(description="As the list tells it.")]
 
 
@@ -35,11 +35,9 @@ async def list_jobs(
     found = await storage.jobs.list(
         namespace=principal.namespace, kind=kind, state=state, after=after, limit=limit + 1
     )
-    page, more = found[:limit], len(found) > limit
-    last = (page[-1].created_at_ms, page[-1].job_id) if more else None
+    page = page_of(found, limit, about, lambda job: (job.created_at_ms, job.job_id))
     return JobPage(
-        items=[JobOut.from_domain(job) for job in page],
-        next_cursor=None if last is None else encode_cursor(about, last),
+        items=[JobOut.from_domain(job) for job in page.items], next_cursor=page.next_cursor
     )
 
 

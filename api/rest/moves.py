@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Path, Response
 
 from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Limit, QueuePath, StorageDep, may, require_json
+from api.rest.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
 from api.rest.move_schemas import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
 from storage.domain.access import Action
@@ -24,11 +24,15 @@ MoveId = Annotated[str, Path(description="As the start of the move told it.")]
 async def start_move(
     queue: QueuePath,
     storage: StorageDep,
+    principal: PrincipalDep,
     response: Response,
     config: Annotated[MoveConfig, Body(default_factory=MoveConfig)],
 ) -> MoveOut:
     """Begin to move the ready messages of a dead-letter queue."""
     destination = config.destination
+    if destination is not None:
+        where = f"{queue.namespace}/{destination}"
+        storage.access.authorise(principal, Action.QUEUE_SEND, where)
     move = await storage.moves.start(
         queue,
         None if destination is None else QueueName(destination, queue.namespace),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
@@ -33,9 +33,10 @@ from api.rest.queue_schemas import (
     QueueStatsOut,
 )
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access import Action, Principal
 from storage.domain.errors import PreconditionFailed, QueueNotFound
-from storage.domain.queues import Queue
+from storage.domain.queues import Queue, QueueSpec
+from storage.lifespan import Storage
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 
@@ -54,19 +55,29 @@ async def put_queue(
     queue: QueuePath,
     storage: StorageDep,
     response: Response,
+    principal: PrincipalDep,
     config: Annotated[QueueConfig, Body(default_factory=QueueConfig)],
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> QueueOut:
     """Create a queue, or replace its configuration."""
     create_only = is_create_only(if_none_match)
+    spec = config.to_domain()
+    _authorise(storage, principal, spec)
     if if_match == "*":
         await _require_queue(storage, queue)
     stored, created = await storage.catalog.put_queue(
-        queue, config.to_domain(), if_match=expected_version(if_match), create_only=create_only
+        queue, spec, if_match=expected_version(if_match), create_only=create_only
     )
     response.status_code = 201 if created else 200
     return _shown(stored, response)
+
+
+def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
+    """Who has dead letters go somewhere sends there. Raises Forbidden."""
+    if spec.dead_letters is not None:
+        target = f"{principal.namespace}/{spec.dead_letters.queue}"
+        storage.access.authorise(principal, Action.QUEUE_SEND, target)
 
 
 async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
@@ -103,13 +114,19 @@ async def change_queue(
     queue: QueuePath,
     storage: StorageDep,
     response: Response,
+    principal: PrincipalDep,
     patch: QueuePatch,
     if_match: IfMatch = None,
 ) -> QueueOut:
     """Change some of a queue's configuration."""
-    stored = await storage.catalog.change_queue(
-        queue, patch.apply, if_match=expected_version(if_match)
-    )
+
+    def change(spec: QueueSpec) -> QueueSpec:
+        changed = patch.apply(spec)
+        if changed.dead_letters != spec.dead_letters:
+            _authorise(storage, principal, changed)
+        return changed
+
+    stored = await storage.catalog.change_queue(queue, change, if_match=expected_version(if_match))
     return _shown(stored, response)
 
 
@@ -133,10 +150,15 @@ async def list_queues(
     found = await storage.catalog.list_queues(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
-    items = [QueueOut.from_domain(queue) for queue in found[:limit]]
-    more = len(found) > limit
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda queue: queue.name.name,
+        lambda queue: principal.policy.allows(Action.QUEUE_LIST, queue.name.name),
+    )
     return QueuePage(
-        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+        items=[QueueOut.from_domain(queue) for queue in page.items], next_cursor=page.next_cursor
     )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
 from api.rest.dependencies import (
     Cursor,
@@ -23,9 +23,11 @@ from api.rest.replay_schemas import (
 )
 from storage.domain import limits
 from storage.domain.access import Action, Principal
+from storage.domain.errors import JobNotFound
 from storage.domain.jobs import JobState
 from storage.domain.replays import ReplayRequest
 from storage.lifespan import Storage
+from storage.replays import Replay
 
 router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRoute)
 
@@ -60,6 +62,7 @@ async def start_replay(
 def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
     """Who replays reads the one and writes the other. Raises Forbidden."""
     target, authorise = request.target, storage.access.authorise
+    authorise(principal, Action.REPLAY_RUN, f"{principal.namespace}/{request.stream}")
     authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{request.stream}")
     if target.stream is not None:
         authorise(principal, Action.STREAM_PUT, f"{principal.namespace}/{target.stream}")
@@ -81,11 +84,16 @@ async def list_replays(
     found = await storage.replays.page(
         principal.namespace, state=state, after=after, limit=limit + 1
     )
-    page, more = found[:limit], len(found) > limit
-    last = (page[-1].job.created_at_ms, page[-1].job.job_id) if more else None
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda replay: (replay.job.created_at_ms, replay.job.job_id),
+        lambda replay: principal.policy.allows(Action.REPLAY_LIST, replay.spec.request.stream),
+    )
     return ReplayPage(
-        items=[ReplayOut.from_domain(replay) for replay in page],
-        next_cursor=None if last is None else encode_cursor(about, last),
+        items=[ReplayOut.from_domain(replay) for replay in page.items],
+        next_cursor=page.next_cursor,
     )
 
 
@@ -94,12 +102,13 @@ async def get_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayDetail:
     """Show how far a replay is, by shard."""
-    return ReplayDetail.from_domain(await storage.replays.get(principal.namespace, replay))
+    return ReplayDetail.from_domain(await _named(storage, principal, replay, Action.REPLAY_LIST))
 
 
 @router.post("/{replay}/pause", dependencies=[MANAGE])
 async def pause_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
     """Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.pause(principal.namespace, replay))
 
 
@@ -108,6 +117,7 @@ async def resume_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayOut:
     """Let a paused replay go on."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.resume(principal.namespace, replay))
 
 
@@ -116,10 +126,20 @@ async def cancel_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayOut:
     """End a replay; what it has sent stays."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.cancel(principal.namespace, replay))
 
 
 @router.post("/{replay}/retry", dependencies=[MANAGE])
 async def retry_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
     """Let a replay that failed go on where it is."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
     return ReplayOut.from_domain(await storage.replays.retry(principal.namespace, replay))
+
+
+async def _named(storage: Storage, principal: Principal, replay_id: str, action: Action) -> Replay:
+    """The replay, whose stream the caller may do that with. Raises JobNotFound, also when it may not."""
+    replay = await storage.replays.get(principal.namespace, replay_id)
+    if not principal.policy.allows(action, replay.spec.request.stream):
+        raise JobNotFound(f"There is no replay '{replay_id}'.")
+    return replay

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
@@ -130,8 +130,13 @@ async def list_streams(
     found = await storage.catalog.list_streams(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
-    items = [StreamOut.from_domain(stream) for stream in found[:limit]]
-    more = len(found) > limit
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda stream: stream.name.name,
+        lambda stream: principal.policy.allows(Action.STREAM_LIST, stream.name.name),
+    )
     return StreamPage(
-        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+        items=[StreamOut.from_domain(stream) for stream in page.items], next_cursor=page.next_cursor
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Response
 
 from api.native.fields import rfc3339, to_ms
-from api.native.pages import decode_cursor, encode_cursor
+from api.native.pages import decode_cursor, page_of
 from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
@@ -130,10 +130,16 @@ async def list_webhooks(
     found = await storage.webhooks.list_webhooks(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
-    items = [WebhookOut.from_domain(webhook) for webhook in found[:limit]]
-    more = len(found) > limit
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda webhook: webhook.name.name,
+        lambda webhook: principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name),
+    )
     return WebhookPage(
-        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+        items=[WebhookOut.from_domain(webhook) for webhook in page.items],
+        next_cursor=page.next_cursor,
     )
 
 

@@ -5,7 +5,7 @@
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
     │                  DeliveryNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
-    ├── who asks       Forbidden
+    ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
@@ -33,7 +33,10 @@ class ErrorCode(StrEnum):
     BATCH_TOO_LARGE = "batch_too_large"
     INVALID_CURSOR = "invalid_cursor"
     RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
+    UNAUTHENTICATED = "unauthenticated"
     FORBIDDEN = "forbidden"
+    KEY_NOT_FOUND = "key_not_found"
+    KEY_REFUSED = "key_refused"
     QUEUE_NOT_FOUND = "queue_not_found"
     STREAM_NOT_FOUND = "stream_not_found"
     STREAM_READ_ONLY = "stream_read_only"
@@ -166,10 +169,28 @@ class ReceiptHandleInvalid(MillstreamError):
     code = ErrorCode.RECEIPT_HANDLE_INVALID
 
 
+class Unauthenticated(MillstreamError):
+    """No valid credential came with the call."""
+
+    code = ErrorCode.UNAUTHENTICATED
+
+
 class Forbidden(MillstreamError):
     """The caller may not do this."""
 
     code = ErrorCode.FORBIDDEN
+
+
+class KeyNotFound(MillstreamError):
+    """There is no such key."""
+
+    code = ErrorCode.KEY_NOT_FOUND
+
+
+class KeyRefused(MillstreamError):
+    """The key's state does not allow this."""
+
+    code = ErrorCode.KEY_REFUSED
 
 
 class QueueNotFound(MillstreamError):

@@ -386,6 +386,32 @@ MENDS_MAX = 8  # times one call may find its log not ready before it gives up
 DUTY_MS_MAX = 5 * MINUTE_MS  # one round of a sweep; what is left waits for the next
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times what any cache can be behind
 
+# Credentials
+CREDENTIAL_AGE_MS_MAX = (
+    30 * SECOND_MS
+)  # one that was read is read again after this, whatever was heard
+CREDENTIALS_CACHED_MAX = (
+    20_000  # and sessions, unknown ids among them; beyond it the oldest is read again
+)
+CREDENTIAL_ASKS_MAX = (
+    200  # ids of one statement: whoever tries ids at random takes one connection, not all
+)
+CREDENTIAL_BACKLOG_MAX = 2_000  # ids that wait for it; beyond it the caller hears 503
+CREDENTIALS_MAX = 10_000  # live ones of one namespace
+CREDENTIAL_KEPT_MS = 90 * DAY_MS  # one that ended is listed so long
+CREDENTIAL_USED_MS = MINUTE_MS  # how exact the time of the last use is
+CREDENTIAL_USED_FLUSH_MS = 2 * SECOND_MS  # uses that are written together
+CREDENTIAL_OVERLAP_MS_DEFAULT = DAY_MS  # how long one that was rotated goes on beside the new one
+CREDENTIAL_OVERLAP_MS_MAX = 30 * DAY_MS
+CREDENTIALS_LIVE_MAX = 2  # of one rotation family
+GRANTS_MAX = 100  # of one credential: a decision that is not remembered looks at each
+GRANT_WORDS_MAX = 50  # actions, or resources, of one grant
+RATE_MAX = 1e12
+TICKET_MS = 30 * SECOND_MS  # between asking for a socket's ticket and opening the socket
+SESSION_IDLE_MS = 8 * HOUR_MS  # a working day
+SESSION_MS_MAX = 24 * HOUR_MS  # then one logs in again
+ENDED_PER_CALL = 100  # ended tickets, sessions or credentials that go as a new one is made
+
 
 class Limits(msgspec.Struct, frozen=True):
     """The limits a deployment or a test may change; the engines take them as a value."""

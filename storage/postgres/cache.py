@@ -5,22 +5,21 @@ What keeps the cache true:
     this process changes a definition      dropped when the change is committed, or may have been
     another process does                   its announcement drops it (LISTEN/NOTIFY)
     announcements may have been missed     everything is dropped; nothing is kept until they come again
-    an announcement was lost all the same  a definition is read again after DEFINITION_AGE_MS_MAX
+    an announcement was lost all the same  a definition is read again after `age_ms_max`
     it changed while it was being read     that read is not kept
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import Queue
-from storage.domain.streams import Stream
 
-N = TypeVar("N", bound=QueueName | StreamName)
-D = TypeVar("D", bound=Queue | Stream)
+N = TypeVar("N", bound=Hashable)
+D = TypeVar("D", bound=Struct)  # a value that is always true
 
 
 class _Kept(NamedTuple, Generic[D]):
@@ -41,11 +40,13 @@ class DefinitionCache(Generic[N, D]):
         may_keep: Callable[[], bool],
         clock: Clock,
         kept_max: int = limits.DEFINITIONS_CACHED_MAX,
+        age_ms_max: int = limits.DEFINITION_AGE_MS_MAX,
     ) -> None:
         self._read = read
         self._may_keep = may_keep
         self._clock = clock
         self._kept_max = kept_max
+        self._age_ms_max = age_ms_max
         self._kept: dict[N, _Kept[D]] = {}
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
@@ -85,7 +86,7 @@ class DefinitionCache(Generic[N, D]):
     def _is_young(self, kept: _Kept[D]) -> bool:
         """A clock that was set back makes everything old."""
         age_ms = self._clock.now_ms() - kept.read_at_ms
-        return 0 <= age_ms < limits.DEFINITION_AGE_MS_MAX
+        return 0 <= age_ms < self._age_ms_max
 
     async def _join(self, name: N) -> D:
         """Wait for the read of this name; a caller that gives up does not end it for the others."""

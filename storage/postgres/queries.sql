@@ -584,6 +584,80 @@ delete from webhook_deliveries
    and expires_at_ms <= :now_ms;
 
 
+-- name: note_uses
+-- Rows are locked in their order, so that two of these cannot wait for each other. One that another process has
+-- noted within a minute is left alone.
+with told as (
+  select t.id, t.used_at_ms
+    from unnest(cast(:ids as text[]), cast(:used_at_ms as bigint[])) as t(id, used_at_ms)
+    join credentials c on c.id = t.id
+   where c.last_used_at_ms is null or c.last_used_at_ms <= t.used_at_ms - :apart_ms
+   order by c.id
+     for update of c
+)
+update credentials c
+   set last_used_at_ms = t.used_at_ms
+  from told t
+ where c.id = t.id;
+
+
+-- name: note_session_uses
+-- As note_uses.
+with told as (
+  select t.digest, t.used_at_ms
+    from unnest(cast(:digests as bytea[]), cast(:used_at_ms as bigint[])) as t(digest, used_at_ms)
+    join sessions s on s.digest = t.digest
+   order by s.digest
+     for update of s
+)
+update sessions s
+   set used_at_ms = greatest(s.used_at_ms, t.used_at_ms)
+  from told t
+ where s.digest = t.digest;
+
+
+-- name: forget_credentials
+-- What ended does not begin again, so nobody minds which process forgets it; one that another does is skipped.
+delete from credentials
+ where id in (select id
+                from credentials
+               where namespace = :namespace
+                 and least(revoked_at_ms, expires_at_ms) <= :ended_before_ms
+               limit :limit
+                 for update skip locked);
+
+
+-- name: redeem_tickets
+-- A row is gone for whoever comes second, in whatever process: they wait for the first to commit. Rows are locked
+-- in their order, so that two of these cannot wait for each other.
+with found as (
+  select digest
+    from tickets
+   where digest = any(cast(:digests as bytea[])) and expires_at_ms > :now_ms
+   order by digest
+     for update
+)
+delete from tickets t
+ using found
+ where t.digest = found.digest
+returning t.digest, t.credential_id, t.name, t.namespace, t.grants, t.rates, t.ends_at_ms;
+
+
+-- name: forget_tickets
+-- Those that are over; one that another process forgets is skipped.
+delete from tickets
+ where digest in (select digest from tickets where expires_at_ms <= :now_ms limit :limit for update skip locked);
+
+
+-- name: forget_sessions
+-- Those that are over; one that another process forgets, or that is used right now, is skipped.
+delete from sessions
+ where digest in (select digest from sessions
+                   where used_at_ms <= :used_before_ms or created_at_ms <= :created_before_ms
+                   limit :limit
+                     for update skip locked);
+
+
 -- name: take_turn_in_audit
 -- Until its transaction ends: entries have one order, and the next statement sees the last of those before.
 select pg_advisory_xact_lock(:key);

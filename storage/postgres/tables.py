@@ -11,6 +11,8 @@
     writes                            batches that were put aside and committed
                 ┌─ webhook_secrets
     webhooks ───┴─ webhook_deliveries   what became of each delivery; deliverers   who serves them
+                ┌─ tickets
+    credentials ┴─ sessions     who may call, until when
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
     audit       only grows: a trigger refuses anything else; audit_pending   what has begun and is not in it yet
@@ -557,3 +559,74 @@ class DelivererRow(SQLModel, table=True):
 
     deliverer: str = Field(primary_key=True, sa_type=NAME)
     seen_ms: int = Field(sa_type=BigInteger)
+
+
+class CredentialRow(SQLModel, table=True):
+    """A `storage.domain.credentials.IssuedCredential`, and what is kept of its secret.
+
+    `digest` is of an API key's secret; `sealed` is a pair's, encrypted.
+    """
+
+    __tablename__ = "credentials"
+    __table_args__ = (
+        Index("credentials_name", "namespace", "name", "id"),
+        Index("credentials_family", "family"),
+    )
+
+    id: str = Field(primary_key=True, sa_type=NAME)
+    kind: str = Field(sa_type=Text)
+    name: str = Field(sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    everywhere: bool
+    roles: list[str] = Field(sa_type=JSONB)
+    grants: list[dict[str, Any]] = Field(sa_type=JSONB)
+    rates: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    family: str = Field(sa_type=NAME)
+    version: int = Field(sa_type=BigInteger)
+    digest: bytes | None = Field(default=None)
+    sealed: bytes | None = Field(default=None)
+    created_by: str = Field(sa_type=Text)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    expires_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    last_used_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    revoked_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class TicketRow(SQLModel, table=True):
+    """A ticket that nobody has redeemed: who asked for it, and with which rights.
+
+    `digest` is of its word. `ends_at_ms` is when the asker's own credential ends, 0: never.
+    """
+
+    __tablename__ = "tickets"
+    __table_args__ = (
+        Index("tickets_expired", "expires_at_ms"),
+        Index("tickets_credential", "credential_id"),
+    )
+
+    digest: bytes = Field(primary_key=True)
+    credential_id: str | None = Field(
+        default=None, foreign_key="credentials.id", ondelete="CASCADE", sa_type=NAME
+    )
+    name: str = Field(sa_type=Text)
+    namespace: str = Field(sa_type=NAME)
+    grants: list[dict[str, Any]] = Field(sa_type=JSONB)
+    rates: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    ends_at_ms: int = Field(sa_type=BigInteger)
+    expires_at_ms: int = Field(sa_type=BigInteger)
+
+
+class SessionRow(SQLModel, table=True):
+    """A browser that logged in. `digest` is of its word; `used_at_ms` is a minute behind at most."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (
+        Index("sessions_used", "used_at_ms"),
+        Index("sessions_credential", "credential_id"),
+    )
+
+    digest: bytes = Field(primary_key=True)
+    credential_id: str = Field(foreign_key="credentials.id", ondelete="CASCADE", sa_type=NAME)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    used_at_ms: int = Field(sa_type=BigInteger)

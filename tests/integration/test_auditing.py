@@ -7,13 +7,12 @@ import psycopg
 import pytest
 
 from api.app import create_app
-from api.auth.auditing import About, Auditing, Caller, Ration
-from api.refusals import Unauthenticated
+from api.auth.auditing import About, Auditing, Caller, Ration, claimed_id
 from api.settings import Settings
 from storage.domain import limits
 from storage.domain.access import GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.audit import Door, Wanted
-from storage.domain.errors import Forbidden, StorageUnavailable
+from storage.domain.errors import Forbidden, StorageUnavailable, Unauthenticated
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 
@@ -131,12 +130,15 @@ async def test_a_call_that_is_cut_off_leaves_its_intent_for_the_sweep(auditing, 
 
 
 async def test_a_caller_whom_nobody_knows_is_told_of_beside_its_request(auditing, engines):
-    auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), b"r1")
+    word = "msk_" + "i" * 12 + "_" + "s" * 38
+    headers = {b"authorization": f"Bearer {word}".encode()}
+    auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
     await auditing.settled()
 
     [entry] = await engines.audit.page(Wanted())
     assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
     assert (entry.asked.address, entry.asked.door) == ("10.0.0.7", Door.WS)
+    assert entry.asked.credential == "i" * 12
 
 
 async def test_over_http_the_refusal_is_a_503_and_the_queue_is_not_there(engines, database_url):
@@ -150,6 +152,24 @@ async def test_over_http_the_refusal_is_a_503_and_the_queue_is_not_there(engines
 
     assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
     assert seen.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "claimed"),
+    [
+        ({}, ""),
+        ({b"authorization": b"Bearer hunter2"}, ""),
+        ({b"x-api-key": b"msk_" + b"i" * 12 + b"_" + b"s" * 38}, "i" * 12),
+        ({b"x-api-key": b"msk_" + b"i" * 40}, ""),
+        (
+            {b"authorization": b"AWS4-HMAC-SHA256 Credential=MSAK" + b"A" * 16 + b"/2026"},
+            "MSAK" + "A" * 16,
+        ),
+        ({b"authorization": b"AWS4-HMAC-SHA256 Credential=hunter2/2026"}, ""),
+    ],
+)
+def test_of_what_a_stranger_shows_only_an_id_is_told(headers, claimed):
+    assert claimed_id(headers) == claimed
 
 
 def test_a_ration_counts_what_it_leaves_out():

@@ -29,6 +29,7 @@ from storage.domain.queues import (
 )
 from storage.domain.streams import RING_SIZE, StreamSpec
 from storage.postgres.database import open_database
+from storage.postgres.listener import Listener
 from storage.postgres.reservations import Reservations
 from storage.settings import StorageSettings
 
@@ -70,7 +71,7 @@ def process(database_url: str, clock: ManualClock, graves: Graves) -> OpenCatalo
     async def opened() -> AsyncIterator[Catalog]:
         async with (
             open_database(where) as database,
-            open_catalog(database, where, clock, graves.bury) as catalog,
+            open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
         ):
             yield catalog
 
@@ -521,7 +522,7 @@ async def test_a_catalog_whose_database_is_away_says_so(clock, graves):
     where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
     async with (
         open_database(where) as database,
-        open_catalog(database, where, clock, graves.bury) as catalog,
+        open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
     ):
         with pytest.raises(StorageUnavailable):
             await catalog.queue(ORDERS)

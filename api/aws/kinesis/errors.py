@@ -90,7 +90,7 @@ def translate(error: MillstreamError) -> AwsError:
             return invalid(error.detail)
         case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
             return AwsError(RESOURCE_IN_USE, error.detail)
-        case ErrorCode.FORBIDDEN | ErrorCode.STREAM_READ_ONLY:
+        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED | ErrorCode.STREAM_READ_ONLY:
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.STORAGE_BUSY | ErrorCode.ARCHIVE_BEHIND:
             return AwsError(THROUGHPUT_EXCEEDED, error.detail)
@@ -132,6 +132,8 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.WEBHOOK_BUSY
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
+            | ErrorCode.KEY_NOT_FOUND
+            | ErrorCode.KEY_REFUSED
         ):  # no plain append or read says these
             return AwsError(BAD_REQUEST, error.detail)
         case _:

@@ -108,7 +108,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(RECEIPT_HANDLE_IS_INVALID, error.detail)
         case ErrorCode.MOVE_NOT_FOUND:
             return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
-        case ErrorCode.FORBIDDEN:
+        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED:
             return AwsError(ACCESS_DENIED, error.detail)
         case ErrorCode.IN_FLIGHT_LIMIT_REACHED:
             return AwsError(OVER_LIMIT, error.detail)
@@ -155,6 +155,8 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.WEBHOOK_BUSY
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
+            | ErrorCode.KEY_NOT_FOUND
+            | ErrorCode.KEY_REFUSED
         ):  # no queue says these
             return AwsError(UNSUPPORTED_OPERATION, error.detail)
         case _:

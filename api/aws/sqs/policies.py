@@ -1,6 +1,6 @@
 """A queue's access policy: kept as text, and edited by AddPermission and RemovePermission.
 
-It is not in effect: who may do what is decided by this deployment's own credentials.
+`api.aws.wire.policies` says what of it is honoured.
 """
 
 import re
@@ -15,6 +15,8 @@ from api.aws.sqs.errors import (
     invalid_value,
     refuse,
 )
+from api.aws.wire.policies import refused
+from api.aws.wire.service import Call
 
 ACTIONS_MAX = 7
 CHARACTERS_MAX = 20_480  # far more than 20 statements, which is what Amazon takes
@@ -40,6 +42,12 @@ _ACTIONS = frozenset(
 def check_policy(text: str) -> None:
     """Raise AwsError unless the text is a policy: a JSON object with a list of statements."""
     _parsed(text)
+
+
+async def check_honoured(call: Call[Any], text: str | None) -> None:
+    """Raise AwsError for a policy that cannot be honoured."""
+    if text and (reason := await refused(call, _parsed(text))) is not None:
+        refuse(INVALID_ATTRIBUTE_VALUE, f"Invalid value for the parameter Policy. {reason}")
 
 
 def add_permission(

@@ -7,6 +7,7 @@ import msgspec
 
 from api.aws.sqs.redrive import REDRIVE_POLICY, check_target
 from api.aws.wire.service import Call
+from storage.domain.access import Action
 from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
@@ -17,7 +18,8 @@ In = TypeVar("In", bound=msgspec.Struct)
 async def check_redrive_target(
     call: Call[In], source: QueueName, spec: QueueSpec, attributes: Mapping[str, str]
 ) -> None:
-    """Raise AwsError unless the target that the attributes give `source` takes its dead letters.
+    """Raise AwsError unless the target that the attributes give `source` takes its dead letters; Forbidden unless the
+    caller may send there.
 
     It is asked when the source's policy is set, and never again, as at Amazon.
     """
@@ -25,6 +27,7 @@ async def check_redrive_target(
     if not text or spec.dead_letters is None:
         return
     name = QueueName(spec.dead_letters.queue, source.namespace)
+    call.storage.access.authorise(call.principal, Action.QUEUE_SEND, str(name))
     try:
         target = await call.storage.catalog.queue(name)
     except QueueNotFound:

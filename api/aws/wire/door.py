@@ -21,7 +21,7 @@ from api.auth.auditing import Auditing, Caller, address_of, spelled
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.audited import about
-from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, AwsError, from_refusal
+from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Accounts, Call, Operation, Service, Surroundings
@@ -29,10 +29,10 @@ from api.aws.wire.service import Told as Answered
 from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
-from api.refusals import ClientGone, Refusal, Unauthenticated
+from api.refusals import ClientGone, Refusal
 from storage.domain.access import Principal
 from storage.domain.audit import Door, is_administrative, outcome
-from storage.domain.errors import Forbidden, MillstreamError
+from storage.domain.errors import Forbidden, MillstreamError, Unauthenticated
 from storage.lifespan import Storage
 from storage.settings import Durability
 
@@ -68,7 +68,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics, kept)
+        self._around = Surroundings(Accounts(), region, metrics, kept, gate.guards)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
@@ -135,7 +135,9 @@ class AwsDoor:
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
-                self._auditing.note_stranger(error, self._door, request.client, request_id)
+                self._auditing.note_stranger(
+                    error, self._door, request.client, request.headers, request_id
+                )
             status, told = self._refused(error, wire, name, request_id)
         self._requests.observe(name, status, time.perf_counter() - started)
         more = (*self._more, (HEADER, request_id), *told.headers)
@@ -168,6 +170,8 @@ class AwsDoor:
         match error:
             case AwsError():
                 return error
+            case Unauthenticated():
+                return UNKNOWN
             case Forbidden():
                 return AwsError(ACCESS_DENIED, error.detail)
             case MillstreamError():

@@ -54,6 +54,7 @@ BAD_REQUEST = _common("ValidationException", "ValidationError")
 INTERNAL_FAILURE = _common("InternalFailure", "InternalFailure", 500)
 SERVICE_UNAVAILABLE = _common("ServiceUnavailableException", "ServiceUnavailable", 503)
 
+UNKNOWN = AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
 UNEXPECTED = AwsError(
     INTERNAL_FAILURE, "Something failed inside Millstream; its log has the request id."
 )
@@ -61,7 +62,5 @@ UNEXPECTED = AwsError(
 
 def from_refusal(refusal: Refusal) -> AwsError:
     """What HTTP itself refuses, in Amazon's words."""
-    if refusal.code is DoorCode.UNAUTHENTICATED:
-        return AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
     too_large = refusal.code is DoorCode.REQUEST_TOO_LARGE
     return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

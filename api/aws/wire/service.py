@@ -31,12 +31,13 @@ class Accounts:
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share. `kept`: what a service remembers between them."""
+    """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide."""
 
     accounts: Accounts
     region: str
     metrics: DoorMetrics
     kept: Any = None
+    guarded: bool = False
 
 
 class Call(Generic[In]):
@@ -81,6 +82,11 @@ class Call(Generic[In]):
         return self._around.metrics
 
     @property
+    def guarded(self) -> bool:
+        """Whether credentials say who may do what."""
+        return self._around.guarded
+
+    @property
     def kept(self) -> Any:
         """What the service remembers between calls, in this process."""
         return self._around.kept
@@ -92,6 +98,14 @@ class Call(Generic[In]):
     def authorise(self, resource: str) -> None:
         """Raise Forbidden unless the caller may do this operation on `resource`."""
         self.storage.access.authorise(self.principal, self.action, resource)
+
+    def authorise_list(self) -> None:
+        """Raise Forbidden unless the caller may do this operation on some resource."""
+        self.storage.access.authorise_list(self.principal, self.action)
+
+    def may_see(self, name: str) -> bool:
+        """Whether a list that the caller asks for tells it of `name`."""
+        return self.principal.policy.allows(self.action, name)
 
 
 Told = msgspec.Struct | EventStream | None

@@ -24,7 +24,7 @@ import msgspec
 from api.aws.wire.errors import (
     INCOMPLETE_SIGNATURE,
     MISSING_SIGNATURE,
-    UNKNOWN_CLIENT,
+    UNKNOWN,
     WRONG_SIGNATURE,
     AwsError,
 )
@@ -90,7 +90,7 @@ class SignedRequest:
 
     def unknown(self) -> AwsError:
         """As Signed."""
-        return AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
+        return UNKNOWN
 
 
 def read_signature(request: HotRequest) -> Signature:

@@ -37,7 +37,7 @@ class DeleteResourcePolicy(ByResource):
 async def put_policy(call: Call[PutResourcePolicy]) -> None:
     """Keep a policy."""
     text = call.asked.policy or ""
-    check_policy(text)
+    await check_policy(call, text)
     await change_policy(call, text)
 
 

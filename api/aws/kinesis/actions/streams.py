@@ -185,15 +185,16 @@ async def delete_stream(call: Call[DeleteStream]) -> None:
 async def list_streams(call: Call[ListStreams]) -> ListStreamsResult:
     """List streams by name."""
     asked = call.asked
-    call.authorise(f"{call.principal.namespace}/*")
+    call.authorise_list()
     await pace(call, "ListStreams", 5, None)
     limit = min(asked.limit or _LISTED, limits.PAGE_ITEMS_MAX - 1)
     after = await _after(call)
     found = await call.storage.catalog.list_streams(
         call.principal.namespace, after=after, limit=limit + 1
     )
-    page, more = found[:limit], len(found) > limit
-    token = await next_token(call, "streams", page[-1].name.name) if more else None
+    more = len(found) > limit
+    token = await next_token(call, "streams", found[limit - 1].name.name) if more else None
+    page = [stream for stream in found[:limit] if call.may_see(stream.name.name)]
     account = await call.account_id()
     summaries = [
         summary_of_list(stream, stream_arn(call.region, account, stream.name.name))

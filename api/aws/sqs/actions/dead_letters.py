@@ -42,5 +42,6 @@ async def list_dead_letter_source_queues(
         )
     except InvalidCursor:
         raise bad_token() from None
-    urls = [await url_of(call, source.name.name) for source in sources]
-    return ListDeadLetterSourceQueuesResult(urls, next_token(urls, asked.max_results))
+    names = [source.name.name for source in sources]
+    urls = [await url_of(call, name) for name in names if call.may_see(name)]
+    return ListDeadLetterSourceQueuesResult(urls, next_token(names, asked.max_results))

@@ -111,7 +111,9 @@ async def start_message_move_task(call: Call[StartMessageMoveTask]) -> StartMess
     source = await _queue(call, source_arn, "SourceArn", arns)
     destination = None
     if asked.destination_arn:
-        destination = await _queue(call, asked.destination_arn, "DestinationArn", arns)
+        destination = await _queue(
+            call, asked.destination_arn, "DestinationArn", arns, Action.QUEUE_SEND
+        )
     if destination == source:
         raise invalid("The source queue and the destination queue cannot be the same.")
     per_second = asked.max_number_of_messages_per_second
@@ -164,13 +166,17 @@ async def _queue(
     arn: str,
     parameter: str,
     arns: Arns,
+    action: Action | None = None,
 ) -> QueueName:
-    """The queue that an ARN names, which is there. Raises AwsError, Forbidden."""
+    """The queue that an ARN names, which is there. `action`: what it is for, where that is not what is called.
+
+    Raises AwsError, Forbidden.
+    """
     check_arn(arn, parameter)
     name = arns.queue(arn)
     try:
         if name is not None:
-            call.authorise(str(name))
+            call.storage.access.authorise(call.principal, action or call.action, str(name))
             await call.storage.catalog.queue(name)
             return name
     except QueueNotFound:

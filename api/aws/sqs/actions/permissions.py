@@ -8,7 +8,7 @@ from api.aws.sqs.annotations import annotated, annotation
 from api.aws.sqs.attributes import POLICY
 from api.aws.sqs.calls import arns_of, queue_name
 from api.aws.sqs.errors import missing, required
-from api.aws.sqs.policies import add_permission, remove_permission
+from api.aws.sqs.policies import add_permission, check_honoured, remove_permission
 from api.aws.sqs.shapes import Names
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, named
@@ -46,6 +46,9 @@ async def add_permission_to_queue(call: Call[AddPermission]) -> None:
     if not actions:
         raise missing("Actions")
     arn = (await arns_of(call)).of(name.name)
+
+    if call.guarded:  # a statement that would not hold is refused before it is kept
+        await check_honoured(call, add_permission(None, arn, label, accounts, actions))
 
     def add(spec: QueueSpec) -> QueueSpec:
         policy = add_permission(annotation(spec, POLICY), arn, label, accounts, actions)

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from api.aws.sqs.attributes import apply_attributes
+from api.aws.sqs.attributes import POLICY, apply_attributes
 from api.aws.sqs.calls import arns_of, queue_at
 from api.aws.sqs.errors import missing, required
+from api.aws.sqs.policies import check_honoured
 from api.aws.sqs.queue_attributes import check_names, told_attributes, wants_counts
 from api.aws.sqs.shapes import AttributeMap, Names
 from api.aws.sqs.targets import check_redrive_target
@@ -57,6 +58,7 @@ async def set_queue_attributes(call: Call[SetQueueAttributes]) -> None:
     queue = await queue_at(call, asked.queue_url)
     arns = await arns_of(call)
     wanted = apply_attributes(queue.spec, attributes, arns)
+    await check_honoured(call, attributes.get(POLICY))
     await check_redrive_target(call, queue.name, wanted, attributes)
     await call.storage.catalog.change_queue(
         queue.name, lambda spec: apply_attributes(spec, attributes, arns)

@@ -10,7 +10,7 @@ from typing import cast
 from msgspec import field
 
 from api.aws.sqs.arns import Arns
-from api.aws.sqs.attributes import FIFO_QUEUE, apply_attributes, first_difference
+from api.aws.sqs.attributes import FIFO_QUEUE, POLICY, apply_attributes, first_difference
 from api.aws.sqs.calls import arns_of, queue_name, url_of
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
@@ -24,6 +24,7 @@ from api.aws.sqs.errors import (
 )
 from api.aws.sqs.pages import bad_token, next_token, page_of
 from api.aws.sqs.parity import NAME_RESTS_MS, LikeAmazon
+from api.aws.sqs.policies import check_honoured
 from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
 from api.aws.sqs.tags import check_tags
 from api.aws.sqs.targets import check_redrive_target
@@ -133,6 +134,7 @@ async def _create(call: Call[CreateQueue], name: QueueName, arns: Arns) -> Queue
         tags=tags,
     )
     spec = apply_attributes(spec, attributes, arns)
+    await check_honoured(call, attributes.get(POLICY))
     await check_redrive_target(call, name, spec, attributes)
     try:
         await call.storage.catalog.put_queue(name, spec, create_only=True)
@@ -216,13 +218,24 @@ async def list_queues(call: Call[ListQueues]) -> ListQueuesResult:
     """List queues by name."""
     asked = call.asked
     prefix = asked.queue_name_prefix or ""
-    call.authorise(f"{call.principal.namespace}/{prefix}*")
+    call.authorise_list()
     limit, after = page_of(asked.max_results, asked.next_token)
     try:
-        queues = await call.storage.catalog.list_queues(
-            call.principal.namespace, prefix=prefix, after=after, limit=limit
-        )
+        names = await _names(call, prefix, after, limit)
     except InvalidCursor:
         raise bad_token() from None
-    urls = [await url_of(call, queue.name.name) for queue in queues]
+    urls = [await url_of(call, name) for name in names]
     return ListQueuesResult(urls or None, next_token(urls, asked.max_results))
+
+
+async def _names(call: Call[ListQueues], prefix: str, after: str, limit: int) -> list[str]:
+    """The first `limit` names that the caller may see."""
+    seen: list[str] = []
+    while True:
+        page = await call.storage.catalog.list_queues(
+            call.principal.namespace, prefix=prefix, after=after, limit=limit
+        )
+        seen += [queue.name.name for queue in page if call.may_see(queue.name.name)]
+        if len(page) < limit or len(seen) >= limit:
+            return seen[:limit]
+        after = page[-1].name.name

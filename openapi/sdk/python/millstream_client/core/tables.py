@@ -94,7 +94,6 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "start_replay": ("id",),
 }
 STATUSES: dict[str, int] = {
-    "unauthenticated": 401,
     "bad_request": 400,
     "malformed_json": 400,
     "malformed_msgpack": 400,
@@ -110,7 +109,10 @@ STATUSES: dict[str, int] = {
     "batch_too_large": 413,
     "invalid_cursor": 400,
     "receipt_handle_invalid": 422,
+    "unauthenticated": 401,
     "forbidden": 403,
+    "key_not_found": 404,
+    "key_refused": 409,
     "queue_not_found": 404,
     "stream_not_found": 404,
     "stream_read_only": 409,

@@ -21,6 +21,8 @@ class ProblemCode(StrEnum):
     IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
     JOB_NOT_FOUND = "job_not_found"
     JOB_REFUSED = "job_refused"
+    KEY_NOT_FOUND = "key_not_found"
+    KEY_REFUSED = "key_refused"
     MALFORMED_JSON = "malformed_json"
     MALFORMED_MSGPACK = "malformed_msgpack"
     MEMBER_UNKNOWN = "member_unknown"

@@ -1,0 +1,202 @@
+"""The gate of a service that wants credentials.
+
+    Authorization: Bearer msk_…   an API key        (or X-API-Key)
+    Authorization: Bearer e….e….  a JWT of an issuer that the settings name
+    Authorization: AWS4-…         a signature by an AWS-style pair, at the AWS doors
+    Cookie: ms_session=…          a session of the dashboard
+    ?ticket=mst_…, hello.token    a ticket, once, where a browser can send no header: at sockets
+
+What was checked once need not be checked again while the credential stays what it was: words are remembered by their
+digest, never as they are.
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from api.auth.gate import NAMESPACE, Signed, namespace_of
+from api.payloads import RequestHeaders
+from storage.credentials import Credentials
+from storage.domain import limits
+from storage.domain.access import Principal
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.credentials import Credential, CredentialKind
+from storage.domain.errors import Forbidden, Unauthenticated
+from storage.domain.names import DEFAULT_NAMESPACE
+
+SESSION_COOKIES = ("__Host-ms_session", "ms_session")
+_BEARER = b"bearer "
+_TICKET = "mst_"
+_NOBODY = b"0" * 40  # a secret that nobody has
+_CLOCK = SystemClock()
+_REFUSED = "The API key is not known, or has ended."
+
+
+class Issuers(Protocol):
+    """Whom tokens are taken from."""
+
+    async def principal_of(self, token: str) -> Principal:
+        """Who a token speaks of. Raises Unauthenticated."""
+        ...
+
+
+class _Checked(NamedTuple):
+    """A word that was checked: the credential as it was then, and who it makes its holder."""
+
+    credential: Credential
+    principal: Principal
+
+
+class KeyGate:
+    """As Gate. `credentials`: the open engine."""
+
+    guards = True
+
+    def __init__(
+        self,
+        credentials: Callable[[], Credentials],
+        issuers: Issuers,
+        clock: Clock = _CLOCK,
+    ) -> None:
+        self._credentials = credentials
+        self._issuers = issuers
+        self._clock = clock
+        self._checked: dict[tuple[bytes, bytes | None], _Checked] = {}
+
+    async def admit(self, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        authorization = headers.get(b"authorization")
+        if authorization is not None:
+            if not _is_bearer(authorization):
+                raise Unauthenticated
+            return await self._of_word(authorization[len(_BEARER) :], headers.get(NAMESPACE))
+        key = headers.get(b"x-api-key")
+        if key is not None:
+            return await self._of_word(key, headers.get(NAMESPACE))
+        if b"cookie" in headers:
+            return await self._of_cookie(headers)
+        raise Unauthenticated
+
+    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        if word.startswith(_TICKET):
+            credential = await self._credentials().redeem_ticket(word)
+            return self._principal(credential, headers.get(NAMESPACE))
+        return await self._of_word(word.encode(), headers.get(NAMESPACE))
+
+    async def admit_signed(self, signed: Signed) -> Principal:
+        """As Gate. A key or a token in place of a signature is taken too; an unknown key id costs what a known one does."""
+        headers = signed.headers
+        if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
+            return await self.admit(headers)
+        credential = await self._credentials().find(signed.key_id())
+        if credential is None or credential.kind is not CredentialKind.PAIR:
+            with suppress(Exception):
+                signed.check(_NOBODY, self._clock.now_ms() / limits.SECOND_MS)
+            raise signed.unknown()
+        signed.check(credential.secret, self._clock.now_ms() / limits.SECOND_MS)
+        if self._has_ended(credential):
+            raise signed.unknown()
+        return self._principal(credential, None)
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate."""
+        return not any(name in headers for name in (b"authorization", b"x-api-key", b"cookie"))
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate. Raises StorageUnavailable."""
+        if principal.expires_ms and principal.expires_ms <= self._clock.now_ms():
+            return False
+        if not principal.credential:
+            return True
+        credentials = self._credentials()
+        found = credentials.cached(principal.credential) or await credentials.find(
+            principal.credential
+        )
+        return found is not None and found.grants == principal.policy.grants
+
+    # Words
+
+    async def _of_word(self, word: bytes, namespace: bytes | None) -> Principal:
+        digest = hashlib.sha256(word).digest()
+        checked = self._checked.get((digest, namespace))
+        if checked is not None and self._still_holds(checked.credential):
+            return checked.principal
+        if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
+            raise Unauthenticated("A credential so long is none.")
+        text = word.decode("latin-1").strip()
+        if text.count(".") == 2:
+            return _in_namespace(await self._issuers.principal_of(text), namespace)
+        credential = await self._credentials().proved(text)
+        if credential is None:
+            raise Unauthenticated(_REFUSED)
+        principal = self._principal(credential, namespace)
+        if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+            self._checked.clear()
+        self._checked[digest, namespace] = _Checked(credential, principal)
+        return principal
+
+    def _still_holds(self, credential: Credential) -> bool:
+        """Whether a credential that was checked is what it was, as far as this process has heard."""
+        return self._credentials().cached(credential.id) is credential and not self._has_ended(
+            credential
+        )
+
+    def _has_ended(self, credential: Credential) -> bool:
+        return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
+
+    def _principal(self, credential: Credential | None, namespace: bytes | None) -> Principal:
+        if credential is None or self._has_ended(credential):
+            raise Unauthenticated(_REFUSED)
+        self._credentials().used(credential.id)
+        where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
+        return _in_namespace(credential.principal(where), namespace)
+
+    # Sessions
+
+    async def _of_cookie(self, headers: RequestHeaders) -> Principal:
+        """Of a session, unless another site's page made the request. Raises Unauthenticated, Forbidden."""
+        try:
+            cookies = SimpleCookie(headers[b"cookie"].decode("latin-1"))
+        except CookieError:
+            raise Unauthenticated from None
+        words = [cookies[name].value for name in SESSION_COOKIES if name in cookies]
+        if not words:
+            raise Unauthenticated
+        _check_own_page(headers)
+        return self._principal(
+            await self._credentials().find_session(words[0]), headers.get(NAMESPACE)
+        )
+
+
+def _is_bearer(authorization: bytes) -> bool:
+    return authorization[: len(_BEARER)].lower() == _BEARER
+
+
+def _in_namespace(principal: Principal, asked: bytes | None) -> Principal:
+    """The principal where it asks to act. Raises Forbidden."""
+    if asked is None:
+        return principal
+    namespace = namespace_of(asked)
+    if namespace == principal.namespace:
+        return principal
+    if not principal.everywhere:
+        raise Forbidden(f"'{principal.name}' belongs to another namespace than '{namespace}'.")
+    return msgspec.structs.replace(principal, namespace=namespace)
+
+
+def _check_own_page(headers: RequestHeaders) -> None:
+    """Raise Forbidden when another site made a browser send its cookie; following a link from there is no such thing."""
+    site, mode = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode")
+    if site not in (None, b"same-origin", b"none") and mode != b"navigate":
+        raise Forbidden("A session is used by the service's own pages only.")
+    origin = headers.get(b"origin")
+    if origin is not None:
+        host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
+        if host != headers.get(b"host"):
+            raise Forbidden("A session is used by the service's own pages only.")

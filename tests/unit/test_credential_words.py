@@ -1,0 +1,131 @@
+"""The words of credentials: made, told apart, and never shown by accident."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain.access import Policy, Role
+from storage.domain.credentials import (
+    SESSION_PREFIX,
+    TICKET_PREFIX,
+    Credential,
+    CredentialKind,
+    IssuedCredential,
+    Rights,
+    could_be_id,
+    covers_rates,
+    digest_of,
+    is_word,
+    new_secret,
+    new_word,
+    parse_key,
+)
+from storage.domain.errors import ValidationFailed
+from storage.domain.quotas import Rates
+
+SCANNER = re.compile(r"\bmsk_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}\b")
+
+
+def test_a_key_is_parsed_into_what_it_was_made_of():
+    made = new_secret(CredentialKind.KEY)
+
+    assert parse_key(made.word) == (made.id, made.secret)
+    assert SCANNER.fullmatch(made.word)
+    assert could_be_id(made.id)
+
+
+def test_the_checksum_is_the_same_for_ever():
+    word = "msk_0123456789AB_0123456789abcdefghijklmnopqrstuv"
+
+    assert parse_key(f"{word}2xeBay") is not None
+
+
+@given(st.integers(0, 54), st.characters(codec="utf-8"))
+def test_a_key_with_a_wrong_character_is_none(place, character):
+    word = new_secret(CredentialKind.KEY).word
+    wrong = word[:place] + character + word[place + 1 :]
+
+    assert wrong == word or parse_key(wrong) is None
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_a_key(text):
+    assert parse_key(text) is None
+    assert not is_word(text, TICKET_PREFIX)
+
+
+def test_tickets_and_sessions_are_not_taken_for_one_another():
+    ticket, session = new_word(TICKET_PREFIX), new_word(SESSION_PREFIX)
+
+    assert is_word(ticket, TICKET_PREFIX)
+    assert is_word(session, SESSION_PREFIX)
+    assert not is_word(ticket, SESSION_PREFIX)
+    assert not is_word(ticket[:-1] + ("a" if ticket[-1] != "a" else "b"), TICKET_PREFIX)
+
+
+def test_a_pair_looks_as_its_clients_expect():
+    made = new_secret(CredentialKind.PAIR)
+
+    assert re.fullmatch("MSAK[A-Z2-7]{16}", made.id)
+    assert re.fullmatch("[0-9A-Za-z]{40}", made.word)
+    assert could_be_id(made.id)
+
+
+def test_tokens_are_not_made_here():
+    with pytest.raises(ValidationFailed):
+        new_secret(CredentialKind.TOKEN)
+
+
+def test_nothing_that_holds_a_secret_shows_it():
+    made = new_secret(CredentialKind.PAIR)
+    rights = Rights(roles=(Role.VIEWER,))
+    issued = IssuedCredential(
+        id=made.id,
+        kind=made.kind,
+        name="a",
+        rights=rights,
+        family=made.id,
+        created_at_ms=1,
+        changed_at_ms=1,
+        created_by="b",
+    )
+    credential = Credential.of(issued, secret=made.secret.encode())
+
+    shown = "".join(f"{one!r} {one}" for one in (made, credential, [made, credential]))
+
+    assert made.secret not in shown
+    assert "secret" not in shown
+
+
+def test_a_digest_is_compared_whole():
+    made = new_secret(CredentialKind.KEY)
+    credential = Credential(
+        id=made.id, kind=made.kind, name="a", policy=Policy(()), digest=digest_of(made.secret)
+    )
+    pair = Credential(id=made.id, kind=CredentialKind.PAIR, name="a")
+
+    assert credential.is_proved_by(made.secret)
+    assert not credential.is_proved_by(made.secret[:-1])
+    assert not credential.is_proved_by("")
+    assert not pair.is_proved_by("")
+
+
+RATE = st.none() | st.floats(0.1, 1e6)
+RATES = st.none() | st.builds(
+    Rates, calls_per_second=RATE, messages_per_second=RATE, bytes_per_second=RATE
+)
+
+
+@given(RATES, RATES)
+def test_rates_are_covered_when_each_is_no_faster(own, given_rates):
+    fields = ("calls_per_second", "messages_per_second", "bytes_per_second")
+    mine = [getattr(own, field, None) for field in fields]
+    theirs = [getattr(given_rates, field, None) for field in fields]
+
+    covered = covers_rates(own, given_rates)
+
+    assert covered == all(
+        a is None or (b is not None and b <= a) for a, b in zip(mine, theirs, strict=True)
+    )
