@@ -21,6 +21,7 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 
 from api import health
 from api.asyncapi import build_asyncapi
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.auth.keys import KeyGate
 from api.auth.standing import Standing
@@ -53,11 +54,14 @@ from api.push.subscribing import Sources
 from api.push.working import WorkEngine
 from api.rest import (
     archives,
+    audit,
+    callers,
     columns,
     contents,
     group_records,
     groups,
     jobs,
+    keys,
     messages,
     moves,
     namespaces,
@@ -107,13 +111,15 @@ def create_app(
         return cast(Storage, control.state.storage)
 
     gate = _gate(settings, opened)
-    standing = Standing(gate)
+    standing, auditing = Standing(gate), Auditing(opened)
     control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+    control.state.auditing = auditing
 
     sqs = AwsDoor(
         SQS,
         gate,
         standing,
+        auditing,
         counts,
         protocol="sqs",
         region=settings.aws_region,
@@ -125,6 +131,7 @@ def create_app(
         KINESIS,
         gate,
         standing,
+        auditing,
         counts,
         protocol="kinesis",
         region=settings.aws_region,
@@ -137,11 +144,14 @@ def create_app(
     push = PushDoor(
         gate,
         standing,
+        auditing,
         lambda: control.state.sessions,
         lambda: control.state.sources,
         lambda: control.state.storage.places,
     )
-    return Doors(control, dispatcher, aws, push, gate, standing, counts, settings.durability)
+    return Doors(
+        control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
+    )
 
 
 class _NoIssuers:
@@ -198,6 +208,9 @@ def _control_plane(
         replays.router,
         archives.router,
         namespaces.router,
+        keys.router,
+        callers.router,
+        audit.router,
         health.router,
         operator,
     )

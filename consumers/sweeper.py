@@ -166,6 +166,10 @@ async def _tidy_replays(storage: Storage) -> int:
     return await storage.replays.tidy()
 
 
+async def _close_audit(storage: Storage) -> int:
+    return await _until_idle(storage.audit.close_abandoned)
+
+
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
@@ -184,6 +188,7 @@ DUTIES = (
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
     Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
     Duty("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
+    Duty("audit", limits.MINUTE_MS, _close_audit),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )
 

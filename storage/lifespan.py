@@ -13,6 +13,7 @@ from storage.archive.roots import Root, open_root
 from storage.archive_upkeep import ArchiveUpkeep
 from storage.archives import Archives
 from storage.archiving import Archiving
+from storage.audit import Audit
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
@@ -65,6 +66,7 @@ from storage.retention import Retention
 from storage.room import Room, watched
 from storage.secrets import SecretBox
 from storage.settings import StorageSettings
+from storage.snapshots import Snapshots
 from storage.streams import Streams
 from storage.tables import Tables
 from storage.tiered import Tiered
@@ -97,6 +99,8 @@ class Storage:
     room: Room
     weighing: Weighing
     access: Access
+    audit: Audit
+    snapshots: Snapshots
     credentials: Credentials
     registrations: Registrations
     jobs: Jobs
@@ -188,6 +192,7 @@ async def open_storage(
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
         egress = Egress.of(settings.webhook_allow)
+        webhooks = Webhooks(database, catalog, groups, box, egress, clock)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
             windows,
@@ -206,7 +211,7 @@ async def open_storage(
             Tables(HotRanges(pipeline), on_stream, tiered),
             moves,
             groups,
-            Webhooks(database, catalog, groups, box, egress, clock),
+            webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
             namespaces,
@@ -215,6 +220,8 @@ async def open_storage(
             room,
             Weighing(logs, catalog),
             Access(),
+            Audit(database, clock),
+            Snapshots(catalog, groups, webhooks),
             credentials,
             Registrations(database, clock),
             jobs,
@@ -226,6 +233,18 @@ async def open_storage(
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )
+
+
+@asynccontextmanager
+async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
+    """The credentials alone, for who has the machine: nothing is heard of other processes, which do hear of this one."""
+    async with open_database(settings) as database:
+        box = SecretBox(settings.secret_keys)
+        credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
+        try:
+            yield credentials
+        finally:
+            await credentials.close()
 
 
 @asynccontextmanager

@@ -12,12 +12,14 @@ import typer
 from typer import Abort, TyperException
 
 from api.cli.commands.archive import archive
+from api.cli.commands.audit import audit
 from api.cli.commands.bench import bench
 from api.cli.commands.config import config
 from api.cli.commands.dead_letters import letters
 from api.cli.commands.documents import documents
 from api.cli.commands.group import group
 from api.cli.commands.job import job
+from api.cli.commands.key import key
 from api.cli.commands.messages import messages
 from api.cli.commands.namespace import namespace
 from api.cli.commands.processes import processes
@@ -50,6 +52,8 @@ NOUNS = {
     "webhook": webhook,
     "job": job,
     "namespace": namespace,
+    "key": key,
+    "audit": audit,
     "config": config,
 }
 for word, verbs in NOUNS.items():

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Response
 
 from api.native.pages import decode_cursor, encode_cursor
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_create_only
 from api.rest.dependencies import (
     Cursor,
@@ -13,6 +14,7 @@ from api.rest.dependencies import (
     Prefix,
     PrincipalDep,
     StorageDep,
+    may_all,
     require_json,
 )
 from api.rest.namespace_schemas import NamespaceConfig, NamespaceOut, NamespacePage
@@ -23,23 +25,21 @@ from storage.domain.names import check_name
 from storage.lifespan import Storage
 
 
-def manages_all(storage: StorageDep, principal: PrincipalDep) -> None:
-    """The authorise step. Raises Forbidden: an administrator of one namespace says nothing of others, or of its own
-    quotas."""
-    storage.access.authorise(principal, Action.ADMIN_NAMESPACES, f"{principal.namespace}/*")
+def acts_everywhere(principal: PrincipalDep) -> None:
+    """Raise Forbidden for an administrator of one namespace: it says nothing of others, or of its own quotas."""
     if not principal.everywhere:
         raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
 
 
-router = APIRouter(
-    prefix="/v1/namespaces", tags=["namespaces"], dependencies=[Depends(manages_all)]
-)
+router = APIRouter(prefix="/v1/namespaces", tags=["namespaces"], route_class=AuditedRoute)
+
+MANAGE = [Depends(may_all(Action.ADMIN_NAMESPACES)), Depends(acts_everywhere)]
 JSON_ONLY = Depends(require_json)
 
 
 @router.put(
     "/{namespace}",
-    dependencies=[JSON_ONLY],
+    dependencies=[*MANAGE, JSON_ONLY],
     responses={201: {"model": NamespaceOut, "description": "Created"}},
 )
 async def put_namespace(
@@ -64,7 +64,7 @@ async def put_namespace(
     return NamespaceOut.from_domain(stored)
 
 
-@router.get("/{namespace}")
+@router.get("/{namespace}", dependencies=MANAGE)
 async def get_namespace(
     namespace: NamePart, storage: StorageDep, response: Response
 ) -> NamespaceOut:
@@ -75,7 +75,7 @@ async def get_namespace(
     return NamespaceOut.from_domain(stored)
 
 
-@router.delete("/{namespace}", status_code=204)
+@router.delete("/{namespace}", dependencies=MANAGE, status_code=204)
 async def delete_namespace(
     namespace: NamePart, storage: StorageDep, if_match: IfMatch = None
 ) -> None:
@@ -89,7 +89,7 @@ async def delete_namespace(
     await storage.namespaces.delete(namespace, if_match=expected_version(if_match))
 
 
-@router.get("")
+@router.get("", dependencies=MANAGE)
 async def list_namespaces(
     storage: StorageDep,
     prefix: Prefix = "",
