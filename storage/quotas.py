@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from math import ceil
+from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.access import Principal
@@ -19,24 +20,36 @@ from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
 from storage.domain.gcra import Lease
 from storage.domain.quotas import Namespace, Quotas, QuotaStanding, Rates
+from storage.domain.tasks import give
 from storage.namespaces import Namespaces
-from storage.redis.rates import Granted, HotRates, Wanted
+from storage.redis.rates import HotRates, Wanted
 
 MEASURES = ("calls", "messages", "bytes")
 _UNITS = ("requests", "messages", "content-bytes")
-_ASKS_MAX = 5  # rounds of one call: each time others took what was granted
 
 Cost = tuple[int, int, int]
 """Calls, messages, bytes."""
+
+
+class _Waiting(NamedTuple):
+    """A call that the store is asked for."""
+
+    cost: Cost
+    done: "asyncio.Future[None]"
+
+    def is_served(self) -> bool:
+        """Whether it was given what it waits for."""
+        done = self.done
+        return done.done() and not done.cancelled() and done.exception() is None
 
 
 class Policy:
     """Rates of one bucket, and what this process has taken of them."""
 
     __slots__ = (
-        "_asked",
         "_asking",
         "_hot",
+        "_waiting",
         "bucket",
         "kind",
         "leases",
@@ -61,7 +74,7 @@ class Policy:
         """Whether little was left of some measure when the store was last asked."""
         self._hot = hot
         self._asking: asyncio.Task[None] | None = None
-        self._asked = [0, 0, 0]
+        self._waiting: list[_Waiting] = []
 
     def has(self, cost: Cost, now_ms: int) -> bool:
         """Whether so much can be spent without asking."""
@@ -76,51 +89,90 @@ class Policy:
             if lease is not None:
                 lease.left -= units
 
-    def refuse_if_shut(self, cost: Cost, now_ms: int) -> None:
-        """Raise QuotaExceeded when it is known that so much cannot pass yet, QuotaTooSmall when it never can."""
-        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
-            if lease is None or not units:
-                continue
-            if units > lease.holds:
-                raise self._too_small(place, lease, units)
-            if wait_ms := lease.opens_in_ms(units, now_ms):
-                raise self._exceeded(place, wait_ms, self.standings(now_ms))
+    def give_back(self, cost: Cost) -> None:
+        """It was not spent after all."""
+        for lease, units in zip(self.leases, cost, strict=True):
+            if lease is not None:
+                lease.left += units
 
-    async def ask(self, cost: Cost, clock: Clock) -> None:
-        """Have the store asked for so much more, together with whoever waits as well."""
-        while self._asking is not None:  # it asks for others
-            await asyncio.wait([self._asking])
-            if self.has(cost, clock.now_ms()):
-                return
-        self._asked = [max(before, units) for before, units in zip(self._asked, cost, strict=True)]
-        self._asking = asyncio.create_task(self._ask(clock))
-        self._asking.add_done_callback(self._over)
-        await asyncio.shield(self._asking)
+    async def acquire(self, cost: Cost, clock: Clock) -> None:
+        """Take so much, once the store has given it. Raises QuotaExceeded, QuotaTooSmall, StorageUnavailable."""
+        now_ms = clock.now_ms()
+        if self.has(cost, now_ms):
+            self.take(cost)
+            return
+        if (refusal := self.refusal(cost, now_ms)) is not None:
+            raise refusal
+        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_for_all(clock))
+        try:
+            await waiting.done
+        except asyncio.CancelledError:
+            if waiting.is_served():
+                self.give_back(cost)
+            raise
 
-    def _over(self, task: "asyncio.Task[None]") -> None:
-        self._asking = None
-        if not task.cancelled():
-            task.exception()  # whoever waited has seen it
+    async def _ask_for_all(self, clock: Clock) -> None:
+        """Ask for whoever waits, and then for those that came meanwhile."""
+        try:
+            while self._waiting:
+                asked, self._waiting = self._waiting, []
+                try:
+                    await self._ask([one.cost for one in asked], clock)
+                except Exception as error:
+                    for one in asked:
+                        give(one.done, error)
+                else:
+                    self._serve(asked, clock.now_ms())
+        finally:
+            self._asking = None
 
-    async def _ask(self, clock: Clock) -> None:
-        asked, self._asked = self._asked, [0, 0, 0]
+    async def _ask(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
         wanted = {
-            name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(units, now_ms))
-            for name, lease, units in zip(MEASURES, self.leases, asked, strict=True)
+            name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(some, now_ms))
+            for name, lease, some in zip(
+                MEASURES, self.leases, zip(*costs, strict=True), strict=True
+            )
             if lease is not None
         }
         try:
             found = await self._hot.lease(self.namespace, self.bucket, wanted, clock.script_time())
         except OutcomeUnknown:  # what was granted is lost, which harms nobody
             raise StorageUnavailable("The store did not answer in time.") from None
-        self._note(found, now_ms)
-
-    def _note(self, found: dict[str, Granted], now_ms: int) -> None:
         for name, lease in zip(MEASURES, self.leases, strict=True):
             if lease is not None:
                 lease.granted(*found[name], now_ms)
         self.low = any(lease is not None and lease.is_low(now_ms) for lease in self.leases)
+
+    def _serve(self, asked: Sequence["_Waiting"], now_ms: int) -> None:
+        """In the order in which they came. Whom the store has not given enough is refused."""
+        for one in asked:
+            if one.done.done():
+                continue
+            if self.has(one.cost, now_ms):
+                self.take(one.cost)
+                one.done.set_result(None)
+            else:
+                one.done.set_exception(
+                    self.refusal(one.cost, now_ms, at_least_ms=1)
+                    or QuotaExceeded(policy=self.name, retry_after_seconds=1)
+                )
+
+    def refusal(
+        self, cost: Cost, now_ms: int, at_least_ms: int = 0
+    ) -> QuotaExceeded | QuotaTooSmall | None:
+        """Why so much cannot pass now, or ever, where that is known."""
+        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
+            if lease is None or not units or lease.has(units, now_ms):
+                continue
+            if units > lease.holds:
+                return self._too_small(place, lease, units)
+            if wait_ms := max(at_least_ms, lease.opens_in_ms(units, now_ms)):
+                return self._exceeded(place, wait_ms, self.standings(now_ms))
+        return None
 
     def standings(self, now_ms: int) -> list[QuotaStanding]:
         """How callers stand with each measure."""
@@ -223,33 +275,34 @@ class QuotaKeeper:
         now_ms = self._clock.now_ms()
         for policy in plan:
             if not policy.has(cost, now_ms):
-                self._refuse_if_shut(plan, cost, now_ms)
-                return self._ask_and_spend(plan, cost)
+                self._refuse(plan, cost, now_ms)
+                return self._acquire(plan, cost)
         for policy in plan:
             policy.take(cost)
         return None
 
-    async def _ask_and_spend(self, plan: Plan, cost: Cost) -> None:
-        for _ in range(_ASKS_MAX):
-            for policy in plan:
-                if not policy.has(cost, self._clock.now_ms()):
-                    await policy.ask(cost, self._clock)
-            now_ms = self._clock.now_ms()
-            if all(policy.has(cost, now_ms) for policy in plan):
-                for policy in plan:
-                    policy.take(cost)
-                return
-            self._refuse_if_shut(plan, cost, now_ms)
-        self.count(plan[0].kind)  # there is some, but others are always quicker
-        raise QuotaExceeded(policy=plan[0].name, retry_after_seconds=1)
-
-    def _refuse_if_shut(self, plan: Plan, cost: Cost, now_ms: int) -> None:
+    def _refuse(self, plan: Plan, cost: Cost, now_ms: int) -> None:
+        """Raise what is known already, without anything to wait for."""
         for policy in plan:
-            try:
-                policy.refuse_if_shut(cost, now_ms)
-            except (QuotaExceeded, QuotaTooSmall):
+            if (refusal := policy.refusal(cost, now_ms)) is not None:
                 self.count(policy.kind)
-                raise
+                raise refusal
+
+    async def _acquire(self, plan: Plan, cost: Cost) -> None:
+        """Take from every policy, or from none."""
+        taken: list[Policy] = []
+        try:
+            for policy in plan:
+                try:
+                    await policy.acquire(cost, self._clock)
+                except (QuotaExceeded, QuotaTooSmall):
+                    self.count(policy.kind)
+                    raise
+                taken.append(policy)
+        except BaseException:
+            for policy in taken:
+                policy.give_back(cost)
+            raise
 
     def count(self, kind: str) -> None:
         """One call was refused."""
