@@ -8,215 +8,17 @@
 Long polls cost one call. Where the store does not answer, StorageUnavailable: a limit does not go because it is not known.
 """
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from math import ceil
-from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.access import Principal
 from storage.domain.clock import Clock
-from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
-from storage.domain.gcra import Lease
+from storage.domain.errors import QuotaExceeded, QuotaTooSmall
 from storage.domain.quotas import Namespace, Quotas, QuotaStanding, Rates
-from storage.domain.tasks import give
 from storage.namespaces import Namespaces
-from storage.redis.rates import HotRates, Wanted
-
-MEASURES = ("calls", "messages", "bytes")
-_UNITS = ("requests", "messages", "content-bytes")
-
-Cost = tuple[int, int, int]
-"""Calls, messages, bytes."""
-
-
-class _Waiting(NamedTuple):
-    """A call that the store is asked for."""
-
-    cost: Cost
-    done: "asyncio.Future[None]"
-
-    def is_served(self) -> bool:
-        """Whether it was given what it waits for."""
-        done = self.done
-        return done.done() and not done.cancelled() and done.exception() is None
-
-
-class Policy:
-    """Rates of one bucket, and what this process has taken of them."""
-
-    __slots__ = (
-        "_asking",
-        "_hot",
-        "_waiting",
-        "bucket",
-        "kind",
-        "leases",
-        "low",
-        "name",
-        "namespace",
-        "rates",
-    )
-
-    def __init__(
-        self, hot: HotRates, namespace: str, kind: str, name: str, bucket: str, rates: Rates
-    ) -> None:
-        self.kind = kind
-        self.name = name
-        self.namespace = namespace
-        self.bucket = bucket
-        self.rates = rates
-        self.leases: list[Lease | None] = [
-            None if rate is None else Lease(rate, rates.burst_seconds) for rate in rates.per_second
-        ]
-        self.low = False
-        """Whether little was left of some measure when the store was last asked."""
-        self._hot = hot
-        self._asking: asyncio.Task[None] | None = None
-        self._waiting: list[_Waiting] = []
-
-    def has(self, cost: Cost, now_ms: int) -> bool:
-        """Whether so much can be spent without asking."""
-        for lease, units in zip(self.leases, cost, strict=True):
-            if lease is not None and units and not lease.has(units, now_ms):
-                return False
-        return True
-
-    def take(self, cost: Cost) -> None:
-        """Spend what is there."""
-        for lease, units in zip(self.leases, cost, strict=True):
-            if lease is not None:
-                lease.left -= units
-
-    def give_back(self, cost: Cost) -> None:
-        """It was not spent after all."""
-        for lease, units in zip(self.leases, cost, strict=True):
-            if lease is not None:
-                lease.left += units
-
-    async def acquire(self, cost: Cost, clock: Clock) -> None:
-        """Take so much, once the store has given it. Raises QuotaExceeded, QuotaTooSmall, StorageUnavailable."""
-        now_ms = clock.now_ms()
-        if self.has(cost, now_ms):
-            self.take(cost)
-            return
-        if (refusal := self.refusal(cost, now_ms)) is not None:
-            raise refusal
-        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask_for_all(clock))
-        try:
-            await waiting.done
-        except asyncio.CancelledError:
-            if waiting.is_served():
-                self.give_back(cost)
-            raise
-
-    async def _ask_for_all(self, clock: Clock) -> None:
-        """Ask for whoever waits, and then for those that came meanwhile."""
-        try:
-            while self._waiting:
-                asked, self._waiting = self._waiting, []
-                try:
-                    await self._ask([one.cost for one in asked], clock)
-                except Exception as error:
-                    for one in asked:
-                        give(one.done, error)
-                else:
-                    self._serve(asked, clock.now_ms())
-        finally:
-            self._asking = None
-
-    async def _ask(self, costs: Sequence[Cost], clock: Clock) -> None:
-        now_ms = clock.now_ms()
-        wanted = {
-            name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(some, now_ms))
-            for name, lease, some in zip(
-                MEASURES, self.leases, zip(*costs, strict=True), strict=True
-            )
-            if lease is not None
-        }
-        try:
-            found = await self._hot.lease(self.namespace, self.bucket, wanted, clock.script_time())
-        except OutcomeUnknown:  # what was granted is lost, which harms nobody
-            raise StorageUnavailable("The store did not answer in time.") from None
-        for name, lease in zip(MEASURES, self.leases, strict=True):
-            if lease is not None:
-                lease.granted(*found[name], now_ms)
-        self.low = any(lease is not None and lease.is_low(now_ms) for lease in self.leases)
-
-    def _serve(self, asked: Sequence["_Waiting"], now_ms: int) -> None:
-        """In the order in which they came. Whom the store has not given enough is refused."""
-        for one in asked:
-            if one.done.done():
-                continue
-            if self.has(one.cost, now_ms):
-                self.take(one.cost)
-                one.done.set_result(None)
-            else:
-                one.done.set_exception(
-                    self.refusal(one.cost, now_ms, at_least_ms=1)
-                    or QuotaExceeded(policy=self.name, retry_after_seconds=1)
-                )
-
-    def refusal(
-        self, cost: Cost, now_ms: int, at_least_ms: int = 0
-    ) -> QuotaExceeded | QuotaTooSmall | None:
-        """Why so much cannot pass now, or ever, where that is known."""
-        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
-            if lease is None or not units or lease.has(units, now_ms):
-                continue
-            if units > lease.holds:
-                return self._too_small(place, lease, units)
-            if wait_ms := max(at_least_ms, lease.opens_in_ms(units, now_ms)):
-                return self._exceeded(place, wait_ms, self.standings(now_ms))
-        return None
-
-    def standings(self, now_ms: int) -> list[QuotaStanding]:
-        """How callers stand with each measure."""
-        window_s = max(1, round(self.rates.burst_seconds))
-        return [
-            QuotaStanding(
-                self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
-                _UNITS[place],
-                max(1, int((rate or 0.0) * window_s)),
-                window_s,
-                lease.remaining(now_ms),
-                lease.reset_s(now_ms),
-            )
-            for place, (lease, rate) in enumerate(
-                zip(self.leases, self.rates.per_second, strict=True)
-            )
-            if lease is not None
-        ]
-
-    def _exceeded(
-        self, place: int, wait_ms: int, standings: Sequence[QuotaStanding]
-    ) -> QuotaExceeded:
-        rate, unit = self.rates.per_second[place], MEASURES[place]
-        return QuotaExceeded(
-            f"The quota '{self.name}' lets {rate:g} {unit} pass in a second; nothing happened.",
-            policy=self.name,
-            limit=rate,
-            unit=unit,
-            retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
-        ).standing(standings)
-
-    def _too_small(self, place: int, lease: Lease, units: int) -> QuotaTooSmall:
-        unit = MEASURES[place]
-        return QuotaTooSmall(
-            f"The call has {units} {unit}, and the quota '{self.name}' never lets more than {lease.holds} pass at "
-            "once: send less at a time.",
-            policy=self.name,
-            limit=lease.holds,
-            unit=unit,
-        )
-
-
-Plan = tuple[Policy, ...]
-"""The policies of one caller and one resource."""
+from storage.rate_policies import Cost, Plan, Policy
+from storage.redis.rates import HotRates
 
 
 class QuotaKeeper:
@@ -228,7 +30,8 @@ class QuotaKeeper:
         self._clock = clock
         self._table: object = None  # that the rest was made from
         self._free: frozenset[str] = frozenset()
-        self._plans: dict[tuple[str, str, str], tuple[Rates | None, Plan]] = {}
+        self._plans: dict[tuple[str, str, str], Plan] = {}
+        self._low: set[Policy] = set()
         self._policies: dict[tuple[str, str], Policy] = {}
         self.refused: dict[str, int] = {}
         """How many calls were refused since somebody counted, by kind of policy."""
@@ -254,36 +57,33 @@ class QuotaKeeper:
             return None
         known = self._plans.get((principal.credential, principal.namespace, resource))
         cost = (calls, messages, size_bytes)
-        if known is not None and (known[0] is rates or known[0] == rates):
-            return self._spend(known[1], cost)
+        if known is not None and (known.rates is rates or known.rates == rates):
+            return self._spend(known, cost)
         if principal.namespace not in self._namespaces.table:
             return self._spend_somewhere(principal, resource, cost)
         return self._spend(self._plan(principal, resource), cost)
 
     def low_standings(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
         """How a caller stands with the policies of which little is left, as far as this process knows."""
-        if principal.rates is None and principal.namespace in self._free:
+        if not self._low:
             return ()
         known = self._plans.get((principal.credential, principal.namespace, resource))
-        low = [policy for policy in known[1] if policy.low] if known is not None else ()
-        if not low:
+        if known is None:
             return ()
         now_ms = self._clock.now_ms()
+        low = [policy for policy in known.policies if policy in self._low]
         return [one for policy in low for one in policy.standings(now_ms)]
 
     def _spend(self, plan: Plan, cost: Cost) -> Awaitable[None] | None:
         now_ms = self._clock.now_ms()
-        for policy in plan:
-            if not policy.has(cost, now_ms):
-                self._refuse(plan, cost, now_ms)
-                return self._acquire(plan, cost)
-        for policy in plan:
-            policy.take(cost)
-        return None
+        if plan.spend(cost, now_ms):
+            return None
+        self._refuse(plan, cost, now_ms)
+        return self._acquire(plan, cost)
 
     def _refuse(self, plan: Plan, cost: Cost, now_ms: int) -> None:
         """Raise what is known already, without anything to wait for."""
-        for policy in plan:
+        for policy in plan.policies:
             if (refusal := policy.refusal(cost, now_ms)) is not None:
                 self.count(policy.kind)
                 raise refusal
@@ -292,7 +92,7 @@ class QuotaKeeper:
         """Take from every policy, or from none."""
         taken: list[Policy] = []
         try:
-            for policy in plan:
+            for policy in plan.policies:
                 try:
                     await policy.acquire(cost, self._clock)
                 except (QuotaExceeded, QuotaTooSmall):
@@ -326,12 +126,13 @@ class QuotaKeeper:
 
     def _plan(self, principal: Principal, resource: str) -> Plan:
         namespace = self._namespaces.table.get(principal.namespace)
-        plan = tuple(self._policies_of(principal, namespace, resource))
+        plan = Plan(principal.rates, self._policies_of(principal, namespace, resource))
         if len(self._plans) >= limits.POLICIES_KEPT_MAX:
             self._plans.clear()
             self._policies.clear()
+            self._low.clear()
         key = (principal.credential, principal.namespace, resource)
-        self._plans[key] = (principal.rates, plan)
+        self._plans[key] = plan
         return plan
 
     def _policies_of(
@@ -353,6 +154,6 @@ class QuotaKeeper:
     def _policy(self, namespace: str, kind: str, name: str, bucket: str, rates: Rates) -> Policy:
         known = self._policies.get((namespace, bucket))
         if known is None or known.rates != rates:
-            known = Policy(self._hot, namespace, kind, name, bucket, rates)
+            known = Policy(self._hot, self._low, namespace, kind, name, bucket, rates)
             self._policies[namespace, bucket] = known
         return known
