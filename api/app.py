@@ -21,6 +21,7 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 
 from api import health
 from api.asyncapi import build_asyncapi
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
 from api.auth.jwt_issuers import JwtIssuers
 from api.auth.keys import KeyGate
@@ -53,6 +54,7 @@ from api.push.subscribing import Sources
 from api.push.working import WorkEngine
 from api.rest import (
     archives,
+    audit,
     callers,
     columns,
     contents,
@@ -107,13 +109,15 @@ def create_app(
         return cast(Storage, control.state.storage)
 
     gate = _gate(settings, opened)
-    standing = Standing(gate)
+    standing, auditing = Standing(gate), Auditing(opened)
     control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+    control.state.auditing = auditing
 
     sqs = AwsDoor(
         SQS,
         gate,
         standing,
+        auditing,
         counts,
         protocol="sqs",
         region=settings.aws_region,
@@ -125,6 +129,7 @@ def create_app(
         KINESIS,
         gate,
         standing,
+        auditing,
         counts,
         protocol="kinesis",
         region=settings.aws_region,
@@ -134,8 +139,12 @@ def create_app(
         kept=Kept(settings.limits),
     )
     aws = Fork(sqs, kinesis)
-    push = PushDoor(gate, standing, lambda: control.state.sessions, lambda: control.state.sources)
-    return Doors(control, dispatcher, aws, push, gate, standing, counts, settings.durability)
+    push = PushDoor(
+        gate, standing, auditing, lambda: control.state.sessions, lambda: control.state.sources
+    )
+    return Doors(
+        control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
+    )
 
 
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
@@ -185,6 +194,7 @@ def _control_plane(
         archives.router,
         keys.router,
         callers.router,
+        audit.router,
         health.router,
         operator,
     )

@@ -58,10 +58,11 @@ _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
 class HotRequest:
     """A request for a hot route, whole. `words`: its path split at '/'.
 
-    `is_there` tells whether the connection is open as far as is known, without waiting. `request_id` is given to it.
+    `is_there` tells whether the connection is open as far as is known, without waiting. `client`: its other end.
+    `request_id` is given to it.
     """
 
-    __slots__ = ("body", "headers", "is_there", "query_string", "request_id", "words")
+    __slots__ = ("body", "client", "headers", "is_there", "query_string", "request_id", "words")
 
     def __init__(
         self,
@@ -70,12 +71,14 @@ class HotRequest:
         query_string: bytes,
         is_there: Callable[[], bool],
         body: bytes = b"",
+        client: tuple[str, int] | None = None,
     ) -> None:
         self.words = words
         self.headers = headers
         self.query_string = query_string
         self.is_there = is_there
         self.body = body
+        self.client = client
         self.request_id = b""
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
 from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.target import Fork
@@ -31,6 +32,8 @@ from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
+from storage.domain.audit import Door
+from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
 
@@ -45,6 +48,7 @@ class Doors:
         push: PushDoor,
         gate: Gate,
         standing: Standing,
+        auditing: Auditing,
         counts: Counts,
         durability: Durability,
     ) -> None:
@@ -55,6 +59,7 @@ class Doors:
         """What sockets lead to."""
         self._gate = gate
         self._standing = standing
+        self._auditing = auditing
         self._metrics = RequestMetrics(counts, "http")
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
@@ -88,7 +93,8 @@ class Doors:
             self._metrics.observe(operation, status, time.perf_counter() - started)
             return
         query_string = scope["query_string"]
-        request = HotRequest(place.words, headers, query_string, partial(is_open, receive))
+        there = partial(is_open, receive)
+        request = HotRequest(place.words, headers, query_string, there, client=scope.get("client"))
         answer = await place.answer(request, receive if place.takes_body else None)
         if answer is None:
             return
@@ -134,6 +140,10 @@ class Doors:
             )
             return None
         except Exception as error:
+            if isinstance(error, Unauthenticated):
+                self._auditing.note_stranger(
+                    error, Door.REST, request.client, request.headers, request_id
+                )
             path = "/".join(request.words)
             told = problem(error, instance=path, request_id=request_id.decode())
             served = Served(told.status, PROBLEM_JSON, told.body)
@@ -164,6 +174,10 @@ class Doors:
                 scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
             await app(scope, receive, answer.send)
         except Exception as error:
+            if isinstance(error, Unauthenticated):
+                self._auditing.note_stranger(
+                    error, Door.REST, scope.get("client"), headers, request_id
+                )
             if not answer.status:
                 told = problem(error, instance=scope["path"], request_id=request_id.decode())
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)

@@ -46,10 +46,15 @@ class HotCycle:
     message_event = _Unheard()
 
     def __init__(
-        self, place: Place, headers: RequestHeaders, query: bytes, keep_alive: bool
+        self,
+        place: Place,
+        headers: RequestHeaders,
+        query: bytes,
+        keep_alive: bool,
+        client: tuple[str, int] | None = None,
     ) -> None:
         self.place = place
-        self.request = HotRequest(place.words, headers, query, self.is_open)
+        self.request = HotRequest(place.words, headers, query, self.is_open, client=client)
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
         self.disconnected = False
@@ -129,7 +134,7 @@ class HotProtocol(HttpToolsProtocol):
         headers = dict(self.headers)
         if not _is_bounded(headers, place):
             return None
-        return HotCycle(place, headers, query, parser.should_keep_alive())
+        return HotCycle(place, headers, query, parser.should_keep_alive(), self.client)
 
     def _is_answering(self) -> bool:
         before = cast("HotCycle | None", self.cycle)

@@ -17,6 +17,10 @@ TAGS = (
     {"name": "replays", "description": "Sending records of a stream again."},
     {"name": "jobs", "description": "The long work that a Spark worker does."},
     {"name": "keys", "description": "Who may call, and what they may do."},
+    {
+        "name": "audit",
+        "description": "Who administered what, in a chain that shows what was altered.",
+    },
     {"name": "health", "description": "For supervisors and load balancers."},
 )
 SECURITY_SCHEMES: Document = {

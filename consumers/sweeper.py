@@ -162,6 +162,10 @@ async def _tidy_replays(storage: Storage) -> int:
     return await storage.replays.tidy()
 
 
+async def _close_audit(storage: Storage) -> int:
+    return await _until_idle(storage.audit.close_abandoned)
+
+
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
     Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
@@ -179,6 +183,7 @@ DUTIES = (
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
     Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
+    Duty("audit", limits.MINUTE_MS, _close_audit),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )
 

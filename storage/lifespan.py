@@ -13,6 +13,7 @@ from storage.archive.roots import Root, open_root
 from storage.archive_upkeep import ArchiveUpkeep
 from storage.archives import Archives
 from storage.archiving import Archiving
+from storage.audit import Audit
 from storage.carrier import Carrier
 from storage.catalog import Bury, Catalog, open_catalog
 from storage.contents import Contents
@@ -60,6 +61,7 @@ from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.secrets import SecretBox
 from storage.settings import StorageSettings
+from storage.snapshots import Snapshots
 from storage.streams import Streams
 from storage.tables import Tables
 from storage.tiered import Tiered
@@ -86,6 +88,8 @@ class Storage:
     deliveries: Deliveries
     catalog: Catalog
     access: Access
+    audit: Audit
+    snapshots: Snapshots
     credentials: Credentials
     registrations: Registrations
     jobs: Jobs
@@ -162,6 +166,7 @@ async def open_storage(
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
         egress = Egress.of(settings.webhook_allow)
+        webhooks = Webhooks(database, catalog, groups, box, egress, clock)
         windows = Windows(streams, groups, catalog)
         replays = Replays(
             windows,
@@ -180,10 +185,12 @@ async def open_storage(
             Tables(HotRanges(pipeline), on_stream, tiered),
             moves,
             groups,
-            Webhooks(database, catalog, groups, box, egress, clock),
+            webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
             Access(),
+            Audit(database, clock),
+            Snapshots(catalog, groups, webhooks),
             credentials,
             Registrations(database, clock),
             jobs,

@@ -149,10 +149,12 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(storage: Storage, known: Limits) -> AsyncGenerator[Server]:
+async def serving(
+    storage: Storage, known: Limits, settings: Settings | None = None
+) -> AsyncGenerator[Server]:
     """Serve this storage on a free port."""
     config = uvicorn.Config(
-        create_app(Settings(), storage, known),
+        create_app(settings or Settings(), storage, known),
         port=0,
         http="api.hot_http:HotProtocol",
         ws="api.push.protocol:PushProtocol",

@@ -12,6 +12,7 @@ import typer
 from typer import Abort, TyperException
 
 from api.cli.commands.archive import archive
+from api.cli.commands.audit import audit
 from api.cli.commands.bench import bench
 from api.cli.commands.config import config
 from api.cli.commands.dead_letters import letters
@@ -50,6 +51,7 @@ NOUNS = {
     "webhook": webhook,
     "job": job,
     "key": key,
+    "audit": audit,
     "config": config,
 }
 for word, verbs in NOUNS.items():

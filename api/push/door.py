@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Message, Receive, Scope, Send
 
 from api.answers import log_failure
+from api.auth.auditing import Auditing
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.metrics import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
@@ -55,6 +56,7 @@ from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from storage.domain import limits
 from storage.domain.access import Principal
+from storage.domain.audit import Door
 from storage.domain.errors import (
     Forbidden,
     MillstreamError,
@@ -91,11 +93,13 @@ class PushDoor:
         self,
         gate: Gate,
         standing: Standing,
+        auditing: Auditing,
         sessions: Callable[[], Sessions],
         sources: Callable[[], Sources],
     ) -> None:
         self._gate = gate
         self._standing = standing
+        self._auditing = auditing
         self._sessions = sessions
         self._sources = sources
 
@@ -105,7 +109,7 @@ class PushDoor:
             return
         connection, principal = accepted
         try:
-            socket = await self._greet(receive, connection, principal, dict(scope["headers"]))
+            socket = await self._greet(receive, connection, principal, scope)
             if socket is not None:
                 with self._standing.held(socket.principal, socket.expel):
                     await socket.run(receive)
@@ -133,6 +137,7 @@ class PushDoor:
             wire = _wire(scope["subprotocols"])
             self._check_room()
         except Exception as error:
+            self._note(error, scope)
             await receive()
             await _deny(send, error, request_id_of(headers))
             return None
@@ -143,6 +148,14 @@ class PushDoor:
         connection = Connection(send, abort, wire, self._sessions().clock)
         self._sessions().connected(connection)
         return connection, principal
+
+    def _note(self, error: Exception, scope: Scope) -> None:
+        """In the audit log, if nobody knows the caller."""
+        if isinstance(error, Unauthenticated):
+            headers = dict(scope["headers"])
+            self._auditing.note_stranger(
+                error, Door.WS, scope.get("client"), headers, request_id_of(headers)
+            )
 
     async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:
         """Whose upgrade it is; None when the hello is still to say that, as in browsers, which can send no header."""
@@ -165,7 +178,7 @@ class PushDoor:
         receive: Receive,
         connection: Connection,
         principal: Principal | None,
-        headers: RequestHeaders,
+        scope: Scope,
     ) -> "_Socket | None":
         """The socket with its session; None when it is gone already."""
         sessions = self._sessions()
@@ -179,18 +192,17 @@ class PushDoor:
         hello, rest = frames[0], frames[1:]
         if not isinstance(hello, Hello):
             raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
-        principal = await self._named(hello, principal, headers)
+        principal = await self._named(hello, principal, scope)
         session = await self._session(connection, principal, hello)
         return _Socket(session, connection, self._sources(), self._sessions(), rest)
 
-    async def _named(
-        self, hello: Hello, principal: Principal | None, headers: RequestHeaders
-    ) -> Principal:
+    async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
         """Who says hello. Raises _Violation."""
         try:
             if hello.token:
-                return await self._gate.admit_word(hello.token, headers)
+                return await self._gate.admit_word(hello.token, dict(scope["headers"]))
         except (Unauthenticated, Forbidden, ValidationFailed) as error:
+            self._note(error, scope)
             raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
         if principal is None:
             raise _Violation(Close.UNAUTHENTICATED, "the hello's token says who is calling")

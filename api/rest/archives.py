@@ -6,11 +6,12 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from api.native.pages import decode_cursor, encode_cursor
 from api.rest.archive_schemas import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from storage.domain import limits
 from storage.domain.access import Action
 
-router = APIRouter(prefix="/v1/archives", tags=["archives"])
+router = APIRouter(prefix="/v1/archives", tags=["archives"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
 SEE = Depends(may(Action.STREAM_LIST))

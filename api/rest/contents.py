@@ -9,6 +9,7 @@ from api.native.fields import to_ms
 from api.native.message_schemas import BrowsedMessageOut, DeadLetterOut
 from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import JSON
+from api.rest.audited import AuditedRoute
 from api.rest.content_schemas import (
     DeathReasonOut,
     DeathReasons,
@@ -29,7 +30,7 @@ from storage.domain.messages import WhichDead
 from storage.domain.names import QueueName
 from storage.lifespan import Storage
 
-router = APIRouter(prefix="/v1/queues", tags=["queues"])
+router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 SEE = Depends(may(Action.QUEUE_LIST))

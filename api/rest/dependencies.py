@@ -1,9 +1,9 @@
 """What control-plane routes ask for: the open storage, the caller, names from paths, pages."""
 
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, NamedTuple, cast
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request, params
 
 from api.payloads import UNNAMED, media_type, unsupported
 from storage.domain import limits
@@ -69,6 +69,16 @@ StreamPath = Annotated[StreamName, Depends(stream_from_path)]
 WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
 
 
+_RIGHT = "right"
+
+
+class Right(NamedTuple):
+    """What an authorise step asks for; `everything`: on every name, as the path names none."""
+
+    action: Action
+    everything: bool = False
+
+
 _NOUNS = ("queue", "stream", "group", "webhook")
 
 
@@ -76,13 +86,13 @@ def may(action: Action) -> Callable[..., None]:
     """A route's authorise step: of the resource that its path names, or else of any at all. Raises Forbidden."""
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
-        parameters = (request.path_params.get(noun) for noun in _NOUNS)
-        named = next((name for name in parameters if name), None)
+        named = named_in(request)
         if named is None:
             storage.access.authorise_list(principal, action)
         else:
             storage.access.authorise(principal, action, f"{principal.namespace}/{named}")
 
+    setattr(authorise, _RIGHT, Right(action))
     return authorise
 
 
@@ -92,7 +102,19 @@ def may_all(action: Action) -> Callable[..., None]:
     def authorise(storage: StorageDep, principal: PrincipalDep) -> None:
         storage.access.authorise(principal, action, f"{principal.namespace}/*")
 
+    setattr(authorise, _RIGHT, Right(action, everything=True))
     return authorise
+
+
+def named_in(request: Request) -> str | None:
+    """What the path names that policies speak of; None where that is nothing."""
+    parameters = (request.path_params.get(noun) for noun in _NOUNS)
+    return next((name for name in parameters if name), None)
+
+
+def right_of(depends: params.Depends) -> Right | None:
+    """What a route's dependency asks for, where it is such a step."""
+    return cast(Right | None, getattr(depends.dependency, _RIGHT, None))
 
 
 def require_json(request: Request) -> None:

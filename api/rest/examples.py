@@ -800,6 +800,34 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "revoke_key": Example(f"/v1/keys/{KEY_ID}", status=204),
+    "list_audit_entries": Example(
+        "/v1/audit?resource=queues/orders&limit=1",
+        answer={
+            "items": [
+                {
+                    "seq": 1,
+                    "called_at": _AT,
+                    "namespace": "default",
+                    "principal": "local-administrator",
+                    "credential": "",
+                    "authenticated": "open",
+                    "address": "127.0.0.1",
+                    "door": "rest",
+                    "operation": "change_queue",
+                    "action": "queue:manage",
+                    "resource": "queues/orders",
+                    "request_id": "5f3a9c0e12ab00000001",
+                    "outcome": "done",
+                    "before": {"visibility_timeout_ms": 30000},
+                    "after": {"visibility_timeout_ms": 60000},
+                    "prev_hash": "0" * 64,
+                    "hash": "6a1f" * 16,
+                }
+            ],
+            "next_cursor": None,
+            "whole": False,
+        },
+    ),
     "check_live": Example("/livez", answer={"status": "ok"}),
     "check_ready": Example(
         "/readyz",

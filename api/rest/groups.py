@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Query, Response
 
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -43,7 +44,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import GroupNotFound, PreconditionFailed
 
-router = APIRouter(prefix="/v1/groups", tags=["groups"])
+router = APIRouter(prefix="/v1/groups", tags=["groups"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.GROUP_MANAGE))
 CONSUME = Depends(may(Action.GROUP_COMMIT))

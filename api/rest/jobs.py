@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
 from api.rest.job_schemas import JobDetail, JobOut, JobPage
 from storage.domain import limits
@@ -12,7 +13,7 @@ from storage.domain.access import Action, Principal
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import Job, JobKind, JobState
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuditedRoute)
 
 MANAGE = Depends(may_all(Action.JOB_MANAGE))
 SEE = Depends(may_all(Action.JOB_LIST))

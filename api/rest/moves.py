@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Response
 
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
 from api.rest.move_schemas import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
@@ -12,7 +13,7 @@ from storage.domain.errors import MoveNotFound, ValidationFailed
 from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
 
-router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"])
+router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"], route_class=AuditedRoute)
 
 REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
 SEE = Depends(may(Action.QUEUE_LIST))

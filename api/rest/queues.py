@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Request, Response
 
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -37,7 +38,7 @@ from storage.domain.errors import PreconditionFailed, QueueNotFound
 from storage.domain.queues import Queue, QueueSpec
 from storage.lifespan import Storage
 
-router = APIRouter(prefix="/v1/queues", tags=["queues"])
+router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 SEE = Depends(may(Action.QUEUE_LIST))

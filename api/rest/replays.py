@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import (
     Cursor,
     Limit,
@@ -28,7 +29,7 @@ from storage.domain.replays import ReplayRequest
 from storage.lifespan import Storage
 from storage.replays import Replay
 
-router = APIRouter(prefix="/v1/replays", tags=["replays"])
+router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.REPLAY_RUN))
 SEE = Depends(may(Action.REPLAY_LIST))

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from api.native.record_schemas import RecordOut
 from api.payloads import JSON
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import StorageDep, StreamPath, may, require_json
 from api.rest.shard_schemas import (
     FenceConfig,
@@ -22,7 +23,7 @@ from storage.domain.errors import ValidationFailed
 from storage.domain.names import StreamName
 from storage.lifespan import Storage
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
 SEE = Depends(may(Action.STREAM_LIST))

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Response
 
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -34,7 +35,7 @@ from storage.domain.access import Action
 from storage.domain.errors import PreconditionFailed, StreamNotFound
 from storage.domain.streams import Stream
 
-router = APIRouter(prefix="/v1/streams", tags=["streams"])
+router = APIRouter(prefix="/v1/streams", tags=["streams"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.STREAM_MANAGE))
 SEE = Depends(may(Action.STREAM_LIST))

@@ -8,6 +8,7 @@ from pydantic import AwareDatetime
 
 from api.native.fields import moment_ms
 from api.native.pages import decode_cursor, encode_cursor
+from api.rest.audited import AuditedRoute
 from api.rest.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
 from api.rest.webhook_schemas import AttemptOut, DeliveryOut, DeliveryPage
 from consumers.webhooks.requested import Requested
@@ -15,7 +16,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.webhooks import DeliveryStatus
 
-router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"])
+router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
 SEE = Depends(may(Action.WEBHOOK_LIST))

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Body, Depends, Response
 
 from api.native.fields import rfc3339, to_ms
 from api.native.pages import decode_cursor, page_of
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import (
     IfMatch,
     IfNoneMatch,
@@ -37,7 +38,7 @@ from storage.domain.errors import PreconditionFailed, WebhookNotFound
 from storage.domain.webhooks import SourceKind, WebhookSpec
 from storage.lifespan import Storage
 
-router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
 SEE = Depends(may(Action.WEBHOOK_LIST))

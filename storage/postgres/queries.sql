@@ -656,3 +656,8 @@ delete from sessions
                    where used_at_ms <= :used_before_ms or created_at_ms <= :created_before_ms
                    limit :limit
                      for update skip locked);
+
+
+-- name: take_turn_in_audit
+-- Until its transaction ends: entries have one order, and the next statement sees the last of those before.
+select pg_advisory_xact_lock(:key);

@@ -15,6 +15,7 @@
     credentials ┴─ sessions     who may call, until when
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings   of namespaces
+    audit       only grows: a trigger refuses anything else; audit_pending   what has begun and is not in it yet
     deployment  one row
     attendance  one row
 
@@ -508,6 +509,47 @@ class WebhookDeliveryRow(SQLModel, table=True):
     event_key: str = Field(sa_type=Text)
     event_group: str = Field(sa_type=Text)
     payload: bytes | None = Field(default=None)
+
+
+class AuditRow(SQLModel, table=True):
+    """A `storage.domain.audit.Entry`; `before` and `after` are JSON."""
+
+    __tablename__ = "audit"
+    __table_args__ = (
+        Index("audit_namespace", "namespace", "seq"),
+        Index("audit_principal", "principal", "seq"),
+        Index("audit_resource", "resource", "seq"),
+    )
+
+    seq: int = Field(primary_key=True, sa_type=BigInteger)
+    at_ms: int = Field(sa_type=BigInteger)
+    namespace: str = Field(sa_type=NAME)
+    principal: str = Field(sa_type=NAME)
+    credential: str = Field(sa_type=NAME)
+    authenticated: str = Field(sa_type=Text)
+    address: str = Field(sa_type=Text)
+    door: str = Field(sa_type=Text)
+    operation: str = Field(sa_type=Text)
+    action: str = Field(sa_type=NAME)
+    resource: str = Field(sa_type=NAME)
+    request_id: str = Field(sa_type=Text)
+    outcome: str = Field(sa_type=Text)
+    before: str | None = Field(default=None, sa_type=Text)
+    after: str | None = Field(default=None, sa_type=Text)
+    prev_hash: str = Field(sa_type=Text)
+    hash: str = Field(sa_type=Text)
+
+
+class AuditPendingRow(SQLModel, table=True):
+    """An intent: a `storage.domain.audit.Asked` as JSON, and the definition as it was before."""
+
+    __tablename__ = "audit_pending"
+    __table_args__ = (Index("audit_pending_at", "at_ms"),)
+
+    intent_id: str = Field(primary_key=True, sa_type=NAME)
+    at_ms: int = Field(sa_type=BigInteger)
+    asked: str = Field(sa_type=Text)
+    before: str | None = Field(default=None, sa_type=Text)
 
 
 class DelivererRow(SQLModel, table=True):

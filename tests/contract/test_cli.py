@@ -23,7 +23,7 @@ from api.cli.main import NOUNS
 from api.cli.terminal import Terminal
 from tests.commands import Ran, millstream
 
-NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "audit", "again")
+NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
 SHELL = """
 set -euo pipefail
 millstream() { "$PYTHON" -m api.cli "$@"; }

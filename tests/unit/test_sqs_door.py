@@ -2,6 +2,7 @@
 
 import pytest
 
+from api.auth.auditing import Auditing
 from api.auth.gate import OpenMode
 from api.auth.standing import Standing
 from api.aws.sqs.actions.receive import _release_if_gone
@@ -28,6 +29,7 @@ def door() -> AwsDoor:
         SQS,
         OpenMode(),
         Standing(OpenMode()),
+        Auditing(no_storage),
         Counts(),
         protocol="sqs",
         region="us-east-1",

@@ -11,21 +11,27 @@ In open mode signatures are not looked at: only local callers are let in, and ea
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.types import Receive
 
 from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
+from api.auth.auditing import Auditing, Caller, address_of, spelled
 from api.auth.gate import Gate
 from api.auth.standing import Standing
+from api.aws.wire.audited import about
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
-from api.aws.wire.service import Accounts, Call, Service, Surroundings
+from api.aws.wire.service import Accounts, Call, Operation, Service, Surroundings
+from api.aws.wire.service import Told as Answered
 from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
+from storage.domain.access import Principal
+from storage.domain.audit import Door, is_administrative, outcome
 from storage.domain.errors import Forbidden, MillstreamError, Unauthenticated
 from storage.lifespan import Storage
 from storage.settings import Durability
@@ -42,6 +48,7 @@ class AwsDoor:
         service: Service,
         gate: Gate,
         standing: Standing,
+        auditing: Auditing,
         counts: Counts,
         *,
         protocol: str,
@@ -55,6 +62,9 @@ class AwsDoor:
         self._signs_as = protocol
         self._gate = gate
         self._standing = standing
+        self._auditing = auditing
+        self._noun = noun
+        self._door = Door(protocol)
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
@@ -96,6 +106,7 @@ class AwsDoor:
         started = time.perf_counter()
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
+        principal: Principal | None = None
         try:
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
@@ -112,17 +123,40 @@ class AwsDoor:
                 request.is_there,
                 self._around,
             )
-            told = wire.answer(operation, await operation.handler(call), request_id)
+            if is_administrative(operation.action):
+                answer = await self._audited(call, operation, request, request_id)
+            else:
+                answer = await operation.handler(call)
+            told = wire.answer(operation, answer, request_id)
             if told.pieces is not None:
                 told = told._replace(pieces=self._standing.watched(principal, told.pieces))
         except ClientGone:
             self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
             return None
         except Exception as error:
+            if principal is None and isinstance(error, AwsError | Unauthenticated):
+                self._auditing.note_stranger(
+                    error, self._door, request.client, request.headers, request_id
+                )
             status, told = self._refused(error, wire, name, request_id)
         self._requests.observe(name, status, time.perf_counter() - started)
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
+
+    async def _audited(
+        self, call: Call[Any], operation: Operation, request: HotRequest, request_id: bytes
+    ) -> Answered:
+        caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
+        wanted = about(operation, call.asked, self._noun)
+        handle = partial(operation.handler, call)
+        return await self._auditing.run(caller, wanted, handle, spell=self._spelled)
+
+    def _spelled(self, error: Exception) -> str:
+        """An outcome in this service's own words, where it refuses."""
+        if isinstance(error, MillstreamError):
+            return spelled(error)
+        fault = self._service.spell(self._in_their_words(error)).fault
+        return outcome("refused" if fault.sender else "failed", fault.code)
 
     def _refused(
         self, error: Exception, wire: Wire, operation: str, request_id: bytes

@@ -37,7 +37,7 @@ class StatusWord(StrEnum):
     "create",
     examples=[
         "millstream webhook create billing queue:orders https://example.com/hooks",
-        "millstream webhook create audit queue:orders https://example.com/audit --set rate=10",
+        "millstream webhook create ledger queue:orders https://example.com/ledger --set rate=10",
     ],
 )
 def create(
@@ -142,7 +142,7 @@ def _attempt(cli: Terminal, name: str, attempt: Row) -> None:
     cli.out.done(f"Webhook {name} is delivered: {attempt['status']}.", attempt)
 
 
-@verb(webhook, "rm", examples=["millstream webhook rm billing audit --yes"])
+@verb(webhook, "rm", examples=["millstream webhook rm billing ledger --yes"])
 def remove(
     cli: Terminal,
     names: Annotated[list[str], typer.Argument(help="The webhooks.")],

@@ -7,6 +7,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/archives/{stream}", "safe", []],
   ["GET", "/v1/archives/{stream}/files", "safe", []],
   ["POST", "/v1/archives/{stream}/flushes", "safe", []],
+  ["GET", "/v1/audit", "safe", []],
   ["GET", "/v1/groups", "safe", []],
   ["PUT", "/v1/groups/{group}", "safe", []],
   ["GET", "/v1/groups/{group}", "safe", []],

@@ -43,6 +43,7 @@ REPEATS: dict[str, str] = {
     "join_group": "guarded",
     "leave_group": "safe",
     "list_archived_files": "safe",
+    "list_audit_entries": "safe",
     "list_bookmarks": "safe",
     "list_consumer_groups": "safe",
     "list_dead_letters": "safe",

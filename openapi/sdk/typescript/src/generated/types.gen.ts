@@ -231,6 +231,134 @@ export type AttemptOut = {
 };
 
 /**
+ * AuditEntry
+ *
+ * One administrative call, or a caller whom nobody knew.
+ */
+export type AuditEntry = {
+    /**
+     * Seq
+     *
+     * Its number; there is none left out in the whole log.
+     */
+    seq: number;
+    /**
+     * Called At
+     */
+    called_at: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Principal
+     *
+     * Who called.
+     */
+    principal: string;
+    /**
+     * Credential
+     *
+     * The id of what the caller showed.
+     */
+    credential: string;
+    /**
+     * Authenticated
+     *
+     * How the caller was known.
+     */
+    authenticated: string;
+    /**
+     * Address
+     *
+     * The other end of the caller's connection.
+     */
+    address: string;
+    door: Door;
+    /**
+     * Operation
+     */
+    operation: string;
+    /**
+     * Action
+     *
+     * The right that it needs.
+     */
+    action: string;
+    /**
+     * Resource
+     *
+     * What it was about, as in `/v1/…`.
+     */
+    resource: string;
+    /**
+     * Request Id
+     */
+    request_id: string;
+    /**
+     * Outcome
+     *
+     * `done`, `refused:<code>`, `failed:<code>`, or `unknown` where nobody lived to tell.
+     */
+    outcome: string;
+    /**
+     * Before
+     *
+     * What the call changed of a definition, as it was.
+     */
+    before: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * After
+     *
+     * The same, as it is now; else what else can be told of its answer.
+     */
+    after: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Prev Hash
+     *
+     * The hash of the entry before.
+     */
+    prev_hash: string;
+    /**
+     * Hash
+     *
+     * SHA-256 of this entry without its hash, as JSON with sorted keys and no spaces.
+     */
+    hash: string;
+};
+
+/**
+ * AuditOrder
+ *
+ * Which entries come first.
+ */
+export type AuditOrder = 'newest' | 'oldest';
+
+/**
+ * AuditPage
+ *
+ * Some entries. `whole`: none is left out of what lies between them, so that each follows the one before.
+ */
+export type AuditPage = {
+    /**
+     * Items
+     */
+    items: Array<AuditEntry>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+    /**
+     * Whole
+     */
+    whole: boolean;
+};
+
+/**
  * BackoffConfig
  *
  * How long a message waits after a failure whose consumer does not say; n counts its failures.
@@ -730,6 +858,13 @@ export type DeliveryStatus = 'delivered' | 'retrying' | 'failed' | 'gap';
  * Why a webhook was disabled by the service. gone: its receiver answered 410.
  */
 export type DisabledBecause = 'gone' | 'failing';
+
+/**
+ * Door
+ *
+ * The way a call came.
+ */
+export type Door = 'rest' | 'sqs' | 'kinesis' | 'ws' | 'cli';
 
 /**
  * Effect
@@ -4481,6 +4616,56 @@ export type FlushArchiveResponses = {
 };
 
 export type FlushArchiveResponse = FlushArchiveResponses[keyof FlushArchiveResponses];
+
+export type ListAuditEntriesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        namespace?: string;
+        /**
+         * Who called.
+         */
+        principal?: string;
+        action?: string;
+        /**
+         * `queues/orders`, for one, and what is below it.
+         */
+        resource?: string;
+        /**
+         * Called then or later.
+         */
+        from?: string;
+        /**
+         * Called before.
+         */
+        to?: string;
+        order?: AuditOrder;
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/audit';
+};
+
+export type ListAuditEntriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntriesErrors];
+
+export type ListAuditEntriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: AuditPage;
+};
+
+export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
 
 export type ListConsumerGroupsData = {
     body?: never;

@@ -1,0 +1,148 @@
+"""`millstream audit`: who administered what, and whether the log is still the one that was written."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.options import Most, moment
+from api.cli.output import Row, table
+from api.cli.settings import settings_said, with_stores
+from api.cli.terminal import Terminal, noun, parsed_by, verb
+from api.cli.trouble import Trouble
+from storage.domain import limits
+from storage.domain.audit import Chain, Fault, Wanted
+
+audit = noun("The audit log: who administered what.")
+
+ENTRIES = table("seq", "called_at", "principal", "address", "operation", "resource", "outcome")
+
+Shown = Mapping[str, Any]
+
+
+def parse_known(text: str) -> tuple[int, str]:
+    """SEQ:HASH, as `verify` tells it. Raises ValueError."""
+    seq, _, digest = text.partition(":")
+    if not (seq.isascii() and seq.isdigit() and len(digest) == 64):
+        raise ValueError(f"{text!r} is no entry: say SEQ:HASH")
+    return int(seq), digest
+
+
+@verb(
+    audit,
+    "ls",
+    examples=[
+        "millstream audit ls",
+        "millstream audit ls --resource queues/orders --since 1d",
+        "millstream audit ls -o ndjson --limit 100000",
+    ],
+)
+def list_entries(
+    cli: Terminal,
+    principal: Annotated[str | None, typer.Option("--principal", help="Only whose calls.")] = None,
+    action: Annotated[str | None, typer.Option("--action", help="Only calls that need it.")] = None,
+    resource: Annotated[
+        str | None, typer.Option("--resource", help="Only about it, and what is below it.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--of", help="Only of a namespace, for who sees all.")
+    ] = None,
+    since: Annotated[Any, moment("--since", help="Only from then on.")] = None,
+    until: Annotated[Any, moment("--until", help="Only before.")] = None,
+    most: Most = 50,
+) -> None:
+    """List what was administered, the newest first."""
+    asked = {
+        "principal": principal,
+        "action": action,
+        "resource": resource,
+        "namespace": namespace,
+        "from": since.isoformat() if since else None,
+        "to": until.isoformat() if until else None,
+    }
+    said = {name: value for name, value in asked.items() if value is not None}
+    entries = (entry for page in _pages(cli, said) for entry in page["items"])
+    cli.out.rows(islice(entries, most), ENTRIES)
+
+
+@verb(
+    audit,
+    "verify",
+    examples=["millstream audit verify"],
+)
+def verify(
+    cli: Terminal,
+    local: Annotated[
+        bool, typer.Option("--local", help="Read the database at DATABASE_URL itself.")
+    ] = False,
+    known: Annotated[
+        Any,
+        typer.Option(
+            "--known",
+            parser=parsed_by(parse_known),
+            metavar="SEQ:HASH",
+            help="An entry as an earlier run told it: it must still be there.",
+        ),
+    ] = None,
+) -> None:
+    """Check every entry against its hash and the entry before. Fails at the first that is not what was written.
+
+    Whoever can write to the database can write the whole log anew: note the last entry elsewhere, and give it
+    with --known.
+    """
+    if local:
+        chain, fault = asyncio.run(_verify_local(known))
+    else:
+        chain, fault = _verify(cli, known)
+    if fault := fault or chain.end():
+        raise Trouble(f"the audit log is broken: entry {fault.seq} {fault.detail}")
+    told = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
+    cli.out.done(_sentence(chain), told)
+
+
+def _sentence(chain: Chain) -> str:
+    if not chain.whole:
+        return "What is shown of the audit log is what was written; who sees all of it can check the rest."
+    return f"The audit log is what was written. Its last entry is {chain.seq}:{chain.hash}"
+
+
+def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
+    chain: Chain | None = None
+    for page in _pages(cli, {"order": "oldest"}):
+        chain = chain or Chain(whole=page["whole"], known=known)
+        if fault := chain.look(page["items"]):
+            return chain, fault
+    assert chain is not None, "there is a first page"
+    return chain, None
+
+
+def _pages(cli: Terminal, asked: Shown) -> Iterator[Row]:
+    """Pages as they were sent: a hash is of what was sent."""
+    from millstream_client.core.api.audit.list_audit_entries import list_audit_entries
+
+    call, cursor = list_audit_entries(), ""
+    while cursor is not None:
+        params = {**asked, "limit": limits.PAGE_ITEMS_MAX, "cursor": cursor}
+        page: Row = cli.client.call(replace(call, params=params, read=_as_sent))  # type: ignore[arg-type]
+        yield page
+        cursor = page["next_cursor"]
+
+
+def _as_sent(answer: Any) -> Any:
+    return answer.json()
+
+
+async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
+    from storage.lifespan import open_storage
+
+    chain = Chain(whole=True, known=known)
+    async with open_storage(with_stores(settings_said()).storage()) as storage:
+        while found := await storage.audit.page(
+            Wanted(), after=chain.seq, limit=limits.PAGE_ITEMS_MAX, oldest_first=True
+        ):
+            if fault := chain.look(entry.fields() for entry in found):
+                return chain, fault
+    return chain, None

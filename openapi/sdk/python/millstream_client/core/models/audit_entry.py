@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.door import Door
+
+if TYPE_CHECKING:
+    from ..models.audit_entry_after import AuditEntryAfter
+    from ..models.audit_entry_before import AuditEntryBefore
+
+
+T = TypeVar("T", bound="AuditEntry")
+
+
+@_attrs_define
+class AuditEntry:
+    """One administrative call, or a caller whom nobody knew.
+
+    Attributes:
+        seq (int): Its number; there is none left out in the whole log.
+        called_at (datetime.datetime):
+        namespace (str):
+        principal (str): Who called.
+        credential (str): The id of what the caller showed.
+        authenticated (str): How the caller was known.
+        address (str): The other end of the caller's connection.
+        door (Door): The way a call came.
+        operation (str):
+        action (str): The right that it needs.
+        resource (str): What it was about, as in `/v1/…`.
+        request_id (str):
+        outcome (str): `done`, `refused:<code>`, `failed:<code>`, or `unknown` where nobody lived to tell.
+        before (AuditEntryBefore | None): What the call changed of a definition, as it was.
+        after (AuditEntryAfter | None): The same, as it is now; else what else can be told of its answer.
+        prev_hash (str): The hash of the entry before.
+        hash_ (str): SHA-256 of this entry without its hash, as JSON with sorted keys and no spaces.
+    """
+
+    seq: int
+    called_at: datetime.datetime
+    namespace: str
+    principal: str
+    credential: str
+    authenticated: str
+    address: str
+    door: Door
+    operation: str
+    action: str
+    resource: str
+    request_id: str
+    outcome: str
+    before: AuditEntryBefore | None
+    after: AuditEntryAfter | None
+    prev_hash: str
+    hash_: str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.audit_entry_after import AuditEntryAfter  # noqa: PLC0415
+        from ..models.audit_entry_before import AuditEntryBefore  # noqa: PLC0415
+
+        seq = self.seq
+
+        called_at = self.called_at.isoformat()
+
+        namespace = self.namespace
+
+        principal = self.principal
+
+        credential = self.credential
+
+        authenticated = self.authenticated
+
+        address = self.address
+
+        door = self.door.value
+
+        operation = self.operation
+
+        action = self.action
+
+        resource = self.resource
+
+        request_id = self.request_id
+
+        outcome = self.outcome
+
+        before: dict[str, Any] | None
+        if isinstance(self.before, AuditEntryBefore):
+            before = self.before.to_dict()
+        else:
+            before = self.before
+
+        after: dict[str, Any] | None
+        if isinstance(self.after, AuditEntryAfter):
+            after = self.after.to_dict()
+        else:
+            after = self.after
+
+        prev_hash = self.prev_hash
+
+        hash_ = self.hash_
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "seq": seq,
+                "called_at": called_at,
+                "namespace": namespace,
+                "principal": principal,
+                "credential": credential,
+                "authenticated": authenticated,
+                "address": address,
+                "door": door,
+                "operation": operation,
+                "action": action,
+                "resource": resource,
+                "request_id": request_id,
+                "outcome": outcome,
+                "before": before,
+                "after": after,
+                "prev_hash": prev_hash,
+                "hash": hash_,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.audit_entry_after import AuditEntryAfter  # noqa: PLC0415
+        from ..models.audit_entry_before import AuditEntryBefore  # noqa: PLC0415
+
+        d = dict(src_dict)
+        seq = d.pop("seq")
+
+        called_at = datetime.datetime.fromisoformat(d.pop("called_at"))
+
+        namespace = d.pop("namespace")
+
+        principal = d.pop("principal")
+
+        credential = d.pop("credential")
+
+        authenticated = d.pop("authenticated")
+
+        address = d.pop("address")
+
+        door = Door(d.pop("door"))
+
+        operation = d.pop("operation")
+
+        action = d.pop("action")
+
+        resource = d.pop("resource")
+
+        request_id = d.pop("request_id")
+
+        outcome = d.pop("outcome")
+
+        def _parse_before(data: object) -> AuditEntryBefore | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                before_type_0 = AuditEntryBefore.from_dict(data)
+
+                return before_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(AuditEntryBefore | None, data)
+
+        before = _parse_before(d.pop("before"))
+
+        def _parse_after(data: object) -> AuditEntryAfter | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                after_type_0 = AuditEntryAfter.from_dict(data)
+
+                return after_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(AuditEntryAfter | None, data)
+
+        after = _parse_after(d.pop("after"))
+
+        prev_hash = d.pop("prev_hash")
+
+        hash_ = d.pop("hash")
+
+        audit_entry = cls(
+            seq=seq,
+            called_at=called_at,
+            namespace=namespace,
+            principal=principal,
+            credential=credential,
+            authenticated=authenticated,
+            address=address,
+            door=door,
+            operation=operation,
+            action=action,
+            resource=resource,
+            request_id=request_id,
+            outcome=outcome,
+            before=before,
+            after=after,
+            prev_hash=prev_hash,
+            hash_=hash_,
+        )
+
+        audit_entry.additional_properties = d
+        return audit_entry
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

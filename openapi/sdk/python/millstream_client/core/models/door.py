@@ -1,0 +1,12 @@
+from enum import StrEnum
+
+
+class Door(StrEnum):
+    CLI = "cli"
+    KINESIS = "kinesis"
+    REST = "rest"
+    SQS = "sqs"
+    WS = "ws"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,231 @@
+"""Whoever administers something is found in the log afterwards, whichever door it was; what is secret is not."""
+
+import json
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from api.app import create_app
+from api.aws.kinesis.service import KINESIS
+from api.aws.sqs.service import SQS
+from api.rest.audited import AuditedRoute
+from api.settings import Settings
+from storage.domain.audit import Chain, is_administrative
+
+pytestmark = pytest.mark.one_store
+
+
+def entries(client, resource, **more):
+    answer = client.get("/v1/audit", params={"resource": resource, "order": "oldest", **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"]
+
+
+def told(entry):
+    return entry["operation"], entry["action"], entry["outcome"]
+
+
+def test_what_was_done_to_a_queue_is_told_with_what_changed(client, name):
+    path = f"/v1/queues/{name}"
+    client.put(path, json={"delay_seconds": 5}, headers={"x-request-id": f"made-{name}"})
+    client.patch(path, json={"delay_seconds": 7})
+    client.post(f"{path}/messages", json={"body": "s3cr3t"})
+    client.post(f"{path}/purges")
+    client.delete(path)
+
+    made, changed, purged, deleted = entries(client, f"queues/{name}")
+
+    assert told(made) == ("put_queue", "queue:manage", "done")
+    assert made["before"] is None
+    assert made["after"]["delay_ms"] == 5_000
+    assert (made["door"], made["principal"], made["authenticated"]) == (
+        "rest",
+        "local-administrator",
+        "open",
+    )
+    assert made["address"] == "127.0.0.1"
+    assert made["request_id"] == f"made-{name}"
+    assert (changed["before"], changed["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 7_000})
+    assert told(purged) == ("purge_queue", "queue:purge", "done")
+    assert purged["resource"] == f"queues/{name}/purges"
+    assert told(deleted) == ("delete_queue", "queue:manage", "done")
+    assert (deleted["before"]["delay_ms"], deleted["after"]) == (7_000, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "outcome"),
+    [
+        ("DELETE", "", None, "refused:queue_not_found"),
+        ("PUT", "", {"delay_seconds": -1}, "refused:validation_failed"),
+        ("PUT", "", {"no_such_field": 1}, "refused:validation_failed"),
+        ("PATCH", "", b"{", "refused:validation_failed"),
+        ("DELETE", "/messages/m1", None, "refused:queue_not_found"),
+    ],
+)
+def test_what_was_tried_and_refused_is_told(client, name, method, path, body, outcome):
+    said = {"json": body} if isinstance(body, dict) else {"content": body}
+    kind = {"content-type": "application/json"} if body else {}
+    answer = client.request(method, f"/v1/queues/{name}{path}", headers=kind, **said)
+
+    assert answer.is_client_error
+    [entry] = entries(client, f"queues/{name}")
+    assert entry["outcome"] == outcome
+    assert (entry["before"], entry["after"]) == (None, None)
+
+
+def test_a_webhook_is_told_without_its_secrets(client, queue, name, service_database_url):
+    path = f"/v1/webhooks/{name}"
+    config = {
+        "source": f"queue:{queue.rpartition('/')[2]}",
+        "url": "http://127.0.0.1:9/T000/s3cr3t-place?token=s3cr3t-token",
+        "headers": {"authorization": "Bearer s3cr3t-header"},
+    }
+    made = client.put(path, json=config)
+    rotated = client.post(f"{path}/secret", json={})
+
+    found = entries(client, f"webhooks/{name}")
+
+    assert [told(entry)[0] for entry in found] == ["put_webhook", "rotate_webhook_secret"]
+    everything = json.dumps(client.get("/v1/audit", params={"limit": 1000}).json())
+    assert "s3cr3t" not in everything
+    assert made.json()["secret"] not in everything
+    assert rotated.json()["secret"] not in everything
+
+
+def test_the_sqs_door_is_audited(client, name, service_url):
+    sqs = amazon("sqs", service_url)
+    url = sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "5"})["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "6"})
+    sqs.send_message(QueueUrl=url, MessageBody="s3cr3t")
+    sqs.get_queue_attributes(QueueUrl=url)
+    with pytest.raises(sqs.exceptions.ClientError):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "9999"})
+    sqs.tag_queue(QueueUrl=url, Tags={"team": "blue"})
+    sqs.delete_queue(QueueUrl=url)
+
+    found = entries(client, f"queues/{name}")
+
+    assert [entry["door"] for entry in found] == ["sqs"] * 5
+    assert [(entry["operation"], entry["outcome"]) for entry in found] == [
+        ("CreateQueue", "done"),
+        ("SetQueueAttributes", "done"),
+        ("SetQueueAttributes", "refused:InvalidAttributeValue"),
+        ("TagQueue", "done"),
+        ("DeleteQueue", "done"),
+    ]
+    assert (found[1]["before"], found[1]["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 6_000})
+    assert found[3]["after"] == {"tags": {"team": "blue"}}
+
+
+def test_the_kinesis_door_is_audited(client, name, service_url):
+    kinesis = amazon("kinesis", service_url)
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
+    kinesis.increase_stream_retention_period(StreamARN=arn, RetentionPeriodHours=48)
+    kinesis.put_record(StreamName=name, Data=b"s3cr3t", PartitionKey="k")
+    kinesis.delete_stream(StreamName=name)
+
+    found = entries(client, f"streams/{name}")
+
+    assert [(entry["door"], entry["operation"], entry["outcome"]) for entry in found] == [
+        ("kinesis", "CreateStream", "done"),
+        ("kinesis", "IncreaseStreamRetentionPeriod", "done"),
+        ("kinesis", "DeleteStream", "done"),
+    ]
+    assert found[1]["after"] == {"retention_ms": 48 * 3_600_000}
+
+
+def test_pages_go_on_where_the_last_one_ended(client, name):
+    for delay in range(5):
+        client.put(f"/v1/queues/{name}", json={"delay_seconds": delay})
+
+    about = {"resource": f"queues/{name}", "limit": 2}
+    first = client.get("/v1/audit", params=about).json()
+    second = client.get("/v1/audit", params={**about, "cursor": first["next_cursor"]}).json()
+    third = client.get("/v1/audit", params={**about, "cursor": second["next_cursor"]}).json()
+
+    told = [entry["after"] for page in (first, second, third) for entry in page["items"]]
+    assert [after["delay_ms"] for after in told] == [4_000, 3_000, 2_000, 1_000, 0]
+    assert (third["next_cursor"], first["whole"]) == (None, False)
+    other = client.get("/v1/audit", params={"cursor": first["next_cursor"]})
+    assert other.json()["code"] == "invalid_cursor"
+
+
+def test_entries_come_as_lines_too(client, queue):
+    name = queue.rpartition("/")[2]
+    answer = client.get(
+        "/v1/audit",
+        params={"resource": f"queues/{name}"},
+        headers={"accept": "application/x-ndjson"},
+    )
+
+    entry, end = [json.loads(line) for line in answer.text.splitlines()]
+
+    assert entry["operation"] == "put_queue"
+    assert end == {"type": "end", "next_cursor": None, "whole": False}
+
+
+def test_the_chain_holds_as_the_api_shows_it(client, queue):
+    chain = Chain(whole=True)
+    cursor: str | None = ""
+    while cursor is not None:
+        page = client.get(
+            "/v1/audit", params={"order": "oldest", "limit": 50, "cursor": cursor}
+        ).json()
+        assert page["whole"]
+        assert chain.look(page["items"]) is None
+        cursor = page["next_cursor"]
+
+    assert chain.seq > 0
+
+
+def test_every_route_that_administers_something_is_audited():
+    app = create_app(Settings(_env_file=None))
+    routes = [route for route in app.control.state.cold_routes if route.methods - {"GET", "HEAD"}]
+
+    left_out = {
+        route.name
+        for route in routes
+        if not (isinstance(route, AuditedRoute) and route.audited is not None)
+    }
+
+    assert left_out == DATA_PLANE
+
+
+DATA_PLANE = {"join_group", "leave_group", "stage_records", "discard_staged", "commit_staged"}
+
+
+def test_no_hot_route_administers_anything():
+    app = create_app(Settings(_env_file=None))
+
+    assert not any(is_administrative(route.action) for route in app.dispatcher.routes)
+
+
+def test_every_operation_of_amazon_that_writes_no_message_is_audited():
+    reading = ("Get", "List", "Describe")
+    audited = {
+        operation.name
+        for service in (SQS, KINESIS)
+        for operation in service.operations.values()
+        if is_administrative(operation.action)
+    }
+    everything = {*SQS.operations, *KINESIS.operations}
+
+    assert everything - audited == {
+        *(name for name in everything if name.startswith(reading)),
+        *("SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage"),
+        *("DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"),
+        *("PutRecord", "PutRecords", "SubscribeToShard"),
+    }
+
+
+def amazon(service, url):
+    return boto3.client(
+        service,
+        endpoint_url=url,
+        region_name="eu-west-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(retries={"max_attempts": 0}),
+    )

@@ -1,0 +1,59 @@
+"""`millstream audit` tells who did what, and finds what was altered behind the service's back."""
+
+import json
+
+import psycopg
+import pytest
+
+from tests.commands import millstream
+
+pytestmark = pytest.mark.one_store
+
+
+@pytest.fixture(autouse=True)
+def at_the_service(service_url, monkeypatch, tmp_path):
+    monkeypatch.setenv("MILLSTREAM_URL", service_url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+def test_what_was_done_is_listed(queue):
+    name = queue.rpartition("/")[2]
+
+    ran = millstream("audit", "ls", "--resource", f"queues/{name}", "-o", "json")
+
+    [entry] = json.loads(ran.out)
+    assert (entry["operation"], entry["outcome"]) == ("put_queue", "done")
+
+
+def test_a_log_that_nobody_touched_is_verified_and_tells_its_end(queue):
+    ran = millstream("audit", "verify", "-o", "json")
+    told = json.loads(ran.out)
+
+    again = millstream("audit", "verify", "--known", told["last"])
+
+    assert told["whole"]
+    assert again.code == 0
+    assert told["last"] in again.out
+
+
+def test_a_log_that_is_not_the_one_that_was_noted_is_broken(queue):
+    ran = millstream("audit", "verify", "--known", f"1:{'0' * 64}")
+
+    assert ran.code == 1
+    assert "entry 1 is not the one that was noted" in ran.err
+
+
+def test_a_row_that_was_altered_in_the_database_is_found(redis_url, database_url, monkeypatch):
+    """The database is the test's own: nothing heals an altered log."""
+    for name, url in (("REDIS_URL", redis_url), ("DATABASE_URL", database_url)):
+        monkeypatch.setenv(name, url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "insert into audit select n, 0, 'default', 'ada', '', '', '', 'rest', 'op', 'a', 'r', 'q',"
+            " 'done', null, null, '', '' from generate_series(1, 2) n"
+        )
+
+    ran = millstream("audit", "verify", "--local")
+
+    assert ran.code == 1
+    assert "the audit log is broken: entry 1" in ran.err

@@ -1,0 +1,202 @@
+"""The audit log over Postgres: it only grows, it has one order, and nothing that was begun is missing from it."""
+
+import asyncio
+
+import psycopg
+import pytest
+
+from storage.domain import limits
+from storage.domain.audit import Asked, Chain, Door, Wanted
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.domain.webhooks import Source, SourceKind, WebhookSpec
+from storage.snapshots import shown
+
+pytestmark = pytest.mark.one_store
+
+ALL = Wanted()
+
+
+def asked(resource="queues/orders", **texts):
+    said = {
+        "namespace": "default",
+        "principal": "ada",
+        "credential": "k1",
+        "authenticated": "api_key",
+        "address": "127.0.0.1",
+        "operation": "put_queue",
+        "action": "queue:manage",
+        "request_id": "r1",
+    }
+    at_ms = texts.pop("at_ms", 1_700_000_000_000)
+    return Asked.of(at_ms=at_ms, door=Door.REST, resource=resource, **(said | texts))
+
+
+async def test_an_entry_takes_the_place_of_its_intent(engines, database_url):
+    intent = await engines.audit.intend(asked(), {"delay_ms": 0})
+    assert await engines.audit.page(ALL) == []
+
+    await engines.audit.conclude(intent, "done", {"delay_ms": 5})
+
+    [entry] = await engines.audit.page(ALL)
+    assert (entry.before, entry.after) == ({"delay_ms": 0}, {"delay_ms": 5})
+    assert (entry.seq, entry.outcome, entry.asked) == (1, "done", asked())
+    assert count(database_url, "audit_pending") == 0
+
+
+async def test_what_its_process_did_not_live_to_tell_is_unknown(engines, clock):
+    intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), {"delay_ms": 0})
+
+    clock.advance(ms=limits.AUDIT_INTENT_MS)
+    assert await engines.audit.close_abandoned() == 0
+    clock.advance(ms=1)
+    assert await engines.audit.close_abandoned() == 1
+
+    [entry] = await engines.audit.page(ALL)
+    assert (entry.outcome, entry.before, entry.after) == ("unknown", {"delay_ms": 0}, None)
+    assert await engines.audit.close_abandoned() == 0
+
+    # It lived after all, and tells what came of it.
+    await engines.audit.conclude(intent, "done", {"delay_ms": 0})
+    newest, _ = await engines.audit.page(ALL)
+    assert newest.outcome == "done"
+
+
+async def test_an_intent_that_cannot_be_written_is_refused(engines, database_url):
+    execute(database_url, "alter table audit_pending rename to elsewhere")
+
+    with pytest.raises(StorageUnavailable):
+        await engines.audit.intend(asked(), None)
+
+
+async def test_an_entry_that_cannot_be_written_leaves_its_intent(engines, database_url, clock):
+    intent = await engines.audit.intend(asked(at_ms=clock.now_ms()), None)
+    execute(database_url, "alter table audit rename to elsewhere")
+
+    await engines.audit.conclude(intent, "done", None)
+
+    assert count(database_url, "audit_pending") == 1
+    execute(database_url, "alter table elsewhere rename to audit")
+    clock.advance(ms=limits.AUDIT_INTENT_MS + 1)
+    await engines.audit.close_abandoned()
+    assert [entry.outcome for entry in await engines.audit.page(ALL)] == ["unknown"]
+
+
+async def test_entries_that_are_written_at_once_have_one_order(engines):
+    await asyncio.gather(
+        *(engines.audit.record(asked(request_id=str(n)), "done") for n in range(24))
+    )
+
+    found = await engines.audit.page(ALL, oldest_first=True)
+
+    assert [entry.seq for entry in found] == list(range(1, 25))
+    assert Chain(whole=True).look(entry.fields() for entry in found) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["update audit set principal = 'eve'", "delete from audit", "truncate audit"],
+)
+async def test_postgres_refuses_to_rewrite_the_log(engines, database_url, statement):
+    await engines.audit.record(asked(), "done")
+
+    with pytest.raises(psycopg.errors.RaiseException, match="only grows"):
+        execute(database_url, statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "seq"),
+    [
+        ("update audit set principal = 'eve' where seq = 3", 3),
+        ("update audit set after = '{\"delay_ms\":9}' where seq = 2", 2),
+        ("delete from audit where seq = 2", 2),
+        ("delete from audit where seq = 1", 1),
+        ("update audit set seq = -seq where seq in (2, 3)", -3),
+        (
+            "update audit a set resource = b.resource, hash = b.hash "
+            "from audit b where a.seq in (2, 3) and b.seq = 5 - a.seq",
+            2,
+        ),
+    ],
+)
+async def test_what_is_altered_behind_our_back_is_found(engines, database_url, statement, seq):
+    for number in range(4):
+        await engines.audit.record(asked(f"queues/q{number}"), "done", {"delay_ms": number})
+
+    execute(
+        database_url,
+        f"alter table audit disable trigger user; {statement}; alter table audit enable trigger user",
+    )
+
+    found = await engines.audit.page(ALL, oldest_first=True)
+    fault = Chain(whole=True).look(entry.fields() for entry in found)
+    assert fault is not None
+    assert fault.seq == seq
+
+
+async def test_entries_are_found_by_what_they_say(engines):
+    say = engines.audit.record
+    await say(asked("queues/orders", at_ms=1_000), "done")
+    await say(asked("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
+    await say(asked("queues/orders-2", namespace="blue", at_ms=3_000), "refused:forbidden")
+    await say(asked("streams/clicks", action="stream:manage", at_ms=4_000), "done")
+
+    async def seqs(**wanted):
+        return [entry.seq for entry in await engines.audit.page(Wanted(**wanted))]
+
+    assert await seqs() == [4, 3, 2, 1]
+    assert await seqs(resource="queues/orders") == [2, 1]
+    assert await seqs(principal="bob") == [2]
+    assert await seqs(namespace="blue") == [3]
+    assert await seqs(action="stream:manage") == [4]
+    assert await seqs(since_ms=2_000, until_ms=4_000) == [3, 2]
+    assert [one.seq for one in await engines.audit.page(ALL, after=3, limit=1)] == [2]
+    newer = await engines.audit.page(ALL, after=2, limit=1, oldest_first=True)
+    assert [one.seq for one in newer] == [3]
+
+
+async def test_a_snapshot_is_what_the_owner_asked(engines):
+    spec = QueueSpec(delay_ms=5_000, tags={"team": "blue"})
+    await engines.catalog.put_queue(QueueName("orders"), spec)
+
+    found = await engines.snapshots.of("queues", "default", "orders")
+
+    assert found["delay_ms"] == 5_000
+    assert found["tags"] == {"team": "blue"}
+    assert await engines.snapshots.of("queues", "default", "absent") is None
+    assert await engines.snapshots.of("queues", "default", "no name!") is None
+    assert await engines.snapshots.of("replays", "default", "orders") is None
+
+
+def test_a_webhook_is_shown_without_what_may_be_a_password():
+    spec = WebhookSpec(
+        source=Source(SourceKind.QUEUE, "orders"),
+        url="https://hooks.example.com/T000/s3cr3t?token=hunter2",
+        headers=(("Authorization", "Bearer hunter3"),),
+    )
+
+    told = shown(spec)
+
+    assert told["url"] == "https://hooks.example.com/…"
+    assert told["headers"] == ["Authorization"]
+    assert not any(word in str(told) for word in ("s3cr3t", "hunter2", "hunter3"))
+
+
+def test_a_huge_definition_is_told_by_its_digest():
+    tags = {str(number): "x" * 100_000 for number in range(2)}
+
+    told = shown(QueueSpec(tags=tags))
+
+    assert set(told) == {"bytes", "sha256"}
+
+
+def execute(url, statement):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def count(url, table):
+    with psycopg.connect(url) as connection:
+        [number] = connection.execute(f"select count(*) from {table}").fetchone() or [0]
+        return number

@@ -1,0 +1,184 @@
+"""What a door does around an administrative call, and what it does when the log cannot be written."""
+
+import asyncio
+
+import httpx
+import psycopg
+import pytest
+
+from api.app import create_app
+from api.auth.auditing import About, Auditing, Caller, Ration, claimed_id
+from api.settings import Settings
+from storage.domain import limits
+from storage.domain.access import GRANTS_OF, Action, Policy, Principal, Role
+from storage.domain.audit import Door, Wanted
+from storage.domain.errors import Forbidden, StorageUnavailable, Unauthenticated
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders")
+PURGE = About(
+    "purge_queue", Action.QUEUE_PURGE, "queues/orders/purges", noun="queues", name="orders"
+)
+
+
+def caller(role):
+    principal = Principal("ada", policy=Policy((GRANTS_OF[role],)), credential="k1")
+    return Caller(principal, Door.REST, "10.0.0.7", "r1")
+
+
+@pytest.fixture
+async def auditing(engines):
+    await engines.catalog.put_queue(ORDERS, QueueSpec())
+    return Auditing(lambda: engines)
+
+
+async def outcomes(engines):
+    found = await engines.audit.page(Wanted(), oldest_first=True)
+    return [(entry.asked.principal, entry.asked.operation, entry.outcome) for entry in found]
+
+
+class Calls:
+    """Something that is done, and counted."""
+
+    def __init__(self, error=None):
+        self.count = 0
+        self._error = error
+
+    async def __call__(self):
+        self.count += 1
+        if self._error:
+            raise self._error
+        return "done"
+
+
+async def test_what_may_not_be_done_is_told_and_not_done(auditing, engines):
+    purge = Calls()
+
+    with pytest.raises(Forbidden):
+        await auditing.run(caller(Role.VIEWER), PURGE, purge)
+
+    assert purge.count == 0
+    assert await outcomes(engines) == [("ada", "purge_queue", "refused:forbidden")]
+
+
+async def test_refusals_of_one_minute_are_bounded_and_counted(auditing, engines, clock):
+    async def try_in_vain():
+        with pytest.raises(Forbidden):
+            await auditing.run(caller(Role.VIEWER), PURGE, Calls())
+
+    for _ in range(limits.AUDIT_REFUSALS_PER_MINUTE + 7):
+        await try_in_vain()
+    assert len(await outcomes(engines)) == limits.AUDIT_REFUSALS_PER_MINUTE
+
+    clock.advance(ms=limits.MINUTE_MS)
+    await try_in_vain()
+
+    [newest] = await engines.audit.page(Wanted(), limit=1)
+    assert newest.after == {"refusals_left_out": 7}
+
+
+async def test_a_call_is_not_begun_when_its_intent_cannot_be_written(
+    auditing, engines, database_url
+):
+    execute(database_url, "alter table audit_pending rename to elsewhere")
+    purge = Calls()
+
+    with pytest.raises(StorageUnavailable):
+        await auditing.run(caller(Role.ADMIN), PURGE, purge)
+
+    assert purge.count == 0
+
+
+async def test_a_call_that_was_done_is_answered_when_its_entry_cannot_be_written(
+    auditing, engines, database_url
+):
+    execute(database_url, "alter table audit rename to elsewhere")
+
+    assert await auditing.run(caller(Role.ADMIN), PURGE, Calls()) == "done"
+
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("select count(*) from audit_pending").fetchone()
+    assert row == (1,)
+
+
+async def test_a_call_that_fails_for_a_reason_of_ours_is_told_as_failed(auditing, engines):
+    with pytest.raises(RuntimeError):
+        await auditing.run(caller(Role.ADMIN), PURGE, Calls(RuntimeError("a bug")))
+
+    assert await outcomes(engines) == [("ada", "purge_queue", "failed:internal_error")]
+
+
+async def test_a_call_that_is_cut_off_leaves_its_intent_for_the_sweep(auditing, engines, clock):
+    begun = asyncio.Event()
+
+    async def never():
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(auditing.run(caller(Role.ADMIN), PURGE, never))
+    await begun.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    clock.advance(ms=limits.AUDIT_INTENT_MS + 1)
+    await engines.audit.close_abandoned()
+
+    assert await outcomes(engines) == [("ada", "purge_queue", "unknown")]
+
+
+async def test_a_caller_whom_nobody_knows_is_told_of_beside_its_request(auditing, engines):
+    word = "msk_" + "i" * 12 + "_" + "s" * 38
+    headers = {b"authorization": f"Bearer {word}".encode()}
+    auditing.note_stranger(Unauthenticated(), Door.WS, ("10.0.0.7", 5), headers, b"r1")
+    await auditing.settled()
+
+    [entry] = await engines.audit.page(Wanted())
+    assert (entry.asked.operation, entry.outcome) == ("log_in", "refused:unauthenticated")
+    assert (entry.asked.address, entry.asked.door) == ("10.0.0.7", Door.WS)
+    assert entry.asked.credential == "i" * 12
+
+
+async def test_over_http_the_refusal_is_a_503_and_the_queue_is_not_there(engines, database_url):
+    app = create_app(Settings(_env_file=None), engines)
+    execute(database_url, "alter table audit_pending rename to elsewhere")
+
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answer = await client.put("/v1/queues/orders", json={})
+        seen = await client.get("/v1/queues/orders")
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+    assert seen.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "claimed"),
+    [
+        ({}, ""),
+        ({b"authorization": b"Bearer hunter2"}, ""),
+        ({b"x-api-key": b"msk_" + b"i" * 12 + b"_" + b"s" * 38}, "i" * 12),
+        ({b"x-api-key": b"msk_" + b"i" * 40}, ""),
+        (
+            {b"authorization": b"AWS4-HMAC-SHA256 Credential=MSAK" + b"A" * 16 + b"/2026"},
+            "MSAK" + "A" * 16,
+        ),
+        ({b"authorization": b"AWS4-HMAC-SHA256 Credential=hunter2/2026"}, ""),
+    ],
+)
+def test_of_what_a_stranger_shows_only_an_id_is_told(headers, claimed):
+    assert claimed_id(headers) == claimed
+
+
+def test_a_ration_counts_what_it_leaves_out():
+    ration = Ration(2)
+
+    assert [ration.take(0) for _ in range(4)] == [0, 0, None, None]
+    assert [ration.take(limits.MINUTE_MS) for _ in range(3)] == [2, 0, None]
+
+
+def execute(url, statement):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)

@@ -1,0 +1,203 @@
+"""An entry says what was done, and a chain of them says when one of them no longer does."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.domain import limits
+from storage.domain.access import GRANTS_OF, Action, Role
+from storage.domain.audit import (
+    FIRST_HASH,
+    Asked,
+    Chain,
+    Door,
+    canonical,
+    changes,
+    hash_of,
+    is_administrative,
+    outcome_of,
+    sealed,
+)
+from storage.domain.errors import (
+    Forbidden,
+    OutcomeUnknown,
+    PreconditionFailed,
+    StorageUnavailable,
+)
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_the_actions_of_producers_and_consumers_are_not_administrative():
+    data_plane = {
+        action
+        for role in (Role.PRODUCER, Role.CONSUMER, Role.VIEWER)
+        for action in Action
+        if GRANTS_OF[role].names_action(action)
+    }
+
+    administrative = {action for action in Action if is_administrative(action)}
+
+    assert administrative.isdisjoint(data_plane)
+    assert administrative | data_plane | {Action.QUEUE_PEEK, Action.AUDIT_READ} == set(Action)
+
+
+@given(st.dictionaries(st.text(), PLAIN, max_size=4))
+def test_the_canonical_form_survives_a_trip_through_json(shown):
+    there_and_back = json.loads(json.dumps(shown))
+
+    assert canonical(there_and_back) == canonical(shown)
+
+
+def test_a_hash_is_that_of_the_entry_as_anyone_can_write_it_down():
+    [entry] = entries(1)
+    fields = entry.fields()
+    said = {name: value for name, value in fields.items() if name != "hash"}
+
+    line = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    assert entry.hash == hashlib.sha256(line.encode()).hexdigest() == hash_of(fields)
+
+
+def test_a_log_that_nobody_touched_has_no_fault():
+    chain = Chain(whole=True)
+
+    fault = chain.look(entry.fields() for entry in entries(5))
+
+    assert (fault, chain.end(), chain.seq) == (None, None, 5)
+
+
+@given(
+    st.integers(0, 4), st.sampled_from(["principal", "resource", "outcome", "called_at", "after"])
+)
+def test_a_changed_entry_is_the_first_fault(index, field):
+    shown = [entry.fields() for entry in entries(5)]
+    shown[index][field] = "changed"
+
+    fault = Chain(whole=True).look(shown)
+
+    assert fault is not None
+    assert fault.seq == index + 1
+
+
+@given(st.integers(0, 3))
+def test_an_entry_that_is_missing_is_found_by_the_next(index):
+    shown = [entry.fields() for entry in entries(5)]
+    del shown[index]
+
+    fault = Chain(whole=True).look(shown)
+
+    assert fault is not None
+    assert (fault.seq, "missing" in fault.detail) == (index + 1, True)
+
+
+def test_entries_that_changed_places_are_found_also_when_their_numbers_did_too():
+    shown = [entry.fields() for entry in entries(4)]
+    shown[1]["seq"], shown[2]["seq"] = 3, 2
+    shown[1], shown[2] = shown[2], shown[1]
+
+    fault = Chain(whole=True).look(shown)
+
+    assert fault is not None
+    assert fault.seq == 2
+
+
+def test_a_log_that_was_written_anew_is_found_by_a_hash_that_was_noted():
+    noted = entries(3)[-1]
+    anew = entries(5, principal="somebody else")
+
+    fault = Chain(whole=True, known=(noted.seq, noted.hash)).look(one.fields() for one in anew)
+
+    assert fault is not None
+    assert (fault.seq, "anew" in fault.detail) == (3, True)
+
+
+def test_a_log_that_was_cut_short_is_found_by_a_number_that_was_noted():
+    noted = entries(5)[-1]
+    chain = Chain(whole=True, known=(noted.seq, noted.hash))
+
+    assert chain.look(entry.fields() for entry in entries(4)) is None
+
+    fault = chain.end()
+    assert fault is not None
+    assert fault.seq == 5
+
+
+def test_who_sees_a_part_of_the_log_has_each_entry_checked_alone():
+    shown = [entry.fields() for entry in entries(5)][1::2]
+    assert Chain(whole=False).look(shown) is None
+
+    shown[1]["principal"] = "changed"
+
+    fault = Chain(whole=False).look(shown)
+    assert fault is not None
+    assert fault.seq == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (Forbidden(), "refused:forbidden"),
+        (PreconditionFailed(), "refused:precondition_failed"),
+        (StorageUnavailable(), "failed:storage_unavailable"),
+        (OutcomeUnknown(), "unknown"),
+        (RuntimeError("a bug"), "failed:internal_error"),
+    ],
+)
+def test_an_outcome_says_who_is_to_blame(error, outcome):
+    assert outcome_of(error) == outcome
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, {"a": 1}, (None, {"a": 1})),
+        ({"a": 1}, None, ({"a": 1}, None)),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, ({"b": 2}, {"b": 3})),
+        ({"a": 1}, {"a": 1, "b": 3}, ({}, {"b": 3})),
+        ({"a": 1}, {"a": 1}, (None, None)),
+        (None, None, (None, None)),
+    ],
+)
+def test_a_change_is_what_differs(before, after, told):
+    assert changes(before, after) == told
+
+
+@given(st.text())
+def test_what_callers_say_is_cut_and_prints(text):
+    asked = asked_for(resource=text)
+
+    assert asked.resource.isprintable()
+    assert len(asked.resource) <= limits.AUDIT_TEXT_CHARACTERS_MAX
+
+
+def asked_for(**texts):
+    said = {
+        "namespace": "default",
+        "principal": "ada",
+        "credential": "k1",
+        "authenticated": "api_key",
+        "address": "127.0.0.1",
+        "operation": "delete_queue",
+        "action": "queue:manage",
+        "resource": "queues/orders",
+        "request_id": "r",
+    }
+    return Asked.of(at_ms=1_700_000_000_123, door=Door.REST, **(said | texts))
+
+
+def entries(count, **texts):
+    made = []
+    prev_hash = FIRST_HASH
+    for seq in range(1, count + 1):
+        asked = asked_for(request_id=f"r{seq}", **texts)
+        made.append(sealed(seq, prev_hash, asked, "done", None, {"delay_ms": seq}))
+        prev_hash = made[-1].hash
+    return made
