@@ -15,6 +15,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from api.issuers import Issuer, read_issuers
 from storage.domain.egress import Egress
 from storage.secrets import SecretBox
 from storage.settings import Durability, StorageSettings
@@ -95,6 +96,11 @@ class Settings(BaseSettings):
         description="Where webhooks may go beside ports 80 and 443 of the public internet, by commas: hosts, "
         "addresses or networks, each with a port or any. 127.0.0.1 allows this machine, and plain http to it.",
     )
+    jwt_issuers: str = Field(
+        default="",
+        description="Whose tokens (JWT) are taken beside keys: JSON, a list of objects with issuer, audience, "
+        "jwks_url, namespace or namespace_claim, roles or roles_claim.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod
@@ -126,6 +132,7 @@ class Settings(BaseSettings):
         """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
+        self.issuers()
         return StorageSettings(
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
@@ -145,6 +152,10 @@ class Settings(BaseSettings):
         keys = tuple(told.replace(",", " ").split())
         SecretBox(keys)
         return keys
+
+    def issuers(self) -> tuple[Issuer, ...]:
+        """Whose tokens are taken. Raises ValueError for what `jwt_issuers` cannot mean."""
+        return read_issuers(self.jwt_issuers)
 
     def webhook_allow_words(self) -> tuple[str, ...]:
         """What `webhook_allow` says, word by word. Raises ValueError for one that means nothing."""
