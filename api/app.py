@@ -52,11 +52,13 @@ from api.push.subscribing import Sources
 from api.push.working import WorkEngine
 from api.rest import (
     archives,
+    callers,
     columns,
     contents,
     group_records,
     groups,
     jobs,
+    keys,
     messages,
     moves,
     queues,
@@ -189,6 +191,8 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        keys.router,
+        callers.router,
         health.router,
         operator,
     )

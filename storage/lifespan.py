@@ -198,6 +198,18 @@ async def open_storage(
 
 
 @asynccontextmanager
+async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
+    """The credentials alone, for who has the machine: nothing is heard of other processes, which do hear of this one."""
+    async with open_database(settings) as database:
+        box = SecretBox(settings.secret_keys)
+        credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
+        try:
+            yield credentials
+        finally:
+            await credentials.close()
+
+
+@asynccontextmanager
 async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
     """A stack whose closing is bounded: what does not end in time is cancelled, and the rest still closes."""
     stack = AsyncExitStack()

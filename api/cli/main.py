@@ -18,6 +18,7 @@ from api.cli.commands.dead_letters import letters
 from api.cli.commands.documents import documents
 from api.cli.commands.group import group
 from api.cli.commands.job import job
+from api.cli.commands.key import key
 from api.cli.commands.messages import messages
 from api.cli.commands.processes import processes
 from api.cli.commands.queue import queue
@@ -48,6 +49,7 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "key": key,
     "config": config,
 }
 for word, verbs in NOUNS.items():
