@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from storage.access import Access
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal, Role
 from storage.domain.clock import Clock
 from storage.domain.credentials import (
     Credential,
@@ -53,6 +53,9 @@ from storage.postgres.database import Database
 from storage.postgres.entrances import announced_session
 from storage.postgres.listener import Listener
 from storage.secrets import SecretBox
+
+FIRST = "first-administrator"
+"""The name of the key that a deployment begins with."""
 
 OnChange = Callable[[str | None], None]
 """Told the id of a credential that changed or ended; None when any may have."""
@@ -99,16 +102,16 @@ class Credentials:
         """Call `callback` with the id of each credential that changes or ends; with None when any may have."""
         self._watchers.append(callback)
 
-    async def make_ticket(self, by: Principal) -> tuple[str, int]:
-        """A ticket with the rights of `by`, and when it ends. Raises Unauthenticated."""
+    async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
+        """A ticket with the rights of `by`, and when it ends; None if its credential is gone."""
         return await self._entrances.make_ticket(by)
 
     async def redeem_ticket(self, word: str) -> Credential | None:
         """Who asked for the ticket, the first time it is brought."""
         return await self._entrances.redeem_ticket(word)
 
-    async def log_in(self, word: str) -> LoggedIn:
-        """A session of whoever has this API key. Raises Unauthenticated."""
+    async def log_in(self, word: str) -> LoggedIn | None:
+        """A session of whoever has this API key; None where nobody has."""
         return await self._entrances.log_in(word)
 
     async def find_session(self, word: str) -> Credential | None:
@@ -126,10 +129,6 @@ class Credentials:
 
     # Who has which rights
 
-    async def has_administrator(self) -> bool:
-        """Whether a credential was ever made that is everywhere."""
-        return await self._rows.any_administrator()
-
     async def create(
         self, by: Principal, request: CredentialRequest
     ) -> tuple[IssuedCredential, NewSecret]:
@@ -138,6 +137,20 @@ class Credentials:
         Raises ValidationFailed, Forbidden when it would have more rights than `by`, KeyRefused when the namespace
         has as many as it may, and SecretsOff: a pair's secret has to be kept.
         """
+        issued, secret = self._new(by, request)
+        await self._rows.insert(self._stored(issued, secret), issued.created_at_ms)
+        return issued, secret
+
+    async def create_first(self) -> NewSecret | None:
+        """An API key of an administrator everywhere, unless there ever was one: then None."""
+        request = CredentialRequest(name=FIRST, rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+        issued, secret = self._new(LOCAL_ADMINISTRATOR, request)
+        made = await self._rows.insert(
+            self._stored(issued, secret), issued.created_at_ms, only_first=True
+        )
+        return secret if made else None
+
+    def _new(self, by: Principal, request: CredentialRequest) -> tuple[IssuedCredential, NewSecret]:
         now_ms = self._clock.now_ms()
         request.check(now_ms)
         self._access.authorise(by, Action.ADMIN_KEYS, f"{by.namespace}/{request.name}")
@@ -155,7 +168,6 @@ class Credentials:
             changed_at_ms=now_ms,
             created_by=by.name,
         )
-        await self._rows.insert(self._stored(issued, secret), now_ms)
         return issued, secret
 
     async def get(self, by: Principal, credential_id: str) -> IssuedCredential:

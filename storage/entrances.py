@@ -24,7 +24,6 @@ from storage.domain.credentials import (
     is_word,
     new_word,
 )
-from storage.domain.errors import Unauthenticated
 from storage.known_credentials import KnownCredentials
 from storage.noted_uses import NotedUses
 from storage.postgres.cache import DefinitionCache
@@ -77,8 +76,8 @@ class Entrances:
 
     # Tickets
 
-    async def make_ticket(self, by: Principal) -> tuple[str, int]:
-        """A ticket with the rights of `by`, and when it ends. Raises Unauthenticated, OutcomeUnknown."""
+    async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
+        """A ticket with the rights of `by`, and when it ends; None if its credential is gone. Raises OutcomeUnknown."""
         word, now_ms = new_word(TICKET_PREFIX), self._clock.now_ms()
         ticket = Ticket(
             credential_id=by.credential or None,
@@ -91,7 +90,7 @@ class Entrances:
         try:
             await self._tickets.insert(digest_of(word), ticket, now_ms)
         except IntegrityError:
-            raise Unauthenticated("The credential of this call is gone.") from None
+            return None
         return word, now_ms + limits.TICKET_MS
 
     async def redeem_ticket(self, word: str) -> Credential | None:
@@ -121,11 +120,11 @@ class Entrances:
 
     # Sessions
 
-    async def log_in(self, word: str) -> LoggedIn:
-        """A session of whoever has this API key. Raises Unauthenticated, OutcomeUnknown."""
+    async def log_in(self, word: str) -> LoggedIn | None:
+        """A session of whoever has this API key; None where nobody has. Raises OutcomeUnknown."""
         credential = await self._known.proved(word)
         if credential is None:
-            raise Unauthenticated("This is no API key, or not any more.")
+            return None
         session_word, now_ms = new_word(SESSION_PREFIX), self._clock.now_ms()
         await self._sessions.insert(digest_of(session_word), credential.id, now_ms)
         self._known.used(credential.id)

@@ -29,6 +29,7 @@ from storage.group_changes import Change, GroupChanges, resetting
 from storage.group_offsets import GroupOffsets
 from storage.postgres.group_rows import GroupShard
 from storage.postgres.groups import GroupRows
+from storage.seeking import offset_since
 from storage.streams import Streams
 
 Holes = Mapping[LogId, list[tuple[int, int]]]
@@ -64,19 +65,12 @@ class GroupPositions:
         """The next offset that the group reads of a shard; None for the oldest there is."""
         if committed is not None or group.spec.start_time_ms is None:
             return committed
-        return await self._at_time(group, shard, group.spec.start_time_ms)
+        return await offset_since(self._streams, group.stream, shard, group.spec.start_time_ms)
 
     async def start(self, group: Group, shard: int, committed: int | None) -> int:
         """As `position`, and where the oldest record is."""
         found = await self.position(group, shard, committed)
-        return await self._at_time(group, shard, 0) if found is None else found
-
-    async def _at_time(self, group: Group, shard: int, time_ms: int) -> int:
-        """The offset of the first record that arrived then or later, or else of the next one."""
-        read = await self._streams.read_shard(
-            group.stream, shard, ReadFrom(time_ms=time_ms), records_max=1, bytes_max=1
-        )
-        return read.records[0].offset if read.records else read.next_offset
+        return await offset_since(self._streams, group.stream, shard, 0) if found is None else found
 
     # Reset
 
@@ -134,7 +128,8 @@ class GroupPositions:
             case ResetTo.LATEST:
                 return state.next
             case ResetTo.TIME:
-                return await self._at_time(group, state.shard.index, spec.time_ms or 0)
+                time_ms = spec.time_ms or 0
+                return await offset_since(self._streams, group.stream, state.shard.index, time_ms)
             case ResetTo.OFFSETS | ResetTo.BOOKMARK:
                 # A shard that is younger than the bookmark had not been read then.
                 return _within(state, saved.get(state.shard.index, state.start))

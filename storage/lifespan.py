@@ -190,7 +190,7 @@ async def open_storage(
             catalog,
             Access(),
             Audit(database, clock),
-            Snapshots(catalog, groups, webhooks),
+            Snapshots(catalog, groups, webhooks, credentials),
             credentials,
             Registrations(database, clock),
             jobs,
@@ -202,6 +202,18 @@ async def open_storage(
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )
+
+
+@asynccontextmanager
+async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
+    """The credentials alone, for who has the machine: nothing is heard of other processes, which do hear of this one."""
+    async with open_database(settings) as database:
+        box = SecretBox(settings.secret_keys)
+        credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
+        try:
+            yield credentials
+        finally:
+            await credentials.close()
 
 
 @asynccontextmanager

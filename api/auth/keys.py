@@ -13,12 +13,12 @@ digest, never as they are.
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
 
+from api.auth.cookies import session_word
 from api.auth.gate import NAMESPACE, Signed, namespace_of
 from api.payloads import RequestHeaders
 from storage.credentials import Credentials
@@ -29,7 +29,6 @@ from storage.domain.credentials import Credential, CredentialKind
 from storage.domain.errors import Forbidden, Unauthenticated
 from storage.domain.names import DEFAULT_NAMESPACE
 
-SESSION_COOKIES = ("__Host-ms_session", "ms_session")
 _BEARER = b"bearer "
 _TICKET = "mst_"
 _NOBODY = b"0" * 40  # a secret that nobody has
@@ -161,17 +160,11 @@ class KeyGate:
 
     async def _of_cookie(self, headers: RequestHeaders) -> Principal:
         """Of a session, unless another site's page made the request. Raises Unauthenticated, Forbidden."""
-        try:
-            cookies = SimpleCookie(headers[b"cookie"].decode("latin-1"))
-        except CookieError:
-            raise Unauthenticated from None
-        words = [cookies[name].value for name in SESSION_COOKIES if name in cookies]
-        if not words:
+        word = session_word(headers)
+        if word is None:
             raise Unauthenticated
         _check_own_page(headers)
-        return self._principal(
-            await self._credentials().find_session(words[0]), headers.get(NAMESPACE)
-        )
+        return self._principal(await self._credentials().find_session(word), headers.get(NAMESPACE))
 
 
 def _is_bearer(authorization: bytes) -> bool:

@@ -23,16 +23,20 @@ from api.cli.trouble import Trouble
 from api.cli.up import readiness
 from api.settings import Settings
 from spark_worker.java import JavaMissing, find_java
+from storage.domain import limits
+from storage.domain.access import LOCAL_ADMINISTRATOR
+from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.valkey import ValkeyServer
 from storage.health import Finding
-from storage.lifespan import open_storage
+from storage.lifespan import Storage, open_storage
 
 PYTHON_MIN = (3, 11)
 FILES_MIN = 4_096  # a connection is an open file
 DISK_FREE_BYTES_MIN = 1 << 30
 GIB = 1 << 30
+KEY_ENDS_SOON_MS = 14 * limits.DAY_MS
 
 MARKS = {True: "✓", False: "✗", None: "!"}
 FINDINGS = table(
@@ -52,6 +56,7 @@ def examine(settings: Settings) -> list[Finding]:
         _disk(settings.data),
         _data_version(settings.data),
         _port(settings),
+        _callers(settings),
         *_archive(settings),
         *_stores(settings),
     ]
@@ -150,6 +155,20 @@ def _port(settings: Settings) -> Finding:
         return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")
 
 
+def _callers(settings: Settings) -> Finding:
+    """Whether everyone who can reach the service is asked who they are."""
+    if settings.wants_credentials:
+        return Finding("callers", True, f"{settings.host} asks everyone for a key", "")
+    if not settings.listens_beyond_loopback:
+        return Finding("callers", True, f"{settings.host} is for this machine, and open to it", "")
+    return Finding(
+        "callers",
+        None if settings.insecure else False,
+        f"{settings.host} is reachable by others, and asks nobody who they are",
+        "Leave MILLSTREAM_INSECURE out, and callers need keys: `millstream key create`.",
+    )
+
+
 def _archive(settings: Settings) -> list[Finding]:
     """Where the archive is, and whether this machine can do its work."""
     if settings.archive_url == OFF:
@@ -206,4 +225,24 @@ def _where_the_stores_are(settings: Settings) -> Settings | None:
 
 async def _diagnose(settings: Settings) -> list[Finding]:
     async with open_storage(settings.storage()) as storage:
-        return await storage.health.diagnose()
+        found = await storage.health.diagnose()
+        return [*found, *await _administrators(settings, storage)]
+
+
+async def _administrators(settings: Settings, storage: Storage) -> list[Finding]:
+    """Whether anyone can manage keys, where keys are asked for."""
+    if not settings.wants_credentials:
+        return []
+    issued, _ = await storage.credentials.page(LOCAL_ADMINISTRATOR, limit=limits.PAGE_ITEMS_MAX)
+    now_ms = SystemClock().now_ms()
+    live = [one for one in issued if one.everywhere and one.is_live(now_ms)]
+    ends = [one.rights.expires_at_ms for one in live]
+    lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]
+    return [
+        Finding(
+            "keys",
+            True if lasting else None if live else False,
+            f"{len(live)} of administrators everywhere are live, {len(live) - len(lasting)} end within two weeks",
+            "millstream key create NAME --role admin --everywhere --local",
+        )
+    ]

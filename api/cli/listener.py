@@ -13,10 +13,11 @@ BACKLOG = 2_048  # connections that may wait for an accept
 
 def check_host(settings: Settings) -> None:
     """Raise Trouble when others could reach us without credentials and nobody said that this is meant."""
-    if settings.listens_beyond_loopback and not settings.insecure:
+    asks_nobody = not settings.wants_credentials and not settings.insecure
+    if settings.listens_beyond_loopback and asks_nobody:
         raise Trouble(
-            f"{settings.host} is reachable by other machines and this Millstream asks nobody who they "
-            "are: listen on 127.0.0.1, or add --insecure when something in front of it checks",
+            f"{settings.host} is reachable by other machines, and with auth=open nobody is asked who they "
+            "are: listen on 127.0.0.1, leave auth to auto, or add --insecure when something in front checks",
             ExitCode.USAGE,
         )
 

@@ -19,6 +19,7 @@ from api.cli.commands.dead_letters import letters
 from api.cli.commands.documents import documents
 from api.cli.commands.group import group
 from api.cli.commands.job import job
+from api.cli.commands.key import key
 from api.cli.commands.messages import messages
 from api.cli.commands.processes import processes
 from api.cli.commands.queue import queue
@@ -49,6 +50,7 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "key": key,
     "audit": audit,
     "config": config,
 }

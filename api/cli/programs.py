@@ -1,4 +1,4 @@
-"""The programs of a deployment that are ours: API processes, the sweeper, deliverers, the Spark worker, the migration."""
+"""The programs of a deployment that are ours: API processes, the sweeper, deliverers, the Spark worker, the migration, the first key."""
 
 import socket
 import sys
@@ -123,6 +123,16 @@ def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
     return Program(
         name="migrate",
         command=[*PYTHON, "-m", "api.cli", "migrate"],
+        environment=child_environment(settings),
+        keep_open=keep_open,
+    )
+
+
+def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
+    """`millstream key first`, which says the key of a new deployment's administrator, and says nothing in an old one."""
+    return Program(
+        name="first key",
+        command=[*PYTHON, "-m", "api.cli", "key", "first"],
         environment=child_environment(settings),
         keep_open=keep_open,
     )

@@ -1,6 +1,7 @@
 """`millstream up`: everything on one machine, and `millstream serve`: the API alone.
 
-    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸ wait
+    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸
+           first key, where keys are asked for ▸ wait
     serve                   port ▸                               api x N ▸ /readyz ▸ wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
@@ -11,7 +12,7 @@ import http.client
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ from api.cli.listener import check_host, listening, url_of
 from api.cli.programs import (
     api_programs,
     deliverer_program,
+    first_key_program,
     migrate_program,
     sweeper_program,
     worker_program,
@@ -52,10 +54,11 @@ READY_REPLY_S = 2.0
 FIRST_STEPS = """\
 Millstream is ready at {url}
 
-  curl -X PUT {url}/v1/queues/orders --json '{{}}'
-  curl {url}/v1/queues/orders/messages -d 'hello'
-  curl {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
+  curl{key} -X PUT {url}/v1/queues/orders --json '{{}}'
+  curl{key} {url}/v1/queues/orders/messages -d 'hello'
+  curl{key} {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
 """
+WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
 
 Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
 
@@ -73,7 +76,8 @@ def up(settings: Settings) -> None:
             archiving = decide(settings, data)
             told = _told(settings, data, listener, servers, archiving)
             start = _everything(told, servers, listener, lock, works=archiving.works)
-            _run(told, listener, start, archiving.remark)
+            first = [first_key_program(told, (lock,))] if told.wants_credentials else []
+            _run(told, listener, start, archiving.remark, first)
 
 
 def serve(settings: Settings) -> None:
@@ -211,20 +215,33 @@ def readiness(url: str) -> str:
     return "" if answer.status == http.HTTPStatus.OK else said
 
 
-def _run(settings: Settings, listener: socket.socket, start: Startup, remark: str = "") -> None:
+def _run(
+    settings: Settings,
+    listener: socket.socket,
+    start: Startup,
+    remark: str = "",
+    first: Sequence[Program] = (),
+) -> None:
+    """Start, and stay. `first`: what is run once the service is ready, which says what it did by itself."""
     configure_logs(settings.log_level)
-    asyncio.run(_supervise(start, FIRST_STEPS.format(url=url_of(listener)) + remark))
+    key = WITH_KEY if settings.wants_credentials else ""
+    steps = FIRST_STEPS.format(url=url_of(listener), key=key)
+    asyncio.run(_supervise(start, steps + remark, first))
 
 
-async def _supervise(start: Startup, announcement: str) -> None:
+async def _supervise(start: Startup, announcement: str, first: Sequence[Program]) -> None:
     supervisor = Supervisor(get_logger("millstream.supervisor").warning)
     try:
-        await until_told_to_stop(_start_and_stay(supervisor, start, announcement))
+        await until_told_to_stop(_start_and_stay(supervisor, start, announcement, first))
     finally:
         await supervisor.stop()
 
 
-async def _start_and_stay(supervisor: Supervisor, start: Startup, announcement: str) -> None:
+async def _start_and_stay(
+    supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[Program]
+) -> None:
     await start(supervisor)
     typer.echo(announcement)
+    for program in first:
+        await supervisor.run_once(program)
     await asyncio.Event().wait()

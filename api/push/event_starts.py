@@ -1,6 +1,5 @@
 """Where the reading of events starts, and how far it goes, as a request says."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -17,7 +16,8 @@ from storage.domain import limits
 from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
 from storage.domain.lineage import ENDED, frontier, is_behind
 from storage.domain.selections import Filter, Selects, selects
-from storage.domain.streams import ReadFrom, ShardState, Stream
+from storage.domain.streams import ShardState, Stream
+from storage.seeking import offset_since, positions_since
 
 HeaderWord = Annotated[str, Meta(pattern=r"^[^:]+:")]
 
@@ -157,10 +157,9 @@ async def _start_in_all(
 ) -> dict[int, int]:
     asked = call.query
     if asked.time is not None:
+        storage = call.storage
         time_ms = moment_ms(asked.time)
-        since = [shard.index for shard in stream.shards_open_since(time_ms)]
-        offsets = await asyncio.gather(*(_offset_since(call, shard, time_ms) for shard in since))
-        return dict(zip(since, offsets, strict=True))
+        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
     if asked.start is Start.LATEST:
         return {state.shard.index: state.next for state in states if state.shard.is_open}
     begun = frontier(stream, {})
@@ -174,16 +173,9 @@ async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int
     if asked.tail is not None:
         return max(state.start, state.next - asked.tail)
     if asked.time is not None:
-        return await _offset_since(call, state.shard.index, moment_ms(asked.time))
+        time_ms = moment_ms(asked.time)
+        return await offset_since(call.storage.streams, call.stream, state.shard.index, time_ms)
     return state.next if asked.start is Start.LATEST else state.start
-
-
-async def _offset_since(call: Call[Any], shard: int, time_ms: int) -> int:
-    """The offset of the first record that arrived then or later, or else of the next one."""
-    read = await call.storage.streams.read_shard(
-        call.stream, shard, ReadFrom(time_ms=time_ms), records_max=1, bytes_max=1
-    )
-    return read.records[0].offset if read.records else read.next_offset
 
 
 def chooses(asked: ReadEvents) -> Selects | None:

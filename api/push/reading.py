@@ -21,12 +21,13 @@ from consumers.credit import Credit
 from consumers.feeds import Feeds
 from storage.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import MillstreamError
-from storage.domain.lineage import ENDED, frontier, is_behind
+from storage.domain.errors import MillstreamError, ShardNotFound
+from storage.domain.lineage import ENDED, frontier, is_behind, lost
 from storage.domain.names import StreamName
 from storage.domain.selections import Selects, selects
-from storage.domain.streams import ReadFrom, Stream
+from storage.domain.streams import Stream
 from storage.domain.tasks import end
+from storage.seeking import offset_since, positions_since
 from storage.streams import Streams
 
 _FOLLOWING = -1  # stands among the readers for what finds the next shards
@@ -135,6 +136,8 @@ class ShardReaders:
                 except MillstreamError as error:
                     if not await self._survived(shard, error):
                         raise
+                    if self._positions.get(shard, ENDED) == ENDED:
+                        break
             self._readers.pop(shard, None)
             await self._follow(shard)
         except SocketGone:
@@ -267,7 +270,7 @@ class ShardReaders:
 class Read(ShardReaders):
     """Reads a stream for oneself: each shard in order, and after its parents; or one shard alone."""
 
-    __slots__ = ("_alone", "_catalog", "_parents", "_since_ms", "_streams")
+    __slots__ = ("_alone", "_catalog", "_gone", "_parents", "_streams")
 
     def __init__(
         self,
@@ -283,43 +286,50 @@ class Read(ShardReaders):
         self._streams = streams
         self._catalog = catalog
         self._alone = asked.shard
-        self._since_ms: int | None = None
         self._parents: dict[int, tuple[int, ...]] | None = None  # of shards begun with on the way
+        self._gone: dict[int, int] | None = None  # where it stood in shards that are no more
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
         """Stand at these positions, or at a time. Raises ShardNotFound, StreamNotFound."""
-        self._since_ms = since_ms
         stream = await self._catalog.stream(self._stream)
         if is_behind(stream, positions):
             stream = await self._catalog.fresh_stream(self._stream)
         if self._alone is not None:
             stream.shard(self._alone)
-            at = positions.get(self._alone)
-            self._positions = {self._alone: await self._first(self._alone, at)}
-        else:
-            self._positions = await self._all(stream, positions)
+            first = positions.get(self._alone)
+            if first is None:
+                first = await self._since(self._alone, since_ms or 0)
+            self._positions = {self._alone: first}
+            return
+        if since_ms is not None:
+            positions = await positions_since(self._streams, self._catalog, self._stream, since_ms)
+        self._positions = await self._all(stream, positions)
+        self._gone = lost(stream, positions) or None
 
     async def _all(self, stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
-        ahead = frontier(stream, positions)
-        return {shard: await self._first(shard, at) for shard, at in ahead.items()}
+        return {
+            shard: await self._since(shard, 0) if at is None else at
+            for shard, at in frontier(stream, positions).items()
+        }
 
-    async def _first(self, shard: int, at: int | None) -> int:
-        """Where the reading of a shard begins; None: at its oldest record, or at the time that was asked for."""
-        if at is not None and (self._since_ms is None or at == ENDED):
-            return at
-        read = await self._streams.read_shard(
-            self._stream, shard, ReadFrom(time_ms=self._since_ms or 0), records_max=1, bytes_max=1
-        )
-        return read.records[0].offset if read.records else read.next_offset
+    async def _since(self, shard: int, time_ms: int) -> int:
+        return await offset_since(self._streams, self._stream, shard, time_ms)
 
     def start(self) -> None:
         """As Subscription. A shard may have ended, and the socket broken before its children began."""
-        super().start()
-        if ENDED in self._positions.values():
+        if self._gone is None:
+            super().start()
+        self._running = True
+        if self._gone is not None or ENDED in self._positions.values():
             self._readers[_FOLLOWING] = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> None:
         try:
+            for shard, offset in (self._gone or {}).items():
+                self._positions[shard] = offset
+                await self._lose(shard)
+            self._gone = None
+            self._begin(self._positions)
             await self._follow(_FOLLOWING)
         except MillstreamError as error:
             await self._fail(error)
@@ -327,6 +337,20 @@ class Read(ShardReaders):
             return
         finally:
             self._readers.pop(_FOLLOWING, None)
+
+    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+        """Also a shard that expired before it was read to its end: its children go on."""
+        if isinstance(error, ShardNotFound) and self._alone is None:
+            if shard in self._positions:
+                await self._lose(shard)
+            return True
+        return await super()._survived(shard, error)
+
+    async def _lose(self, shard: int) -> None:
+        """Tell that a shard is no more; how much of it was left is not known any more. Raises SocketGone."""
+        at = self._positions[shard]
+        self._ended(shard, at)
+        await self._tell(Mark(shard, at), lambda seq: Gap(self.name, seq, shard, at, at, "expired"))
 
     def _ended(self, shard: int, offset: int) -> None:
         self._positions[shard] = ENDED
@@ -338,8 +362,7 @@ class Read(ShardReaders):
         standing = dict(self._positions)
         for child, at in frontier(stream, standing).items():
             if child not in standing:
-                first = await self._first(child, at)
-                self._positions.setdefault(child, first)
+                self._positions.setdefault(child, at or 0)
                 self._parents = self._parents or {}
                 self._parents[child] = stream.shard(child).parents
         self._begin(self._positions)

@@ -332,6 +332,33 @@ _DELIVERY = {
     "offset": 7,
 }
 
+KEY_ID = "0123456789AB"
+API_KEY = "msk_0123456789AB_0123456789abcdefghijklmnopqrstuv2xeBay"
+_GRANT = {"effect": "allow", "actions": ["queue:send"], "resources": ["orders-*"]}
+_RATES = {
+    "calls_per_second": 100,
+    "messages_per_second": None,
+    "bytes_per_second": None,
+    "burst_seconds": 1,
+}
+_KEY = {
+    "id": KEY_ID,
+    "kind": "key",
+    "name": "shop",
+    "namespace": "default",
+    "everywhere": False,
+    "roles": ["viewer"],
+    "grants": [_GRANT],
+    "rates": None,
+    "family": KEY_ID,
+    "version": 1,
+    "created_by": "local-administrator",
+    "created_at": _AT,
+    "changed_at": _AT,
+    "expires_at": None,
+    "last_used_at": None,
+    "revoked_at": None,
+}
 EXAMPLES: dict[str, Example] = {
     "put_queue": Example(
         "/v1/queues/orders",
@@ -726,6 +753,53 @@ EXAMPLES: dict[str, Example] = {
         answer={**_JOB, "state": "queued", "failures": 0, "failure": "", "ended_at": None},
     ),
     "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
+    "create_key": Example(
+        "/v1/keys",
+        {"name": "shop", "roles": ["viewer"], "grants": [_GRANT]},
+        201,
+        {**_KEY, "secret": API_KEY},
+    ),
+    "get_key": Example(f"/v1/keys/{KEY_ID}", answer=_KEY),
+    "list_keys": Example("/v1/keys?name=shop", answer={"items": [_KEY], "next_cursor": None}),
+    "change_key": Example(
+        f"/v1/keys/{KEY_ID}",
+        {"rates": {"calls_per_second": 100}},
+        answer={**_KEY, "rates": _RATES, "version": 2, "changed_at": _LATER},
+    ),
+    "rotate_key": Example(
+        f"/v1/keys/{KEY_ID}/rotations",
+        {"overlap_seconds": 3600},
+        201,
+        {**_KEY, "id": "ba9876543210", "rates": _RATES, "secret": API_KEY},
+    ),
+    "log_in": Example(
+        "/v1/sessions",
+        {"api_key": API_KEY},
+        201,
+        {"name": "shop", "namespace": "default", "expires_at": _LATER},
+    ),
+    "log_out": Example("/v1/sessions", status=204),
+    "make_ticket": Example(
+        "/v1/tickets",
+        status=201,
+        answer={
+            "ticket": "mst_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGxxxxxx",
+            "expires_at": _LATER,
+        },
+    ),
+    "whoami": Example(
+        "/v1/whoami",
+        answer={
+            "name": "shop",
+            "namespace": "default",
+            "everywhere": False,
+            "credential": KEY_ID,
+            "grants": [_GRANT],
+            "rates": _RATES,
+            "expires_at": None,
+        },
+    ),
+    "revoke_key": Example(f"/v1/keys/{KEY_ID}", status=204),
     "list_audit_entries": Example(
         "/v1/audit?resource=queues/orders&limit=1",
         answer={

@@ -41,8 +41,8 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.lineage import ENDED, frontier
 from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead, slowest
+from storage.seeking import positions_since
 
 dataplane = Dataplane()
 
@@ -239,33 +239,15 @@ async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[in
             raise ValidationFailed.at(
                 "/time", "Only one of 'cursor' and 'time' is given", "conflict"
             )
-        return await _positions_at(call, moment_ms(asked.time))
+        storage = call.storage
+        time_ms = moment_ms(asked.time)
+        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
     if asked.cursor:
         return decode_cursor(asked.cursor, about, dict[int, int])
     if asked.start is Start.LATEST:
         shards = await call.storage.streams.shards(call.stream)
         return {state.shard.index: state.next for state in shards if state.shard.is_open}
     return {}
-
-
-async def _positions_at(call: Call[ReadStream], time_ms: int) -> Mapping[int, int]:
-    """The first record of each shard that arrived then or later, in the shards that a reader from then on begins with."""
-    stream = await call.storage.catalog.stream(call.stream)
-    ahead = frontier(stream, {})
-    while unknown := [shard for shard, at in ahead.items() if at is None]:
-        found = {shard: await _position_at(call, shard, time_ms) for shard in unknown}
-        known = {shard: at for shard, at in ahead.items() if at is not None}
-        ahead = frontier(stream, {**known, **found})
-    return {shard: at for shard, at in ahead.items() if at is not None}
-
-
-async def _position_at(call: Call[ReadStream], shard: int, time_ms: int) -> int:
-    read = await call.storage.streams.read_shard(
-        call.stream, shard, ReadFrom(time_ms=time_ms), records_max=1, bytes_max=1
-    )
-    if read.records:
-        return read.records[0].offset
-    return ENDED if read.ended else read.next_offset
 
 
 def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:

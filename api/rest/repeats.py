@@ -37,6 +37,7 @@ SAFE_POSTS = frozenset(
         "commit_staged",
         "enable_webhook",
         "flush_archive",
+        "make_ticket",  # another one is good as well
         "pause_replay",
         "reshard_stream",  # what was split or merged is closed, and refused
         "resume_replay",

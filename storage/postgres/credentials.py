@@ -90,24 +90,24 @@ class CredentialRows:
             found = (await session.execute(_of(credential_id))).one_or_none()
             return None if found is None else _stored(found).issued
 
-    async def any_administrator(self) -> bool:
-        """Whether anyone was ever given rights everywhere."""
-        wanted = select(col(CredentialRow.id)).where(col(CredentialRow.everywhere)).limit(1)
-        async with self._database.reading() as session:
-            return await session.scalar(wanted) is not None
-
-    async def insert(self, stored: StoredCredential, now_ms: int) -> None:
+    async def insert(
+        self, stored: StoredCredential, now_ms: int, *, only_first: bool = False
+    ) -> bool:
         """The first of a family; ended ones of its namespace that were kept long enough go.
 
-        Raises OutcomeUnknown, and KeyRefused: the namespace has as many as it may, or is not there.
+        With `only_first`, it is not made, and False told, where anyone was given rights everywhere before. Raises
+        OutcomeUnknown, and KeyRefused: the namespace has as many as it may, or is not there.
         """
         issued = stored.issued
         try:
             async with self._database.writing() as session:
                 held = {"name": f"credentials:{issued.namespace}"}
                 await session.execute(query("hold_name"), held)
+                if only_first and await _has_administrator(session):
+                    return False
                 await _make_room(session, issued.namespace, now_ms)
                 await _insert(session, stored)
+                return True
         except IntegrityError:
             raise KeyRefused(f"There is no namespace '{issued.namespace}'.") from None
 
@@ -158,6 +158,11 @@ class CredentialRows:
 async def announce(session: AsyncSession, payload: str) -> None:
     """Tell every process, once this transaction is committed."""
     await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
+
+
+async def _has_administrator(session: AsyncSession) -> bool:
+    wanted = select(col(CredentialRow.id)).where(col(CredentialRow.everywhere)).limit(1)
+    return await session.scalar(wanted) is not None
 
 
 async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None:

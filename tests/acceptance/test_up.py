@@ -154,8 +154,10 @@ def test_a_store_that_cannot_be_reached_is_an_exit_code_without_a_traceback(tmp_
     assert "Traceback" not in said
 
 
-def test_listening_beyond_loopback_has_to_be_meant(tmp_path):
-    code, said = refused("--host", "0.0.0.0", "--data", str(tmp_path))
+def test_being_open_to_other_machines_has_to_be_meant(tmp_path):
+    code, said = refused(
+        "--host", "0.0.0.0", "--data", str(tmp_path), environment={"MILLSTREAM_AUTH": "open"}
+    )
 
     assert code == 2
     assert "--insecure" in said

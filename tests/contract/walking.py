@@ -6,15 +6,28 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from api.rest.examples import EXAMPLES, JOB_ID, MOVE_ID, READ_MARK, STAGED_ID, Example
+from api.rest.examples import (
+    API_KEY,
+    EXAMPLES,
+    JOB_ID,
+    KEY_ID,
+    MOVE_ID,
+    READ_MARK,
+    STAGED_ID,
+    Example,
+)
 from tests.arrow import arrow_stream
 
 STAGED = arrow_stream([b"one", b"two"])
 _NAMED = re.compile(
     r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|queue:orders"
 )
-_TOLD = {"start_move": ("id", MOVE_ID), "stage_records": ("id", STAGED_ID)}
-_TOLD |= {"fetch_records": ("token", READ_MARK)}
+_TOLD = {
+    "start_move": {"id": MOVE_ID},
+    "stage_records": {"id": STAGED_ID},
+    "fetch_records": {"token": READ_MARK},
+    "create_key": {"secret": API_KEY, "id": KEY_ID},
+}
 
 
 class Walk:
@@ -56,6 +69,5 @@ class Walk:
 
     def learn(self, operation: str, answer: dict[str, Any]) -> None:
         """What an answer told that later examples name."""
-        if operation in _TOLD:
-            member, example = _TOLD[operation]
+        for member, example in _TOLD.get(operation, {}).items():
             self._known[example] = answer[member]

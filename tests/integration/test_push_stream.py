@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from storage.domain.batches import Record
-from storage.domain.limits import Limits
+from storage.domain.limits import CLOSED_SHARD_MS_MIN, Limits
 from storage.domain.names import StreamName
 from storage.domain.streams import RING_SIZE, StreamSpec
 from tests.archiving import archive
@@ -17,6 +17,7 @@ from tests.sockets import Frame, Server, Socket, serving
 pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
+DAY_MS = 86_400_000
 OLDEST = {"from": "oldest"}
 ALL = {"messages": 10_000, "bytes": 2**24}
 
@@ -252,6 +253,80 @@ async def test_five_hundred_come_back_at_once(server, storage):
 
 
 # ── What happens to a stream ──
+
+
+async def expire_parents(storage, clock) -> None:
+    """The stream's two shards become one, and are forgotten."""
+    await storage.streams.merge(CLICKS, 0, 1)
+    clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
+    while await storage.streams.trim(CLICKS, 10_000):
+        pass
+    assert await storage.streams.expire_shards(CLICKS) == 2
+
+
+@pytest.fixture
+async def halves(engines) -> AsyncGenerator[Server]:
+    """A stream of two shards, on a clock that tests move."""
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2, retention_ms=DAY_MS))
+    async with serving(engines, Limits(push_tick_ms=50, resume_ms=2_000)) as server:
+        yield server
+
+
+async def hear_gaps(socket: Socket) -> list[tuple[int, int, int, str]]:
+    told = [await socket.hear("gap") for _ in range(2)]
+    return sorted((gap["shard"], gap["first"], gap["next"], gap["reason"]) for gap in told)
+
+
+async def test_positions_in_shards_that_are_no_more_are_told_as_gaps(halves, engines, clock):
+    await expire_parents(engines, clock)
+    await put(engines, 7, 1)
+    async with halves.socket() as socket:
+        start = {"offsets": {"0": 3, "1": 4}}
+        await socket.subscribe("a", "stream:clicks", start=start)
+
+        gaps = await hear_gaps(socket)
+        frame = await socket.hear("records")
+
+    assert gaps == [(0, 3, 3, "expired"), (1, 4, 4, "expired")]
+    assert (frame["shard"], numbers(frame["records"])) == (2, [7])
+
+
+async def test_a_gap_that_did_not_arrive_is_told_again(halves, engines, clock):
+    await expire_parents(engines, clock)
+    async with halves.socket() as socket:
+        start = {"offsets": {"0": 3, "1": 4}}
+        await socket.subscribe("a", "stream:clicks", start=start)
+        await hear_gaps(socket)
+        session = socket.welcome["session"]
+        socket.cut()
+    async with halves.socket(greet=False) as socket:
+        await socket.hello(resume={"session": session, "seq": 0})
+
+        gaps = await hear_gaps(socket)
+        await put(engines, 7, 1)
+        records = await socket.records(1)
+
+    assert gaps == [(0, 3, 3, "expired"), (1, 4, 4, "expired")]
+    assert numbers(records) == [7]
+
+
+async def test_a_shard_that_expires_while_it_is_read_is_a_gap(halves, engines, clock):
+    async with halves.socket() as socket:
+        start = {"from": "oldest"}
+        await socket.subscribe(
+            "a", "stream:clicks", start=start, credit={"messages": 0, "bytes": 0}
+        )
+        for number in range(8):
+            await put(engines, number, 1, key=f"k{number}")
+        await expire_parents(engines, clock)
+        await put(engines, 8, 1)
+        await socket.say("credit", sub="a", **ALL)
+
+        gaps = await hear_gaps(socket)
+        records = await socket.records(1)
+
+    assert gaps == [(0, 0, 0, "expired"), (1, 0, 0, "expired")]
+    assert numbers(records) == [8]
 
 
 async def test_what_expired_is_told_as_a_gap(server, storage):

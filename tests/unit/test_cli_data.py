@@ -102,9 +102,10 @@ def test_a_port_in_use_is_said_in_one_line():
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
 def test_a_host_beyond_loopback_needs_to_be_meant(host):
     with pytest.raises(Trouble, match="--insecure") as raised:
-        check_host(Settings(host=host))
+        check_host(Settings(host=host, auth="open"))
 
-    check_host(Settings(host=host, insecure=True))
+    check_host(Settings(host=host, auth="open", insecure=True))
+    check_host(Settings(host=host))
     assert raised.value.code is ExitCode.USAGE
 
 

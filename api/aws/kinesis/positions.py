@@ -15,6 +15,7 @@ from storage.domain import limits
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.names import StreamName
 from storage.domain.streams import ReadFrom, Shard, ShardRead, Stream
+from storage.seeking import offset_since
 from storage.streams import Streams
 
 _OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
@@ -73,10 +74,7 @@ async def _first_since(call: Call[Any], stream: Stream, shard: Shard, timestamp:
             "The timestampInMillis parameter cannot be greater than the currentTimestampInMillis. "
             f"timestampInMillis: {at_ms}, currentTimestampInMillis: {now}"
         )
-    found = await call.storage.streams.read_shard(
-        stream.name, shard.index, ReadFrom(time_ms=at_ms), records_max=1, bytes_max=1
-    )
-    return found.records[0].offset if found.records else found.next_offset
+    return await offset_since(call.storage.streams, stream.name, shard.index, at_ms)
 
 
 async def _at_number(

@@ -673,6 +673,13 @@ export type ConditionConfig = {
 };
 
 /**
+ * CredentialKind
+ *
+ * key: sent with every call. pair: an id and a secret that signs. token: of an issuer elsewhere, never stored.
+ */
+export type CredentialKind = 'key' | 'pair' | 'token';
+
+/**
  * DeadLetterOut
  *
  * A message that the queue gave up on, and why.
@@ -860,6 +867,13 @@ export type DisabledBecause = 'gone' | 'failing';
 export type Door = 'rest' | 'sqs' | 'kinesis' | 'ws' | 'cli';
 
 /**
+ * Effect
+ *
+ * What a grant says of what it speaks of.
+ */
+export type Effect = 'allow' | 'deny';
+
+/**
  * ErrorCode
  *
  * Stable keys; whether to retry and whether nothing happened are properties of the key.
@@ -966,6 +980,27 @@ export type GapOut = {
     first: number;
     next: number;
     reason: string;
+};
+
+/**
+ * GrantConfig
+ *
+ * Allows or denies actions on names; what is denied is not allowed by anything else.
+ */
+export type GrantConfig = {
+    effect: Effect;
+    /**
+     * Actions
+     *
+     * Such as `queue:send`; `*` and `?` may stand in them.
+     */
+    actions: Array<string>;
+    /**
+     * Resources
+     *
+     * Names of queues, streams and so on: `orders-*`.
+     */
+    resources?: Array<string>;
 };
 
 /**
@@ -1490,6 +1525,259 @@ export type JoinIn = {
 };
 
 /**
+ * KeyConfig
+ *
+ * A credential to be made. `key`: sent with every call. `pair`: signs calls, as AWS's clients do.
+ */
+export type KeyConfig = {
+    /**
+     * Roles
+     */
+    roles?: Array<Role>;
+    /**
+     * Grants
+     */
+    grants?: Array<GrantConfig>;
+    rates?: KeyRates | null;
+    /**
+     * Expires At
+     *
+     * When it ends; null: only when it is revoked.
+     */
+    expires_at?: string | null;
+    /**
+     * Name
+     *
+     * Its holder's. Several keys may have one name.
+     */
+    name: string;
+    kind?: CredentialKind;
+    /**
+     * Everywhere
+     *
+     * Of an administrator of all namespaces: only one of them can say so.
+     */
+    everywhere?: boolean;
+};
+
+/**
+ * KeyCreated
+ *
+ * A credential that was just made. Its secret is not shown again: an API key, or what a pair signs with.
+ */
+export type KeyCreated = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: CredentialKind;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Everywhere
+     */
+    everywhere: boolean;
+    /**
+     * Roles
+     */
+    roles: Array<Role>;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Family
+     */
+    family: string;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+    /**
+     * Revoked At
+     */
+    revoked_at: string | null;
+    /**
+     * Secret
+     */
+    secret: string;
+};
+
+/**
+ * KeyOut
+ *
+ * A credential without its secret; `version` is its ETag. `family`: the first one of its rotations.
+ *
+ * `last_used_at` is a minute behind at most.
+ */
+export type KeyOut = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: CredentialKind;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Everywhere
+     */
+    everywhere: boolean;
+    /**
+     * Roles
+     */
+    roles: Array<Role>;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Family
+     */
+    family: string;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+    /**
+     * Revoked At
+     */
+    revoked_at: string | null;
+};
+
+/**
+ * KeyPage
+ *
+ * Credentials by name. `next_cursor` is null on the last page; a page may have fewer items than were asked for.
+ */
+export type KeyPage = {
+    /**
+     * Items
+     */
+    items: Array<KeyOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * KeyPatch
+ *
+ * What to change of a credential's rights (a JSON Merge Patch); null takes a field away.
+ */
+export type KeyPatch = {
+    /**
+     * Roles
+     */
+    roles?: Array<Role> | null;
+    /**
+     * Grants
+     */
+    grants?: Array<GrantConfig> | null;
+    rates?: KeyRates | null;
+    /**
+     * Expires At
+     *
+     * When it ends; null: only when it is revoked.
+     */
+    expires_at?: string | null;
+};
+
+/**
+ * KeyRates
+ *
+ * What may pass in a second with this credential; null: no limit of its own.
+ */
+export type KeyRates = {
+    /**
+     * Calls Per Second
+     */
+    calls_per_second?: number | null;
+    /**
+     * Messages Per Second
+     */
+    messages_per_second?: number | null;
+    /**
+     * Bytes Per Second
+     */
+    bytes_per_second?: number | null;
+    /**
+     * Burst Seconds
+     *
+     * So many seconds' worth may pass at once after a pause.
+     */
+    burst_seconds?: number | null;
+};
+
+/**
+ * KeyRotation
+ *
+ * For how long the credential goes on beside the new one.
+ */
+export type KeyRotation = {
+    /**
+     * Overlap Seconds
+     *
+     * 0 to 30 days; with 0 it ends at once.
+     */
+    overlap_seconds?: number;
+};
+
+/**
  * LiveOut
  *
  * The event loop answers.
@@ -1499,6 +1787,40 @@ export type LiveOut = {
      * Status
      */
     status: string;
+};
+
+/**
+ * LogIn
+ *
+ * With which API key to log in.
+ */
+export type LogIn = {
+    /**
+     * Api Key
+     *
+     * When left out, the one that the call itself shows.
+     */
+    api_key?: string | null;
+};
+
+/**
+ * LoggedInOut
+ *
+ * A session, which the answer's cookie carries. It ends sooner when it is left alone for 8 hours.
+ */
+export type LoggedInOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
 };
 
 /**
@@ -3000,6 +3322,13 @@ export type Resumed = {
 };
 
 /**
+ * Role
+ *
+ * Grants by one word.
+ */
+export type Role = 'viewer' | 'operator' | 'producer' | 'consumer' | 'admin';
+
+/**
  * RotateIn
  *
  * For how long the secret before signs beside the new one.
@@ -3757,6 +4086,22 @@ export type TargetConfig = {
 };
 
 /**
+ * TicketOut
+ *
+ * A word that says once, within half a minute, who opens a socket: where a browser can send no header.
+ */
+export type TicketOut = {
+    /**
+     * Ticket
+     */
+    ticket: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+};
+
+/**
  * Tier
  *
  * Where records were read from: offsets, values and order are the same.
@@ -4079,6 +4424,39 @@ export type WebhookStored = {
      * Secret
      */
     secret: string | null;
+};
+
+/**
+ * WhoamiOut
+ *
+ * Who is calling, and what they may do in which namespace. `credential` is null where none is stored.
+ */
+export type WhoamiOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Everywhere
+     */
+    everywhere: boolean;
+    /**
+     * Credential
+     */
+    credential: string | null;
+    /**
+     * Grants
+     */
+    grants: Array<GrantConfig>;
+    rates: KeyRates | null;
+    /**
+     * Expires At
+     */
+    expires_at: string | null;
 };
 
 /**
@@ -4877,6 +5255,201 @@ export type RetryJobResponses = {
 };
 
 export type RetryJobResponse = RetryJobResponses[keyof RetryJobResponses];
+
+export type ListKeysData = {
+    body?: never;
+    path?: never;
+    query?: {
+        name?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/keys';
+};
+
+export type ListKeysErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListKeysError = ListKeysErrors[keyof ListKeysErrors];
+
+export type ListKeysResponses = {
+    /**
+     * Successful Response
+     */
+    200: KeyPage;
+};
+
+export type ListKeysResponse = ListKeysResponses[keyof ListKeysResponses];
+
+export type CreateKeyData = {
+    body: KeyConfig;
+    path?: never;
+    query?: never;
+    url: '/v1/keys';
+};
+
+export type CreateKeyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
+
+export type CreateKeyResponses = {
+    /**
+     * Successful Response
+     */
+    201: KeyCreated;
+};
+
+export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
+
+export type RevokeKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * An API key's id, or a pair's.
+         */
+        key: string;
+    };
+    query?: never;
+    url: '/v1/keys/{key}';
+};
+
+export type RevokeKeyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RevokeKeyError = RevokeKeyErrors[keyof RevokeKeyErrors];
+
+export type RevokeKeyResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RevokeKeyResponse = RevokeKeyResponses[keyof RevokeKeyResponses];
+
+export type GetKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * With `*` on PUT: create, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * An API key's id, or a pair's.
+         */
+        key: string;
+    };
+    query?: never;
+    url: '/v1/keys/{key}';
+};
+
+export type GetKeyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetKeyError = GetKeyErrors[keyof GetKeyErrors];
+
+export type GetKeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: KeyOut;
+};
+
+export type GetKeyResponse = GetKeyResponses[keyof GetKeyResponses];
+
+export type ChangeKeyData = {
+    body: KeyPatch;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * An API key's id, or a pair's.
+         */
+        key: string;
+    };
+    query?: never;
+    url: '/v1/keys/{key}';
+};
+
+export type ChangeKeyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ChangeKeyError = ChangeKeyErrors[keyof ChangeKeyErrors];
+
+export type ChangeKeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: KeyOut;
+};
+
+export type ChangeKeyResponse = ChangeKeyResponses[keyof ChangeKeyResponses];
+
+export type RotateKeyData = {
+    body?: KeyRotation;
+    path: {
+        /**
+         * An API key's id, or a pair's.
+         */
+        key: string;
+    };
+    query?: never;
+    url: '/v1/keys/{key}/rotations';
+};
+
+export type RotateKeyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RotateKeyError = RotateKeyErrors[keyof RotateKeyErrors];
+
+export type RotateKeyResponses = {
+    /**
+     * Successful Response
+     */
+    201: KeyCreated;
+};
+
+export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
 
 export type ListQueuesData = {
     body?: never;
@@ -5888,6 +6461,56 @@ export type RetryReplayResponses = {
 
 export type RetryReplayResponse = RetryReplayResponses[keyof RetryReplayResponses];
 
+export type LogOutData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions';
+};
+
+export type LogOutErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type LogOutError = LogOutErrors[keyof LogOutErrors];
+
+export type LogOutResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type LogOutResponse = LogOutResponses[keyof LogOutResponses];
+
+export type LogInData = {
+    body?: LogIn;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions';
+};
+
+export type LogInErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type LogInError = LogInErrors[keyof LogInErrors];
+
+export type LogInResponses = {
+    /**
+     * Successful Response
+     */
+    201: LoggedInOut;
+};
+
+export type LogInResponse = LogInResponses[keyof LogInResponses];
+
 export type ListStreamsData = {
     body?: never;
     path?: never;
@@ -6682,6 +7305,31 @@ export type DiscardStagedResponses = {
 
 export type DiscardStagedResponse = DiscardStagedResponses[keyof DiscardStagedResponses];
 
+export type MakeTicketData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/tickets';
+};
+
+export type MakeTicketErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type MakeTicketError = MakeTicketErrors[keyof MakeTicketErrors];
+
+export type MakeTicketResponses = {
+    /**
+     * Successful Response
+     */
+    201: TicketOut;
+};
+
+export type MakeTicketResponse = MakeTicketResponses[keyof MakeTicketResponses];
+
 export type ListWebhooksData = {
     body?: never;
     path?: never;
@@ -6996,3 +7644,28 @@ export type TestWebhookResponses = {
 };
 
 export type TestWebhookResponse = TestWebhookResponses[keyof TestWebhookResponses];
+
+export type WhoamiData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/whoami';
+};
+
+export type WhoamiErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type WhoamiError = WhoamiErrors[keyof WhoamiErrors];
+
+export type WhoamiResponses = {
+    /**
+     * Successful Response
+     */
+    200: WhoamiOut;
+};
+
+export type WhoamiResponse = WhoamiResponses[keyof WhoamiResponses];

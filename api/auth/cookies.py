@@ -1,0 +1,42 @@
+"""The cookie of a session. It is a host's own, unreadable for scripts, and not sent along from other sites' forms.
+
+A browser takes `__Host-` cookies over TLS alone. Plain http on this machine has a cookie of another name, which is
+good there only: elsewhere a page of a sibling host could plant it.
+"""
+
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from api.payloads import RequestHeaders
+from api.settings import LOOPBACK_HOSTS
+
+SECURE_COOKIE = "__Host-ms_session"
+LOCAL_COOKIE = "ms_session"
+
+
+def session_word(headers: RequestHeaders) -> str | None:
+    """The session that a request carries; None where it carries none."""
+    header = headers.get(b"cookie")
+    if header is None:
+        return None
+    try:
+        cookies = SimpleCookie(header.decode("latin-1"))
+    except CookieError:
+        return None
+    names = (SECURE_COOKIE, LOCAL_COOKIE) if _is_local(headers) else (SECURE_COOKIE,)
+    return next((cookies[name].value for name in names if name in cookies), None)
+
+
+def set_cookie(headers: RequestHeaders, scheme: str, word: str, seconds: int) -> str:
+    """What makes the browser carry a session for so long; with 0, forget it."""
+    local = scheme == "http" and _is_local(headers)
+    name, secure = (LOCAL_COOKIE, "") if local else (SECURE_COOKIE, "; Secure")
+    return f"{name}={word}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+
+
+def _is_local(headers: RequestHeaders) -> bool:
+    host = headers.get(b"host", b"").decode("latin-1")
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK_HOSTS
+    except ValueError:
+        return False

@@ -1,0 +1,71 @@
+"""Credentials without the service: for whoever has the machine, and so its database, and lost every key."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from api.cli.data import in_use, own_secret_keys
+from api.cli.output import Row
+from api.cli.settings import settings_said
+from api.cli.trouble import ExitCode, Trouble
+from api.rest.key_schemas import KeyConfig, KeyCreated
+from api.settings import Settings
+from storage.domain.access import LOCAL_ADMINISTRATOR
+from storage.embedded.postgres import PostgresServer
+from storage.lifespan import open_credentials
+from storage.settings import StorageSettings
+
+_UNUSED = "redis://unused"
+
+
+def create(config: dict[str, Any], data: Path | None) -> Row:
+    """Make a credential as an administrator everywhere. Raises Trouble, MillstreamError."""
+    settings = _storage(settings_said(data=data))
+    try:
+        asked = KeyConfig.model_validate_json(_json(config))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = "/".join(str(part) for part in fault["loc"])
+        raise Trouble(f"{where}: {fault['msg']}", ExitCode.USAGE) from None
+
+    async def make() -> Row:
+        async with open_credentials(settings) as credentials:
+            issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, asked.to_domain())
+            return KeyCreated.of(issued, secret.word).model_dump(mode="json")
+
+    return asyncio.run(make())
+
+
+def create_first() -> str | None:
+    """The API key of a new deployment's administrator; None in an old one. Raises Trouble, MillstreamError."""
+    settings = _storage(settings_said())
+
+    async def make() -> str | None:
+        async with open_credentials(settings) as credentials:
+            secret = await credentials.create_first()
+            return None if secret is None else secret.word
+
+    return asyncio.run(make())
+
+
+def _json(config: dict[str, Any]) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(config)
+
+
+def _storage(settings: Settings) -> StorageSettings:
+    """The database that the settings name, or that of the `millstream up` that runs on their data directory."""
+    update: dict[str, Any] = {"redis_url": settings.redis_url or SecretStr(_UNUSED)}
+    if settings.database_url is None:
+        if not in_use(settings.data):
+            raise Trouble(
+                f"no Millstream runs on {settings.data}: start it, say --data, or set DATABASE_URL",
+                ExitCode.UNAVAILABLE,
+            )
+        update["database_url"] = SecretStr(PostgresServer(settings.data).url)
+        if settings.secret_keys is None and settings.secret_keys_file is None:
+            update["secret_keys_file"] = own_secret_keys(settings.data)
+    return settings.model_copy(update=update).storage()

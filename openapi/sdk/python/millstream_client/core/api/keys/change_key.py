@@ -1,0 +1,46 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.key_out import KeyOut
+from ...models.key_patch import KeyPatch
+from ...types import UNSET, Unset
+
+
+def change_key(
+    key: str,
+    *,
+    body: KeyPatch,
+    if_match: str | Unset = UNSET,
+) -> Call[KeyOut]:
+    """Change some of a credential's rights: its next call has them."""
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "change_key",
+        "PATCH",
+        "/v1/keys/{key}".format(
+            key=quote(str(key), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> KeyOut:
+    if response.status_code == 200:
+        response_200 = KeyOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

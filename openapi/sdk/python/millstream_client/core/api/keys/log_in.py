@@ -1,0 +1,40 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.log_in import LogIn
+from ...models.logged_in_out import LoggedInOut
+from ...types import UNSET, Unset
+
+
+def log_in(
+    *,
+    body: LogIn | Unset = UNSET,
+) -> Call[LoggedInOut]:
+    """Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day."""
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "log_in",
+        "POST",
+        "/v1/sessions",
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> LoggedInOut:
+    if response.status_code == 201:
+        response_201 = LoggedInOut.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

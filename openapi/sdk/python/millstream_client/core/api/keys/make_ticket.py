@@ -1,0 +1,29 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.ticket_out import TicketOut
+
+
+def make_ticket() -> Call[TicketOut]:
+    """Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "make_ticket",
+        "POST",
+        "/v1/tickets",
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> TicketOut:
+    if response.status_code == 201:
+        response_201 = TicketOut.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

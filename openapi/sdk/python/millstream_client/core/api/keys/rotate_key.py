@@ -1,0 +1,47 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.key_created import KeyCreated
+from ...models.key_rotation import KeyRotation
+from ...types import UNSET, Unset
+
+
+def rotate_key(
+    key: str,
+    *,
+    body: KeyRotation | Unset = UNSET,
+) -> Call[KeyCreated]:
+    """Make another credential of the same name and rights; the one before goes on beside it for a while.
+
+    At most two of a family are live: revoke one before a third.
+    """
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {}
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "rotate_key",
+        "POST",
+        "/v1/keys/{key}/rotations".format(
+            key=quote(str(key), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> KeyCreated:
+    if response.status_code == 201:
+        response_201 = KeyCreated.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,29 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.whoami_out import WhoamiOut
+
+
+def whoami() -> Call[WhoamiOut]:
+    """Tell who is calling, and what they may do."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "whoami",
+        "GET",
+        "/v1/whoami",
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> WhoamiOut:
+    if response.status_code == 200:
+        response_200 = WhoamiOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")
