@@ -322,7 +322,9 @@ async def test_a_policy_that_would_not_hold_is_refused(guarded: Guarded):
 async def test_a_socket_says_who_it_is_by_header_hello_or_ticket(guarded: Guarded):
     key = await guarded.key()
     principal = await _principal(guarded, key)
-    ticket, _ = await guarded.storage.credentials.make_ticket(principal)
+    made = await guarded.storage.credentials.make_ticket(principal)
+    assert made is not None
+    ticket = made[0]
     protocols = [Subprotocol("millstream.v1.json")]
     header = {"authorization": f"Bearer {key.word}"}
 
@@ -417,6 +419,7 @@ async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guard
 async def test_a_session_is_for_the_services_own_pages(guarded: Guarded):
     key = await guarded.key()
     logged_in = await guarded.storage.credentials.log_in(key.word)
+    assert logged_in is not None
     cookie = {"cookie": f"ms_session={logged_in.word}"}
     host = guarded.url.removeprefix("http://")
 
