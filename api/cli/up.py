@@ -10,6 +10,7 @@ SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
 import asyncio
 import http.client
 import socket
+import ssl
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -39,6 +40,7 @@ from api.cli.programs import (
 )
 from api.cli.signals import until_told_to_stop
 from api.cli.supervisor import Keeper, Program, Supervisor, server_program
+from api.cli.tls import check_tls, own_context
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs, get_logger
 from api.settings import Settings
@@ -48,6 +50,7 @@ from storage.embedded.servers import EmbeddedServer
 from storage.embedded.valkey import ValkeyServer
 
 READY_S = 60.0
+_WANTS_CERTIFICATE = "CERTIFICATE_REQUIRED"  # of callers, and we have none: it serves
 READY_POLL_S = 0.05
 READY_REPLY_S = 2.0
 
@@ -66,6 +69,7 @@ Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
 def up(settings: Settings) -> None:
     """Run everything until told to stop. Raises Trouble."""
     check_host(settings)
+    check_tls(settings)
     with (
         data_directory(settings.data, ephemeral=settings.ephemeral) as data,
         locked(data) as lock,
@@ -83,6 +87,7 @@ def up(settings: Settings) -> None:
 def serve(settings: Settings) -> None:
     """Run API processes against the stores that the settings name. Raises Trouble."""
     check_host(settings)
+    check_tls(settings)
     with (
         tempfile.TemporaryDirectory(prefix="millstream-") as scratch,
         listening(settings.host, settings.port) as listener,
@@ -148,7 +153,7 @@ def _everything(
         await _migrate(supervisor, migrate_program(settings, (lock,)))
         metrics = wiped_metrics_directory(settings.data)
         await _start_api(
-            supervisor, url_of(listener), api_programs(settings, listener, metrics, (lock,))
+            supervisor, settings, listener, api_programs(settings, listener, metrics, (lock,))
         )
         await supervisor.start(
             sweeper_program(settings, (lock,)), deliverer_program(settings, metrics, (lock,))
@@ -161,7 +166,7 @@ def _everything(
 
 def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> Startup:
     async def start(supervisor: Supervisor) -> None:
-        await _start_api(supervisor, url_of(listener), api_programs(settings, listener, metrics))
+        await _start_api(supervisor, settings, listener, api_programs(settings, listener, metrics))
 
     return start
 
@@ -188,8 +193,11 @@ async def _migrate(supervisor: Supervisor, program: Program) -> None:
         raise Trouble("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
 
 
-async def _start_api(supervisor: Supervisor, url: str, programs: list[Program]) -> None:
+async def _start_api(
+    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[Program]
+) -> None:
     """Start the programs and return when /readyz is 200."""
+    url = url_of(listener, settings.scheme)
     keepers = await supervisor.start(*programs)
     deadline = time.monotonic() + READY_S
     while (answer := await asyncio.to_thread(readiness, url)) != "":
@@ -203,16 +211,24 @@ async def _start_api(supervisor: Supervisor, url: str, programs: list[Program]) 
 def readiness(url: str) -> str:
     """What keeps the service from being ready; empty when nothing does."""
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=READY_REPLY_S)
+    connection = _connection(place.scheme, place.hostname or "", place.port)
     try:
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
         said = answer.read().decode(errors="replace")
+    except ssl.SSLError as error:
+        return "" if _WANTS_CERTIFICATE in str(error) else f"no answer ({error})"
     except (OSError, http.client.HTTPException) as error:
         return f"no answer ({error})"
     finally:
         connection.close()
     return "" if answer.status == http.HTTPStatus.OK else said
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    if scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=READY_REPLY_S, context=own_context())
+    return http.client.HTTPConnection(host, port, timeout=READY_REPLY_S)
 
 
 def _run(
@@ -225,7 +241,7 @@ def _run(
     """Start, and stay. `first`: what is run once the service is ready, which says what it did by itself."""
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
-    steps = FIRST_STEPS.format(url=url_of(listener), key=key)
+    steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
     asyncio.run(_supervise(start, steps + remark, first))
 
 
