@@ -23,6 +23,7 @@ from api import health
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.auth.jwt_issuers import JwtIssuers
 from api.auth.keys import KeyGate
 from api.auth.standing import Standing
 from api.aws.kinesis.kept import Kept
@@ -80,9 +81,8 @@ from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
-from storage.domain.access import Action, Principal
+from storage.domain.access import Action
 from storage.domain.clock import SystemClock
-from storage.domain.errors import Unauthenticated
 from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
 
@@ -154,17 +154,9 @@ def create_app(
     )
 
 
-class _NoIssuers:
-    """Tokens are taken from nobody."""
-
-    async def principal_of(self, token: str) -> Principal:
-        """As Issuers. Raises Unauthenticated."""
-        raise Unauthenticated("Tokens of other issuers are not taken here.")
-
-
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
-        return KeyGate(lambda: opened().credentials, _NoIssuers())
+        return KeyGate(lambda: opened().credentials, JwtIssuers(settings.issuers()))
     return TrustingMode() if settings.insecure else OpenMode()
 
 

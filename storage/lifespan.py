@@ -221,7 +221,7 @@ async def open_storage(
             Weighing(logs, catalog),
             Access(),
             Audit(database, clock),
-            Snapshots(catalog, groups, webhooks),
+            Snapshots(catalog, groups, webhooks, credentials),
             credentials,
             Registrations(database, clock),
             jobs,

@@ -43,13 +43,17 @@ class Caller(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a caller wants. `noun`, `name`: the definition that it is about, as the native path has it, if any."""
+    """What a caller wants. `name`: what the right to it is asked on, if on one thing.
+
+    `noun`, `thing`: the definition that it is about, as the native path has it, if any.
+    """
 
     operation: str
     action: Action
     resource: str
-    noun: str = ""
     name: str = ""
+    noun: str = ""
+    thing: str = ""
 
 
 class Auditing:
@@ -102,10 +106,9 @@ class Auditing:
             raise
 
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
-        if not about.name:
+        if not about.thing:
             return None
-        namespace = caller.principal.namespace
-        return await self._storage().snapshots.of(about.noun, namespace, about.name)
+        return await self._storage().snapshots.of(caller.principal, about.noun, about.thing)
 
     async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
         """As it is now; as it was, where that cannot be told."""

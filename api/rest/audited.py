@@ -31,6 +31,8 @@ _TOLD = (
 )
 """What of an answer is told, where it is a short value: nothing else of it gets into the log."""
 _TOLD_CHARACTERS_MAX = 256
+_RIGHTS = ("everywhere", "roles", "grants", "rates")
+"""What a new credential may do."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -76,7 +78,8 @@ def _about(operation: str, right: Right, request: Request) -> About:
     resource = request.url.path.removeprefix("/v1/")
     everything = request.path_params.get("namespace", "*")
     name = everything if right.everything else named_in(request) or ""
-    return About(operation, right.action, resource, resource.partition("/")[0], name)
+    noun, _, rest = resource.partition("/")
+    return About(operation, right.action, resource, name, noun, rest.partition("/")[0])
 
 
 def _told(response: Response) -> Shown | None:
@@ -87,7 +90,8 @@ def _told(response: Response) -> Shown | None:
         return None
     if not isinstance(said, dict):
         return None
-    return {name: said[name] for name in _TOLD if _is_short(said.get(name))} or None
+    told = {name: said[name] for name in _TOLD if _is_short(said.get(name))}
+    return told | {name: said[name] for name in _RIGHTS if name in said} or None
 
 
 def _is_short(value: object) -> bool:

@@ -440,6 +440,16 @@ RATE_MAX = 1e12
 TICKET_MS = 30 * SECOND_MS  # between asking for a socket's ticket and opening the socket
 SESSION_IDLE_MS = 8 * HOUR_MS  # a working day
 SESSION_MS_MAX = 24 * HOUR_MS  # then one logs in again
+TOKEN_LEEWAY_MS = MINUTE_MS  # clocks differ
+TOKEN_SECONDS_MAX = 253_402_300_799  # the year 9999
+TOKEN_SUBJECT_CHARACTERS_MAX = 255  # as OpenID Connect
+JWKS_FETCH_MS = 5 * SECOND_MS
+JWKS_BYTES_MAX = 256 * KIB
+JWKS_KEYS_MAX = 100
+JWKS_AGE_MS = 5 * MINUTE_MS  # an issuer's keys are read anew after this, beside
+JWKS_STALE_MS_MAX = HOUR_MS  # and not used after this, if its issuer cannot be asked
+JWKS_PAUSE_MS = 30 * SECOND_MS  # between two questions to an issuer, whatever keys tokens name
+JWKS_RETRY_MS = 5 * SECOND_MS  # the same, after one that was not answered
 ENDED_PER_CALL = 100  # ended tickets, sessions or credentials that go as a new one is made
 
 
