@@ -15,13 +15,16 @@ from storage.domain.errors import (
     QuotaExceeded,
     QuotaReached,
     QuotaTooSmall,
+    StorageUnavailable,
 )
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
 from storage.domain.streams import StreamSpec
+from storage.embedded.valkey import running_valkey
 from storage.lifespan import open_storage
+from storage.settings import StorageSettings
 
 ACME, RIVAL = Principal("a", "acme", credential="k1"), Principal("r", "rival", credential="k2")
 TEN = Rates(calls_per_second=10)
@@ -258,6 +261,22 @@ async def test_a_store_that_forgets_its_rates_lets_a_burst_pass_and_no_more(acme
     clock.advance(ms=100)
 
     assert await passes(acme, ACME, 30) <= 10 + 1
+
+
+@pytest.mark.one_store
+async def test_a_store_that_restarts_knows_what_has_passed(database_url, clock, short_folder):
+    with running_valkey(short_folder) as url:
+        settings = StorageSettings(redis_url=url, database_url=database_url)
+        async with open_storage(settings, clock=clock) as storage:
+            await storage.namespaces.put("acme", Quotas(rates=TEN))
+            assert await passes(storage, ACME, 20) == 10
+
+    clock.advance(ms=100)
+    async with open_storage(settings, clock=clock) as storage:
+        with pytest.raises(StorageUnavailable):
+            await spend(storage, ACME)
+        with running_valkey(short_folder):
+            assert await passes(storage, ACME, 20) == 1
 
 
 # Namespaces
