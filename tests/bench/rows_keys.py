@@ -137,7 +137,8 @@ class Rows:
 
     def sqs_send(self, served: Served, guarded: bool) -> float:
         """Sends a second, at the SQS door."""
-        url = f"http://127.0.0.1:{served.port}/000000000000/{QUEUE}"
+        account = self._storage.namespaces.table[_namespace(guarded)].account_id
+        url = f"http://127.0.0.1:{served.port}/{account}/{QUEUE}"
         body = json.dumps({"QueueUrl": url, "MessageBody": payloads.BODY.decode()}).encode()
         rate = self._call(served, "sqs", SQS_KIND, "AmazonSQS.SendMessage", body, guarded)
         self._purge(guarded)
