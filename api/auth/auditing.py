@@ -19,8 +19,9 @@ from storage.domain import limits
 from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
 from storage.domain.credentials import PAIR_PREFIX, CredentialKind
-from storage.domain.errors import Forbidden, MillstreamError
+from storage.domain.errors import Forbidden, KeyNotFound, MillstreamError
 from storage.lifespan import Storage
+from storage.snapshots import shown
 
 Answer = TypeVar("Answer")
 
@@ -43,13 +44,17 @@ class Caller(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a caller wants. `noun`, `name`: the definition that it is about, as the native path has it, if any."""
+    """What a caller wants. `noun`, `name`: the definition that it is about, as the native path has it, if any.
+
+    `key`: the id of the credential that it is about, which policies do not speak of.
+    """
 
     operation: str
     action: Action
     resource: str
     noun: str = ""
     name: str = ""
+    key: str = ""
 
 
 class Auditing:
@@ -102,10 +107,19 @@ class Auditing:
             raise
 
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
+        if about.key:
+            return await self._key(caller, about.key)
         if not about.name:
             return None
         namespace = caller.principal.namespace
         return await self._storage().snapshots.of(about.noun, namespace, about.name)
+
+    async def _key(self, caller: Caller, key_id: str) -> Shown | None:
+        """A credential as its caller may see it: none that is not theirs to manage, and no secret."""
+        try:
+            return shown(await self._storage().credentials.get(caller.principal, key_id))
+        except (KeyNotFound, Forbidden):
+            return None
 
     async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
         """As it is now; as it was, where that cannot be told."""

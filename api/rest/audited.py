@@ -31,6 +31,11 @@ _TOLD = (
 )
 """What of an answer is told, where it is a short value: nothing else of it gets into the log."""
 _TOLD_CHARACTERS_MAX = 256
+_TOLD_OF_KEYS = (
+    *("id", "kind", "name", "namespace", "everywhere", "roles", "grants", "rates"),
+    *("family", "expires_at"),
+)
+"""What of an answer about a key is told: all but its secret."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -62,7 +67,8 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
         request.scope.get(REQUEST_ID_KEY, ""),
     )
     about = _about(operation, right, request)
-    return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
+    told = _told_of_key if about.noun == "keys" else _told
+    return await auditing.run(caller, about, partial(handle, request), told=told, spell=_spelled)
 
 
 def _spelled(error: Exception) -> str:
@@ -75,7 +81,9 @@ def _about(operation: str, right: Right, request: Request) -> About:
     """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
     resource = request.url.path.removeprefix("/v1/")
     name = "*" if right.everything else named_in(request) or ""
-    return About(operation, right.action, resource, resource.partition("/")[0], name)
+    noun, _, rest = resource.partition("/")
+    key = rest if noun == "keys" and "/" not in rest else ""
+    return About(operation, right.action, resource, noun, name, key)
 
 
 def _told(response: Response) -> Shown | None:
@@ -87,6 +95,13 @@ def _told(response: Response) -> Shown | None:
     if not isinstance(said, dict):
         return None
     return {name: said[name] for name in _TOLD if _is_short(said.get(name))} or None
+
+
+def _told_of_key(response: Response) -> Shown | None:
+    if not response.body:
+        return None
+    said = msgspec.json.decode(response.body)
+    return {name: said[name] for name in _TOLD_OF_KEYS if name in said}
 
 
 def _is_short(value: object) -> bool:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
 from api.native.fields import to_ms
 from api.native.pages import decode_cursor, encode_cursor
+from api.rest.audited import AuditedRoute
 from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_unchanged
 from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
 from api.rest.key_schemas import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
@@ -13,7 +14,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.credentials import IssuedCredential, NewSecret
 
-router = APIRouter(prefix="/v1/keys", tags=["keys"])
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
 JSON_ONLY = Depends(require_json)

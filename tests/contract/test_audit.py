@@ -190,9 +190,10 @@ def test_every_route_that_administers_something_is_audited():
         if not (isinstance(route, AuditedRoute) and route.audited is not None)
     }
 
-    assert left_out == DATA_PLANE
+    assert left_out == DATA_PLANE | ENTRANCES
 
 
+ENTRANCES = {"make_ticket", "log_in", "log_out"}
 DATA_PLANE = {"join_group", "leave_group", "stage_records", "discard_staged", "commit_staged"}
 
 
