@@ -4,6 +4,7 @@ Precedence: command line, environment (`MILLSTREAM_*`, `REDIS_URL`, `DATABASE_UR
 `millstream.toml`, the defaults here.
 """
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from storage.domain.egress import Egress
 from storage.secrets import SecretBox
 from storage.settings import Durability, StorageSettings
 
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -101,6 +103,24 @@ class Settings(BaseSettings):
         description="Whose tokens (JWT) are taken beside keys: JSON, a list of objects with issuer, audience, "
         "jwks_url, namespace or namespace_claim, roles or roles_claim.",
     )
+    ssl_certfile: Path | None = Field(
+        default=None, description="A certificate with its chain, in PEM: the service speaks https."
+    )
+    ssl_keyfile: Path | None = Field(
+        default=None, description="Its private key, unless ssl_certfile has that too."
+    )
+    ssl_keyfile_password: SecretStr | None = None
+    ssl_ca_certs: Path | None = Field(
+        default=None, description="Who signs the certificates of callers, in PEM."
+    )
+    ssl_cert_reqs: Literal["none", "optional", "required"] = Field(
+        default="none", description="Whether callers show a certificate that ssl_ca_certs signed."
+    )
+    cors_origins: str = Field(
+        default="",
+        description="Sites whose pages may call this service, by commas: https://app.example.com. Cookies of ours "
+        "are not for them.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod
@@ -115,6 +135,11 @@ class Settings(BaseSettings):
         """The order of precedence, first wins."""
         toml = TomlConfigSettingsSource(settings_cls)
         return init_settings, env_settings, dotenv_settings, toml
+
+    @property
+    def scheme(self) -> str:
+        """Of the service's own URL."""
+        return "http" if self.ssl_certfile is None else "https"
 
     @property
     def listens_beyond_loopback(self) -> bool:
@@ -156,6 +181,16 @@ class Settings(BaseSettings):
     def issuers(self) -> tuple[Issuer, ...]:
         """Whose tokens are taken. Raises ValueError for what `jwt_issuers` cannot mean."""
         return read_issuers(self.jwt_issuers)
+
+    def cors_words(self) -> tuple[str, ...]:
+        """What `cors_origins` says, one by one. Raises ValueError for one that is no origin."""
+        words = tuple(self.cors_origins.replace(",", " ").split())
+        for word in words:
+            if not _ORIGIN.fullmatch(word):
+                raise ValueError(
+                    f"cors_origins: {word!r} is no origin: say https://app.example.com"
+                )
+        return words
 
     def webhook_allow_words(self) -> tuple[str, ...]:
         """What `webhook_allow` says, word by word. Raises ValueError for one that means nothing."""

@@ -190,7 +190,7 @@ async def open_storage(
             catalog,
             Access(),
             Audit(database, clock),
-            Snapshots(catalog, groups, webhooks),
+            Snapshots(catalog, groups, webhooks, credentials),
             credentials,
             Registrations(database, clock),
             jobs,

@@ -11,10 +11,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from storage.catalog import Catalog
+from storage.credentials import Credentials
 from storage.domain import limits
+from storage.domain.access import Principal
 from storage.domain.audit import Shown, canonical
+from storage.domain.credentials import IssuedCredential
 from storage.domain.errors import (
     GroupNotFound,
+    KeyNotFound,
     QueueNotFound,
     StreamNotFound,
     ValidationFailed,
@@ -26,24 +30,39 @@ from storage.groups import Groups
 from storage.webhooks import Webhooks
 
 _DIGEST_CHARACTERS = 16
-_ABSENT = (QueueNotFound, StreamNotFound, GroupNotFound, WebhookNotFound, ValidationFailed)
+_OF_KEY = ("name", "kind", "namespace", "everywhere", "rights", "created_by", "revoked_at_ms")
+_ABSENT = (
+    KeyNotFound,
+    QueueNotFound,
+    StreamNotFound,
+    GroupNotFound,
+    WebhookNotFound,
+    ValidationFailed,
+)
 
 
 class Snapshots:
     """Looks at definitions by what a native path calls them."""
 
-    def __init__(self, catalog: Catalog, groups: Groups, webhooks: Webhooks) -> None:
+    def __init__(
+        self, catalog: Catalog, groups: Groups, webhooks: Webhooks, credentials: Credentials
+    ) -> None:
         self._catalog = catalog
         self._groups = groups
         self._webhooks = webhooks
+        self._credentials = credentials
 
-    async def of(self, noun: str, namespace: str, name: str) -> Shown | None:
-        """What `queues`, `streams`, `groups` or `webhooks` have of a name; None when they have none, and of other nouns.
+    async def of(self, by: Principal, noun: str, name: str) -> Shown | None:
+        """What `queues`, `streams`, `groups`, `webhooks` or `keys` have of a name, as `by` may see it.
+
+        None when they have none, and of other nouns.
 
         Raises StorageUnavailable.
         """
         try:
-            spec = await self._spec(noun, namespace, name)
+            if noun == "keys":
+                return _of_key(await self._credentials.get(by, name))
+            spec = await self._spec(noun, by.namespace, name)
         except _ABSENT:
             return None
         return None if spec is None else shown(spec)
@@ -70,6 +89,12 @@ def shown(spec: msgspec.Struct) -> Shown:
     encoded = canonical(found).encode()
     if len(encoded) > limits.AUDIT_SHOWN_BYTES_MAX:
         return {"bytes": len(encoded), "sha256": hashlib.sha256(encoded).hexdigest()}
+    return found
+
+
+def _of_key(issued: IssuedCredential) -> Shown:
+    kept = {name: getattr(issued, name) for name in _OF_KEY}
+    found: Shown = msgspec.to_builtins(kept)
     return found
 
 

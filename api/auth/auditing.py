@@ -44,17 +44,27 @@ class Caller(NamedTuple):
 
 
 class About(NamedTuple):
+<<<<<<< HEAD
     """What a caller wants. `noun`, `name`: the definition that it is about, as the native path has it, if any.
 
     `key`: the id of the credential that it is about, which policies do not speak of.
+=======
+    """What a caller wants. `name`: what the right to it is asked on, if on one thing.
+
+    `noun`, `thing`: the definition that it is about, as the native path has it, if any.
+>>>>>>> main
     """
 
     operation: str
     action: Action
     resource: str
-    noun: str = ""
     name: str = ""
+<<<<<<< HEAD
     key: str = ""
+=======
+    noun: str = ""
+    thing: str = ""
+>>>>>>> main
 
 
 class Auditing:
@@ -107,12 +117,15 @@ class Auditing:
             raise
 
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
+<<<<<<< HEAD
         if about.key:
             return await self._key(caller, about.key)
         if not about.name:
+=======
+        if not about.thing:
+>>>>>>> main
             return None
-        namespace = caller.principal.namespace
-        return await self._storage().snapshots.of(about.noun, namespace, about.name)
+        return await self._storage().snapshots.of(caller.principal, about.noun, about.thing)
 
     async def _key(self, caller: Caller, key_id: str) -> Shown | None:
         """A credential as its caller may see it: none that is not theirs to manage, and no secret."""

@@ -35,12 +35,14 @@ def _ask(
         environment(),
         url=said.get("url"),
         api_key=said.get("api_key"),
+        ca_file=said.get("ca_file"),
         profile=said.get("profile"),
     )
     with Millstream(
         target.url.value,
         target.api_key.value,
         timeout_seconds=PATIENCE_S,
+        ca_file=target.ca_file.value,
         retries=Retries(seconds=0),
     ) as client:
         return [one.name for one in islice(list_all(client, incomplete), NAMES_MAX)]

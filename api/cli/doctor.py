@@ -149,7 +149,7 @@ def _port(settings: Settings) -> Finding:
         with listening(settings.host, settings.port):
             return Finding("port", True, f"{where} is free", "")
     except Trouble as trouble:
-        reason = readiness(f"http://{where}")
+        reason = readiness(f"{settings.scheme}://{where}")
         if reason == "":
             return Finding("port", True, f"{where} is served by a Millstream that is ready", "")
         return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")

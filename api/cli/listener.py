@@ -54,8 +54,8 @@ def _refusal(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}, port {port}: {error.strerror}"
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """How a client on this machine reaches it."""
     host, port = listener.getsockname()[:2]
     local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
-    return f"http://[{local}]:{port}" if ":" in local else f"http://{local}:{port}"
+    return f"{scheme}://[{local}]:{port}" if ":" in local else f"{scheme}://{local}:{port}"

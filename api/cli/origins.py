@@ -15,7 +15,9 @@ from api.cli.settings import environment, settings_said
 from api.settings import Settings, read_settings
 
 PREFIX = "MILLSTREAM_"
-OF_COMMANDS = frozenset({"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_PROFILE"})
+OF_COMMANDS = frozenset(
+    {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE"}
+)
 TOML = "millstream.toml"
 DOTENV = ".env"
 _CREDENTIALS = re.compile(r"//[^/@]*@")

@@ -10,6 +10,7 @@
     [profiles.staging]
     url = "https://millstream.example.com"
     api_key = "…"
+    ca_file = "/etc/ssl/ours.pem"
 """
 
 import tomllib
@@ -23,7 +24,7 @@ from api.cli.trouble import ExitCode, Trouble
 
 URL = "http://127.0.0.1:8080"
 KEYS = frozenset({"profile", "profiles"})
-PROFILE_KEYS = frozenset({"url", "api_key"})
+PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Target:
 
     url: Said
     api_key: Said
+    ca_file: Said
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
@@ -53,6 +55,7 @@ def find_target(
     *,
     url: str | None = None,
     api_key: str | None = None,
+    ca_file: str | None = None,
     profile: str | None = None,
 ) -> Target:
     """The service that is meant. Raises Trouble for a profile that is not there, and for a file that is wrong."""
@@ -71,10 +74,11 @@ def find_target(
         for key, option, flag, variable, fallback in (
             ("url", url, "--url", "MILLSTREAM_URL", URL),
             ("api_key", api_key, "--api-key", "MILLSTREAM_API_KEY", ""),
+            ("ca_file", ca_file, "--ca-file", "MILLSTREAM_CA_FILE", ""),
         )
     }
     _check_url(chosen["url"])
-    return Target(chosen["url"], chosen["api_key"])
+    return Target(chosen["url"], chosen["api_key"], chosen["ca_file"])
 
 
 def _first(*candidates: Said | None) -> Said:

@@ -11,6 +11,7 @@ from prometheus_client.multiprocess import mark_process_dead
 import api
 from api.cli.settings import METRICS_DIRECTORY, child_environment
 from api.cli.supervisor import Program
+from api.cli.tls import uvicorn_environment, uvicorn_options
 from api.settings import Settings
 from storage.domain import limits
 
@@ -38,15 +39,18 @@ def api_programs(
     settings: Settings, listener: socket.socket, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> list[Program]:
     """As many API processes as `settings.workers`, all serving `listener`."""
-    environment = child_environment(settings, {METRICS_DIRECTORY: str(metrics)})
+    more = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
+    environment = child_environment(settings, more)
+    command = [*_uvicorn(listener.fileno()), *uvicorn_options(settings)]
     return [
-        _api_program(f"api {number}", environment, listener.fileno(), metrics, keep_open)
+        _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
         for number in range(1, settings.workers + 1)
     ]
 
 
 def _api_program(
     name: str,
+    command: list[str],
     environment: Mapping[str, str],
     listener: int,
     metrics: Path,
@@ -54,7 +58,7 @@ def _api_program(
 ) -> Program:
     return Program(
         name=name,
-        command=_uvicorn(listener),
+        command=command,
         environment=environment,
         grace_s=API_GRACE_S,
         keep_open=(listener, *keep_open),

@@ -57,6 +57,13 @@ COMMON: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "api_key": (Annotated[str | None, typer.Option("--api-key", help="How it knows us.")], None),
+    "ca_file": (
+        Annotated[
+            str | None,
+            typer.Option("--ca-file", help="Who signs its certificate, in PEM.", metavar="FILE"),
+        ],
+        None,
+    ),
     "profile": (
         Annotated[str | None, typer.Option("--profile", help="A profile of our configuration.")],
         None,
@@ -105,7 +112,10 @@ class Terminal:
 
         seconds = retry_s if self._retry_s is None else self._retry_s
         client = Millstream(
-            self.target.url.value, self.target.api_key.value, retries=Retries(seconds=seconds)
+            self.target.url.value,
+            self.target.api_key.value,
+            retries=Retries(seconds=seconds),
+            ca_file=self.target.ca_file.value,
         )
         self._opened.append(client)
         return client
@@ -135,12 +145,13 @@ class Terminal:
 def _terminal(
     url: str | None,
     api_key: str | None,
+    ca_file: str | None,
     profile: str | None,
     output: Form,
     quiet: bool,
     retry: float | None,
 ) -> Iterator[Terminal]:
-    target = find_target(environment(), url=url, api_key=api_key, profile=profile)
+    target = find_target(environment(), url=url, api_key=api_key, ca_file=ca_file, profile=profile)
     cli = Terminal(target, Output(output, quiet=quiet), retry)
     stop_listening = listen(cli.say)
     try:

@@ -39,6 +39,7 @@ from api.cli.programs import (
 )
 from api.cli.signals import until_told_to_stop
 from api.cli.supervisor import Keeper, Program, Supervisor, server_program
+from api.cli.tls import check_tls, own_context
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs, get_logger
 from api.settings import Settings
@@ -66,6 +67,7 @@ Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
 def up(settings: Settings) -> None:
     """Run everything until told to stop. Raises Trouble."""
     check_host(settings)
+    check_tls(settings)
     with (
         data_directory(settings.data, ephemeral=settings.ephemeral) as data,
         locked(data) as lock,
@@ -83,6 +85,7 @@ def up(settings: Settings) -> None:
 def serve(settings: Settings) -> None:
     """Run API processes against the stores that the settings name. Raises Trouble."""
     check_host(settings)
+    check_tls(settings)
     with (
         tempfile.TemporaryDirectory(prefix="millstream-") as scratch,
         listening(settings.host, settings.port) as listener,
@@ -148,7 +151,7 @@ def _everything(
         await _migrate(supervisor, migrate_program(settings, (lock,)))
         metrics = wiped_metrics_directory(settings.data)
         await _start_api(
-            supervisor, url_of(listener), api_programs(settings, listener, metrics, (lock,))
+            supervisor, settings, listener, api_programs(settings, listener, metrics, (lock,))
         )
         await supervisor.start(
             sweeper_program(settings, (lock,)), deliverer_program(settings, metrics, (lock,))
@@ -161,7 +164,7 @@ def _everything(
 
 def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> Startup:
     async def start(supervisor: Supervisor) -> None:
-        await _start_api(supervisor, url_of(listener), api_programs(settings, listener, metrics))
+        await _start_api(supervisor, settings, listener, api_programs(settings, listener, metrics))
 
     return start
 
@@ -188,11 +191,15 @@ async def _migrate(supervisor: Supervisor, program: Program) -> None:
         raise Trouble("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
 
 
-async def _start_api(supervisor: Supervisor, url: str, programs: list[Program]) -> None:
+async def _start_api(
+    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[Program]
+) -> None:
     """Start the programs and return when /readyz is 200."""
+    url = url_of(listener, settings.scheme)
     keepers = await supervisor.start(*programs)
     deadline = time.monotonic() + READY_S
-    while (answer := await asyncio.to_thread(readiness, url)) != "":
+    look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
+    while (answer := await asyncio.to_thread(look, url)) != "":
         if dead := [keeper.program.name for keeper in keepers if keeper.deaths]:
             raise Trouble(f"{dead[0]} ended while starting, as said above")
         if time.monotonic() > deadline:
@@ -200,10 +207,23 @@ async def _start_api(supervisor: Supervisor, url: str, programs: list[Program]) 
         await asyncio.sleep(READY_POLL_S)
 
 
+def _not_shaking_hands(url: str) -> str:
+    """What keeps the service from speaking TLS: more it tells only to who has a certificate, and we have none."""
+    place = urlsplit(url)
+    try:
+        with (
+            socket.create_connection((place.hostname, place.port), READY_REPLY_S) as plain,
+            own_context().wrap_socket(plain),
+        ):
+            return ""
+    except OSError as error:
+        return f"no answer ({error})"
+
+
 def readiness(url: str) -> str:
     """What keeps the service from being ready; empty when nothing does."""
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=READY_REPLY_S)
+    connection = _connection(place.scheme, place.hostname or "", place.port)
     try:
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
@@ -213,6 +233,12 @@ def readiness(url: str) -> str:
     finally:
         connection.close()
     return "" if answer.status == http.HTTPStatus.OK else said
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    if scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=READY_REPLY_S, context=own_context())
+    return http.client.HTTPConnection(host, port, timeout=READY_REPLY_S)
 
 
 def _run(
@@ -225,7 +251,7 @@ def _run(
     """Start, and stay. `first`: what is run once the service is ready, which says what it did by itself."""
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
-    steps = FIRST_STEPS.format(url=url_of(listener), key=key)
+    steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
     asyncio.run(_supervise(start, steps + remark, first))
 
 

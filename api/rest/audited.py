@@ -31,11 +31,16 @@ _TOLD = (
 )
 """What of an answer is told, where it is a short value: nothing else of it gets into the log."""
 _TOLD_CHARACTERS_MAX = 256
+<<<<<<< HEAD
 _TOLD_OF_KEYS = (
     *("id", "kind", "name", "namespace", "everywhere", "roles", "grants", "rates"),
     *("family", "expires_at"),
 )
 """What of an answer about a key is told: all but its secret."""
+=======
+_RIGHTS = ("everywhere", "roles", "grants", "rates")
+"""What a new credential may do."""
+>>>>>>> main
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -82,8 +87,12 @@ def _about(operation: str, right: Right, request: Request) -> About:
     resource = request.url.path.removeprefix("/v1/")
     name = "*" if right.everything else named_in(request) or ""
     noun, _, rest = resource.partition("/")
+<<<<<<< HEAD
     key = rest if noun == "keys" and "/" not in rest else ""
     return About(operation, right.action, resource, noun, name, key)
+=======
+    return About(operation, right.action, resource, name, noun, rest.partition("/")[0])
+>>>>>>> main
 
 
 def _told(response: Response) -> Shown | None:
@@ -94,7 +103,8 @@ def _told(response: Response) -> Shown | None:
         return None
     if not isinstance(said, dict):
         return None
-    return {name: said[name] for name in _TOLD if _is_short(said.get(name))} or None
+    told = {name: said[name] for name in _TOLD if _is_short(said.get(name))}
+    return told | {name: said[name] for name in _RIGHTS if name in said} or None
 
 
 def _told_of_key(response: Response) -> Shown | None:

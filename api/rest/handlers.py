@@ -1,16 +1,18 @@
 """How FastAPI's own refusals become problems, the same as everyone else's."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api.auth.auditing import Auditing
 from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
 from api.rest.dependencies import REQUEST_ID_KEY
-from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
+from storage.domain.audit import Door
+from storage.domain.errors import FieldFault, MillstreamError, Unauthenticated, ValidationFailed
 
 _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
@@ -24,12 +26,23 @@ def install_handlers(app: FastAPI) -> None:
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:
-    """The problem that `error` is."""
+    """The problem that `error` is. Whoever logs in with what nobody knows is told of in the audit log."""
+    if isinstance(error, Unauthenticated):
+        _note(request, error)
     told = problem(
         error, instance=request.url.path, request_id=request.scope.get(REQUEST_ID_KEY, "")
     )
     headers = {name.decode(): value.decode() for name, value in told.headers}
     return Response(told.body, told.status, headers, media_type=PROBLEM_JSON)
+
+
+def _note(request: Request, error: Unauthenticated) -> None:
+    auditing = cast(Auditing, request.app.state.auditing)
+    scope = request.scope
+    request_id = str(scope.get(REQUEST_ID_KEY, "")).encode()
+    auditing.note_stranger(
+        error, Door.REST, scope.get("client"), dict(scope["headers"]), request_id
+    )
 
 
 async def _refuse_input(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from storage.domain import limits
+from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.audit import Asked, Chain, Door, Wanted
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
@@ -160,13 +161,13 @@ async def test_a_snapshot_is_what_the_owner_asked(engines):
     spec = QueueSpec(delay_ms=5_000, tags={"team": "blue"})
     await engines.catalog.put_queue(QueueName("orders"), spec)
 
-    found = await engines.snapshots.of("queues", "default", "orders")
+    found = await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "orders")
 
     assert found["delay_ms"] == 5_000
     assert found["tags"] == {"team": "blue"}
-    assert await engines.snapshots.of("queues", "default", "absent") is None
-    assert await engines.snapshots.of("queues", "default", "no name!") is None
-    assert await engines.snapshots.of("replays", "default", "orders") is None
+    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "absent") is None
+    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "queues", "no name!") is None
+    assert await engines.snapshots.of(LOCAL_ADMINISTRATOR, "replays", "orders") is None
 
 
 def test_a_webhook_is_shown_without_what_may_be_a_password():

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 PURGE = About(
-    "purge_queue", Action.QUEUE_PURGE, "queues/orders/purges", noun="queues", name="orders"
+    "purge_queue", Action.QUEUE_PURGE, "queues/orders/purges", "orders", "queues", "orders"
 )
 
 

@@ -22,7 +22,7 @@ def about(operation: Operation, asked: msgspec.Struct, noun: str) -> About:
     name = next((_name(word) for word in words if isinstance(word, str) and word), "")
     nouns = f"{noun}s"
     resource = f"{nouns}/{name}" if name else nouns
-    return About(operation.name, operation.action, resource, nouns, name)
+    return About(operation.name, operation.action, resource, name, nouns, name)
 
 
 def _name(word: str) -> str:

@@ -122,6 +122,7 @@ class AwsDoor:
                 host_of(request),
                 request.is_there,
                 self._around,
+                await self._account(principal),
             )
             if is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)
@@ -157,6 +158,11 @@ class AwsDoor:
             return spelled(error)
         fault = self._service.spell(self._in_their_words(error)).fault
         return outcome("refused" if fault.sender else "failed", fault.code)
+
+    async def _account(self, principal: Principal) -> str:
+        if not self._around.guarded:
+            return ""
+        return await self._around.accounts.id_of(principal.namespace, self._storage().catalog)
 
     def _refused(
         self, error: Exception, wire: Wire, operation: str, request_id: bytes

@@ -41,10 +41,14 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Call(Generic[In]):
-    """One request, as an operation sees it. `host` is the service's address as this client wrote it."""
+    """One request, as an operation sees it. `host` is the service's address as this client wrote it.
+
+    `account`: the only one that its addresses may name; "" in open mode, where any does.
+    """
 
     __slots__ = (
         "_around",
+        "account",
         "action",
         "asked",
         "client_is_there",
@@ -62,6 +66,7 @@ class Call(Generic[In]):
         host: str,
         client_is_there: Callable[[], bool],
         around: Surroundings,
+        account: str = "",
     ) -> None:
         self.asked = asked
         self.storage = storage
@@ -70,6 +75,7 @@ class Call(Generic[In]):
         self.host = host
         self.client_is_there = client_is_there
         self._around = around
+        self.account = account
 
     @property
     def region(self) -> str:

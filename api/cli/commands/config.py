@@ -26,7 +26,12 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="And who said them.")] = False,
 ) -> None:
     """Show every setting: of the service that is started here, and of the one that commands call. Secrets are not shown."""
-    client = {"url": cli.target.url, "api_key": _redacted(cli.target.api_key)}
+    target = cli.target
+    client = {
+        "url": target.url,
+        "api_key": _redacted(target.api_key),
+        "ca_file": target.ca_file,
+    }
     rows = [_row(name, said, origin) for name, said in {**client, **settings_told()}.items()]
     cli.out.rows(rows, WITH_ORIGIN if origin else PLAIN)
 

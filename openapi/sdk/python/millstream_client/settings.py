@@ -1,6 +1,7 @@
 """Where the service is and who calls: arguments first, then the environment, then this machine."""
 
 import os
+import ssl
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,12 +14,22 @@ DEFAULT = Retries()
 
 @dataclass(frozen=True)
 class Options:
-    """How a client calls. `timeout_s` is for an answer, beyond what the call itself waits for."""
+    """How a client calls. `timeout_s` is for an answer, beyond what the call itself waits for.
+
+    `ca_file`: who signs the service's certificate, in PEM; None: whom the machine trusts.
+    """
 
     url: str
     api_key: str
     timeout_s: float = 30.0
     retries: Retries = DEFAULT
+    ca_file: str | None = None
+
+    def trust(self) -> ssl.SSLContext | None:
+        """What a certificate of the service is checked with; None for http. Raises OSError for a file that is none."""
+        if not self.url.startswith("https"):
+            return None
+        return ssl.create_default_context(cafile=self.ca_file)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -30,14 +41,19 @@ class Options:
 
 
 def read_options(
-    url: str | None, api_key: str | None, timeout_s: float, retries: Retries
+    url: str | None,
+    api_key: str | None,
+    timeout_s: float,
+    retries: Retries,
+    ca_file: str | None = None,
 ) -> Options:
-    """The options of a client: `MILLSTREAM_URL` and `MILLSTREAM_API_KEY` for what is not said."""
+    """The options of a client: `MILLSTREAM_URL`, `MILLSTREAM_API_KEY` and `MILLSTREAM_CA_FILE` for what is not said."""
     return Options(
         (url or os.environ.get("MILLSTREAM_URL") or URL).rstrip("/"),
         os.environ.get("MILLSTREAM_API_KEY", "") if api_key is None else api_key,
         timeout_s,
         retries,
+        ca_file or os.environ.get("MILLSTREAM_CA_FILE") or None,
     )
 
 

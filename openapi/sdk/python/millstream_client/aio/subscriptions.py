@@ -193,6 +193,7 @@ class AsyncSubscription:
                 user_agent_header=None,
                 compression=None,
                 max_size=None,
+                ssl=self._options.trust(),
             )
             socket = await connecting
         except InvalidStatus as denied:

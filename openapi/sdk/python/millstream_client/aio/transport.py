@@ -32,7 +32,8 @@ class AsyncTransport:
         self.options = options
         self._is_ours = http is None
         self._http = http or httpx.AsyncClient(
-            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0)
+            verify=options.trust() or True,
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0),
         )
         self.sleep = pause
         self._now = now

@@ -44,7 +44,8 @@ class Millstream:
     """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
 
     Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
-    `http`: a client of httpx to use, with certificates or proxies of your own.
+    `ca_file`: who signs the service's certificate, in PEM, or `MILLSTREAM_CA_FILE`. `http`: a client of httpx to use,
+    with certificates or proxies of your own.
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class Millstream:
         *,
         timeout_seconds: float = 30.0,
         retries: Retries = DEFAULT,
+        ca_file: str | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        self.options = read_options(url, api_key, timeout_seconds, retries)
+        self.options = read_options(url, api_key, timeout_seconds, retries, ca_file)
         self.transport = Transport(self.options, http)
         self.replays = Replays(self.transport)
 

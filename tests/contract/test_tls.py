@@ -1,0 +1,137 @@
+"""A service that speaks https, to callers and to its stores."""
+
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from api.cli.tls import check_tls
+from api.cli.trouble import Trouble
+from api.settings import Settings
+from millstream_client import Millstream
+from storage.embedded.processes import child_setup
+from tests.commands import millstream
+from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
+
+pytestmark = pytest.mark.one_store
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory) -> Certificates:
+    return make_certificates(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def stores(redis_url, database_url, certificates) -> Iterator[dict[str, str]]:
+    """Both stores behind TLS, as URLs that check their certificates."""
+    with (
+        tls_in_front(redis_url, certificates) as redis_port,
+        tls_in_front(database_url, certificates) as postgres_port,
+    ):
+        redis, postgres = urlsplit(redis_url), urlsplit(database_url)
+        password = f":{redis.password}@" if redis.password else ""
+        whose = f"{postgres.username}@" if postgres.username else ""
+        ca = certificates.ca
+        yield {
+            "REDIS_URL": f"rediss://{password}localhost:{redis_port}?ssl_ca_certs={ca}",
+            "DATABASE_URL": f"postgresql://{whose}localhost:{postgres_port}{postgres.path}"
+            f"?sslmode=verify-full&sslrootcert={ca}",
+        }
+
+
+@contextmanager
+def served(settings: dict[str, str]) -> Iterator[str]:
+    """`millstream serve` on a free port; its URL."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "serve", "--port", "0"],
+        env={**os.environ, **settings},
+        stdout=subprocess.PIPE,
+        preexec_fn=child_setup(signal.SIGKILL),
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline().decode()
+        assert "ready at" in first, first
+        yield first.split()[-1].replace("127.0.0.1", "localhost")
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+def settings_of(certificates, **more):
+    said = {"ssl_certfile": certificates.server, "ssl_keyfile": certificates.server_key, **more}
+    return {f"MILLSTREAM_{name.upper()}": str(value) for name, value in said.items()}
+
+
+def test_everything_goes_over_tls(stores, certificates, monkeypatch, tmp_path):
+    sealed = {"ssl_keyfile": certificates.sealed_key, "ssl_keyfile_password": PASSWORD}
+    with served({**stores, **settings_of(certificates, **sealed)}) as url:
+        assert url.startswith("https://")
+        with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+            httpx.get(f"{url}/livez")
+
+        with Millstream(url, ca_file=str(certificates.ca)) as client:
+            client.queue("orders").create()
+            client.queue("orders").send("hello")
+            [message] = client.queue("orders").receive()
+        assert message.text == "hello"
+
+        trust = ssl.create_default_context(cafile=str(certificates.ca))
+        answer = httpx.get(f"{url}/v1/queues", verify=trust)
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        ran = millstream("queue", "ls", "--url", url, "--ca-file", str(certificates.ca), "-q")
+        assert (ran.code, ran.out) == (0, "orders\n")
+
+
+def test_callers_show_a_certificate_where_they_must(stores, certificates):
+    asks = {"ssl_ca_certs": certificates.ca, "ssl_cert_reqs": "required"}
+    with served({**stores, **settings_of(certificates, **asks)}) as url:
+        trust = ssl.create_default_context(cafile=str(certificates.ca))
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{url}/livez", verify=trust)
+
+        trust.load_cert_chain(certificates.client)
+
+        assert httpx.get(f"{url}/livez", verify=trust).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"ssl_keyfile": "server_key"}, "ssl_certfile is missing"),
+        (
+            {"ssl_certfile": "server", "ssl_keyfile": "server_key", "ssl_cert_reqs": "required"},
+            "say ssl_ca_certs",
+        ),
+        ({"ssl_certfile": "server", "ssl_keyfile": "ca"}, "cannot be used"),
+        ({"ssl_certfile": "server", "ssl_keyfile": "sealed_key"}, "cannot be used"),
+        ({"ssl_certfile": "nothing"}, "cannot be used"),
+    ],
+)
+def test_settings_that_cannot_be_are_said_before_anything_is_started(certificates, said, sentence):
+    files = {name: str(getattr(certificates, word, word)) for name, word in said.items()}
+
+    with pytest.raises(Trouble, match=sentence):
+        check_tls(Settings.model_validate(files))
+
+
+def test_settings_that_can_be_pass(certificates):
+    check_tls(Settings())
+    check_tls(
+        Settings(
+            ssl_certfile=certificates.server,
+            ssl_keyfile=certificates.sealed_key,
+            ssl_keyfile_password=SecretStr(PASSWORD),
+        )
+    )
