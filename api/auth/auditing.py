@@ -19,9 +19,8 @@ from storage.domain import limits
 from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
 from storage.domain.credentials import PAIR_PREFIX, CredentialKind
-from storage.domain.errors import Forbidden, KeyNotFound, MillstreamError
+from storage.domain.errors import Forbidden, MillstreamError
 from storage.lifespan import Storage
-from storage.snapshots import shown
 
 Answer = TypeVar("Answer")
 
@@ -44,27 +43,17 @@ class Caller(NamedTuple):
 
 
 class About(NamedTuple):
-<<<<<<< HEAD
-    """What a caller wants. `noun`, `name`: the definition that it is about, as the native path has it, if any.
-
-    `key`: the id of the credential that it is about, which policies do not speak of.
-=======
     """What a caller wants. `name`: what the right to it is asked on, if on one thing.
 
     `noun`, `thing`: the definition that it is about, as the native path has it, if any.
->>>>>>> main
     """
 
     operation: str
     action: Action
     resource: str
     name: str = ""
-<<<<<<< HEAD
-    key: str = ""
-=======
     noun: str = ""
     thing: str = ""
->>>>>>> main
 
 
 class Auditing:
@@ -117,22 +106,9 @@ class Auditing:
             raise
 
     async def _snapshot(self, caller: Caller, about: About) -> Shown | None:
-<<<<<<< HEAD
-        if about.key:
-            return await self._key(caller, about.key)
-        if not about.name:
-=======
         if not about.thing:
->>>>>>> main
             return None
         return await self._storage().snapshots.of(caller.principal, about.noun, about.thing)
-
-    async def _key(self, caller: Caller, key_id: str) -> Shown | None:
-        """A credential as its caller may see it: none that is not theirs to manage, and no secret."""
-        try:
-            return shown(await self._storage().credentials.get(caller.principal, key_id))
-        except (KeyNotFound, Forbidden):
-            return None
 
     async def _after(self, caller: Caller, about: About, before: Shown | None) -> Shown | None:
         """As it is now; as it was, where that cannot be told."""

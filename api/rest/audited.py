@@ -31,16 +31,8 @@ _TOLD = (
 )
 """What of an answer is told, where it is a short value: nothing else of it gets into the log."""
 _TOLD_CHARACTERS_MAX = 256
-<<<<<<< HEAD
-_TOLD_OF_KEYS = (
-    *("id", "kind", "name", "namespace", "everywhere", "roles", "grants", "rates"),
-    *("family", "expires_at"),
-)
-"""What of an answer about a key is told: all but its secret."""
-=======
 _RIGHTS = ("everywhere", "roles", "grants", "rates")
 """What a new credential may do."""
->>>>>>> main
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -72,8 +64,7 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
         request.scope.get(REQUEST_ID_KEY, ""),
     )
     about = _about(operation, right, request)
-    told = _told_of_key if about.noun == "keys" else _told
-    return await auditing.run(caller, about, partial(handle, request), told=told, spell=_spelled)
+    return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
 
 
 def _spelled(error: Exception) -> str:
@@ -87,12 +78,9 @@ def _about(operation: str, right: Right, request: Request) -> About:
     resource = request.url.path.removeprefix("/v1/")
     name = "*" if right.everything else named_in(request) or ""
     noun, _, rest = resource.partition("/")
-<<<<<<< HEAD
-    key = rest if noun == "keys" and "/" not in rest else ""
-    return About(operation, right.action, resource, noun, name, key)
-=======
-    return About(operation, right.action, resource, name, noun, rest.partition("/")[0])
->>>>>>> main
+    known_as, _, part = rest.partition("/")
+    makes_another = noun == "keys" and part != ""  # what a rotation made is told, by its answer
+    return About(operation, right.action, resource, name, noun, "" if makes_another else known_as)
 
 
 def _told(response: Response) -> Shown | None:
@@ -105,13 +93,6 @@ def _told(response: Response) -> Shown | None:
         return None
     told = {name: said[name] for name in _TOLD if _is_short(said.get(name))}
     return told | {name: said[name] for name in _RIGHTS if name in said} or None
-
-
-def _told_of_key(response: Response) -> Shown | None:
-    if not response.body:
-        return None
-    said = msgspec.json.decode(response.body)
-    return {name: said[name] for name in _TOLD_OF_KEYS if name in said}
 
 
 def _is_short(value: object) -> bool:
