@@ -40,6 +40,7 @@ from api.metrics import (
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
+    Refusals,
     render_metrics,
     set_build_info,
 )
@@ -64,6 +65,7 @@ from api.rest import (
     keys,
     messages,
     moves,
+    namespaces,
     queues,
     records,
     replays,
@@ -140,7 +142,12 @@ def create_app(
     )
     aws = Fork(sqs, kinesis)
     push = PushDoor(
-        gate, standing, auditing, lambda: control.state.sessions, lambda: control.state.sources
+        gate,
+        standing,
+        auditing,
+        lambda: control.state.sessions,
+        lambda: control.state.sources,
+        lambda: control.state.storage.places,
     )
     return Doors(
         control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
@@ -192,6 +199,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        namespaces.router,
         keys.router,
         callers.router,
         audit.router,
@@ -230,6 +238,9 @@ def _lifespan(
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
+            storage: Storage = app.state.storage
+            for refusing in (storage.quotas, storage.places, storage.room):
+                counts.also(Refusals(refusing.refused))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             stack.callback(counts.flush)
@@ -249,7 +260,7 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
         storage,
         feeds,
         metrics,
-        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        Publisher(storage.queues, storage.streams, storage.access, storage.quotas, metrics),
         WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
     )
     try:

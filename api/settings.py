@@ -69,6 +69,12 @@ class Settings(BaseSettings):
         description="Where streams are archived: file:///directory or s3://bucket/prefix. `millstream up` takes "
         "a directory of its data; 'off' archives nothing.",
     )
+    memory_mb: int | None = Field(
+        default=None,
+        ge=0,
+        description="Memory of the Valkey that `millstream up` starts: half of the machine's unless said, 0 for no "
+        "limit. From 85 % of it on writes are refused.",
+    )
     spark_master: str = Field(
         default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"
     )

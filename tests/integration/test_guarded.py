@@ -28,6 +28,7 @@ from storage.domain.credentials import (
 )
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
+from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import LET_IN, Guarded, guarding
 from tests.sockets import Socket
 
@@ -149,7 +150,7 @@ async def test_dead_letters_go_only_where_their_owner_may_send(guarded: Guarded)
 
 
 async def test_tenants_have_names_of_their_own(guarded: Guarded):
-    await guarded.storage.catalog.put_namespace("tenant-a")
+    await guarded.storage.namespaces.put("tenant-a", NO_QUOTAS)
     everywhere = await guarded.key(everywhere=True)
     tenant = await guarded.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
     there = {"millstream-namespace": "tenant-a"}

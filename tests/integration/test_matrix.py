@@ -27,6 +27,7 @@ from storage.domain.access import EVERYTHING, GRANTS_OF, Action, Policy, Princip
 from storage.domain.credentials import CredentialKind, Rights
 from storage.domain.groups import GroupSpec
 from storage.domain.names import GroupName, QueueName
+from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import Guarded, guarding
 from tests.sockets import Socket
 
@@ -70,7 +71,7 @@ POLICIES = {role: Policy((GRANTS_OF[role],)) for role in Role}
 @pytest.fixture
 async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
     async with guarding(redis_url, database_url) as guarded:
-        await guarded.storage.catalog.put_namespace(ABROAD)
+        await guarded.storage.namespaces.put(ABROAD, NO_QUOTAS)
         yield guarded
 
 
@@ -241,7 +242,7 @@ def asked_of(
 
 @pytest.mark.parametrize(("noun", "service"), [("sqs", SQS), ("kinesis", KINESIS)])
 async def test_each_role_may_do_what_it_says_at_the_aws_doors(guarded: Guarded, noun, service):
-    account = await guarded.storage.catalog.put_namespace(HOME)
+    account = (await guarded.storage.namespaces.get(HOME)).account_id
     pairs = await keys(guarded, CredentialKind.PAIR)
     admin = pairs[Role.ADMIN]
 
@@ -264,7 +265,7 @@ async def test_each_role_may_do_what_it_says_at_the_aws_doors(guarded: Guarded, 
 
 
 async def test_another_tenants_urls_arns_and_iterators_find_nothing(guarded: Guarded):
-    account = await guarded.storage.catalog.put_namespace(HOME)
+    account = (await guarded.storage.namespaces.get(HOME)).account_id
     mine = await guarded.key(kind=CredentialKind.PAIR)
     theirs = await abroad(guarded, CredentialKind.PAIR)
 
