@@ -26,6 +26,7 @@ from storage.domain.errors import (
     InvalidCursor,
     KeyNotFound,
     KeyRefused,
+    NamespaceNotFound,
     PreconditionFailed,
     SecretsOff,
     SecretUnreadable,
@@ -135,9 +136,9 @@ async def test_an_id_that_nobody_has_is_asked_for_once(credentials, database_url
         assert await credentials.find("nobodyhasone") is None
 
 
-@pytest.mark.parametrize("word", ["", "short", "with space 12", "zero\x00zero12", "é" * 12])
-async def test_what_is_no_id_is_not_asked_for(credentials, word):
-    assert await credentials.find(word) is None
+async def test_what_is_no_id_is_not_asked_for(credentials):
+    for word in ("", "short", "with space 12", "zero\x00zero12", "é" * 12):
+        assert await credentials.find(word) is None
 
 
 async def test_a_key_that_expires_is_not_found_from_then_on(credentials, clock):
@@ -321,12 +322,12 @@ async def test_a_key_that_expires_is_followed_by_one_that_lives_as_long(credenti
     assert old.rights.expires_at_ms == rights.expires_at_ms
 
 
-@pytest.mark.parametrize("overlap_ms", [-1, limits.CREDENTIAL_OVERLAP_MS_MAX + 1])
-async def test_an_overlap_has_its_bounds(credentials, overlap_ms):
+async def test_an_overlap_has_its_bounds(credentials):
     issued, _ = await credentials.create(ADMIN, CREATED)
 
-    with pytest.raises(ValidationFailed):
-        await credentials.rotate(ADMIN, issued.id, overlap_ms)
+    for overlap_ms in (-1, limits.CREDENTIAL_OVERLAP_MS_MAX + 1):
+        with pytest.raises(ValidationFailed):
+            await credentials.rotate(ADMIN, issued.id, overlap_ms)
 
 
 # Nobody gives what they do not have
@@ -343,19 +344,16 @@ def _allow(action: str, *resources: str) -> Grant:
 CLERK = _with(_allow("admin:keys"), _allow("queue:*", "orders-*"))
 
 
-@pytest.mark.parametrize(
-    "rights",
-    [
+async def test_nobody_makes_a_key_with_rights_of_which_they_lack_one(credentials):
+    for rights in (
         Rights(roles=(Role.ADMIN,)),
         Rights(roles=(Role.PRODUCER,)),
         Rights(grants=(_allow("queue:send"),)),
         Rights(grants=(_allow("*", "orders-*"),)),
         Rights(grants=(_allow("queue:send", "orders-*"), _allow("admin:namespaces"))),
-    ],
-)
-async def test_nobody_makes_a_key_with_rights_of_which_they_lack_one(credentials, rights):
-    with pytest.raises(Forbidden, match="clerk"):
-        await credentials.create(CLERK, CredentialRequest(name="orders-a", rights=rights))
+    ):
+        with pytest.raises(Forbidden, match="clerk"):
+            await credentials.create(CLERK, CredentialRequest(name="orders-a", rights=rights))
 
 
 async def test_what_one_has_one_may_give(credentials):
@@ -461,7 +459,7 @@ async def test_keys_may_be_managed_by_name(credentials):
 
 
 async def test_a_namespace_that_is_not_there_has_no_keys(credentials):
-    with pytest.raises(KeyRefused, match="nowhere"):
+    with pytest.raises(NamespaceNotFound, match="nowhere"):
         await credentials.create(replace(ADMIN, namespace="nowhere"), CREATED)
 
 
@@ -489,23 +487,23 @@ async def test_a_change_counts_versions_and_is_heard(credentials, other, clock):
     assert await credentials.get(ADMIN, issued.id) == changed
 
 
-@pytest.mark.parametrize(
-    ("rights", "pointer"),
-    [
-        (Rights(), "/roles"),
-        (Rights(grants=(_allow("queue:sned"),)), "/grants/0/actions/0"),
-        (Rights(grants=(_allow("queue:send", "a/b"),)), "/grants/0/resources/0"),
-        (Rights(grants=(Grant(Effect.ALLOW, ()),)), "/grants/0/actions"),
-        (replace(PRODUCER, expires_at_ms=5), "/expires_at"),
-        (replace(PRODUCER, rates=Rates(calls_per_second=0)), "/rates/calls_per_second"),
-        (replace(PRODUCER, rates=Rates(bytes_per_second=float("nan"))), "/rates/bytes_per_second"),
-    ],
-)
-async def test_rights_that_mean_nothing_are_refused_where_they_stand(credentials, rights, pointer):
-    with pytest.raises(ValidationFailed) as refused:
-        await credentials.create(ADMIN, replace(CREATED, rights=rights))
+MEANINGLESS = [
+    (Rights(), "/roles"),
+    (Rights(grants=(_allow("queue:sned"),)), "/grants/0/actions/0"),
+    (Rights(grants=(_allow("queue:send", "a/b"),)), "/grants/0/resources/0"),
+    (Rights(grants=(Grant(Effect.ALLOW, ()),)), "/grants/0/actions"),
+    (replace(PRODUCER, expires_at_ms=5), "/expires_at"),
+    (replace(PRODUCER, rates=Rates(calls_per_second=0)), "/rates/calls_per_second"),
+    (replace(PRODUCER, rates=Rates(bytes_per_second=float("nan"))), "/rates/bytes_per_second"),
+]
 
-    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+async def test_rights_that_mean_nothing_are_refused_where_they_stand(credentials):
+    for rights, pointer in MEANINGLESS:
+        with pytest.raises(ValidationFailed) as refused:
+            await credentials.create(ADMIN, replace(CREATED, rights=rights))
+
+        assert [fault.pointer for fault in refused.value.faults] == [pointer]
 
 
 async def test_pages_go_by_name(credentials):
@@ -619,10 +617,10 @@ async def test_a_ticket_stays_in_the_namespace_that_it_was_asked_from(credential
     assert (found.namespace, found.everywhere) == ("acme", False)
 
 
-@pytest.mark.parametrize("word", ["", "mst_short", "mst_" + "a" * 49, "mss_" + "a" * 49])
-async def test_what_is_no_ticket_is_not_redeemed(credentials, word):
-    assert await credentials.redeem_ticket(word) is None
-    assert await credentials.find_session(word) is None
+async def test_what_is_no_ticket_is_not_redeemed(credentials):
+    for word in ("", "mst_short", "mst_" + "a" * 49, "mss_" + "a" * 49):
+        assert await credentials.redeem_ticket(word) is None
+        assert await credentials.find_session(word) is None
 
 
 # Sessions
