@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
 from api.auth.jwt_issuers import JwtIssuers
+from api.cli.settings import settings_said
+from api.cli.trouble import Trouble
 from api.issuers import Issuer, read_issuers
 from storage.domain import limits
 from storage.domain.access import Action, Role
@@ -427,3 +429,10 @@ async def _refused(issuers: JwtIssuers, word: str) -> None:
             while True:
                 await issuers.principal_of(word)
                 await asyncio.sleep(0)
+
+
+def test_a_service_with_issuers_that_mean_nothing_does_not_start(monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_JWT_ISSUERS", '[{"issuer": "x"}]')
+
+    with pytest.raises(Trouble, match="jwt_issuers"):
+        settings_said()
