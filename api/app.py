@@ -143,7 +143,16 @@ def create_app(
         gate, standing, auditing, lambda: control.state.sessions, lambda: control.state.sources
     )
     return Doors(
-        control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
+        control,
+        dispatcher,
+        aws,
+        push,
+        gate,
+        standing,
+        auditing,
+        counts,
+        settings.durability,
+        settings.cors_words(),
     )
 
 
@@ -158,7 +167,7 @@ class _NoIssuers:
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
         return KeyGate(lambda: opened().credentials, _NoIssuers())
-    return TrustingMode() if settings.insecure else OpenMode()
+    return TrustingMode() if settings.insecure else OpenMode(settings.cors_words())
 
 
 def _control_plane(
