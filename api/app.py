@@ -23,6 +23,7 @@ from api import health
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
+from api.auth.jwt_issuers import JwtIssuers
 from api.auth.keys import KeyGate
 from api.auth.standing import Standing
 from api.aws.kinesis.kept import Kept
@@ -39,6 +40,7 @@ from api.metrics import (
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
+    Refusals,
     render_metrics,
     set_build_info,
 )
@@ -63,6 +65,7 @@ from api.rest import (
     keys,
     messages,
     moves,
+    namespaces,
     queues,
     records,
     replays,
@@ -78,9 +81,8 @@ from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
-from storage.domain.access import Action, Principal
+from storage.domain.access import Action
 from storage.domain.clock import SystemClock
-from storage.domain.errors import Unauthenticated
 from storage.domain.limits import Limits
 from storage.lifespan import Storage, open_storage
 
@@ -140,7 +142,12 @@ def create_app(
     )
     aws = Fork(sqs, kinesis)
     push = PushDoor(
-        gate, standing, auditing, lambda: control.state.sessions, lambda: control.state.sources
+        gate,
+        standing,
+        auditing,
+        lambda: control.state.sessions,
+        lambda: control.state.sources,
+        lambda: control.state.storage.places,
     )
     return Doors(
         control,
@@ -156,17 +163,9 @@ def create_app(
     )
 
 
-class _NoIssuers:
-    """Tokens are taken from nobody."""
-
-    async def principal_of(self, token: str) -> Principal:
-        """As Issuers. Raises Unauthenticated."""
-        raise Unauthenticated("Tokens of other issuers are not taken here.")
-
-
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
-        return KeyGate(lambda: opened().credentials, _NoIssuers())
+        return KeyGate(lambda: opened().credentials, JwtIssuers(settings.issuers()))
     return TrustingMode() if settings.insecure else OpenMode(settings.cors_words())
 
 
@@ -209,6 +208,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        namespaces.router,
         keys.router,
         callers.router,
         audit.router,
@@ -247,6 +247,9 @@ def _lifespan(
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(_pushing(app, metrics, known))
+            storage: Storage = app.state.storage
+            for refusing in (storage.quotas, storage.places, storage.room):
+                counts.also(Refusals(refusing.refused))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             stack.callback(counts.flush)
@@ -266,7 +269,7 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
         storage,
         feeds,
         metrics,
-        Publisher(storage.queues, storage.streams, storage.access, metrics),
+        Publisher(storage.queues, storage.streams, storage.access, storage.quotas, metrics),
         WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
     )
     try:

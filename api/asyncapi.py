@@ -70,6 +70,7 @@ CLOSE_CODES: dict[int, str] = {
     Close.PROTOCOL_ERROR: "What came was no frame, or not at its time.",
     Close.UNAUTHENTICATED: "Nobody is known by what the upgrade or the `hello` showed.",
     Close.HELLO_TIMEOUT: "No `hello` came in time.",
+    Close.TOO_MANY: "The namespace has as many connections as it may, as was found after the `hello`.",
     Close.FRAME_TOO_LARGE: "A frame was larger than any may be.",
 }
 

@@ -33,6 +33,7 @@ from api.payloads import (
     encode_answer,
     from_msgspec,
 )
+from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from consumers.feeds import Feeds
 from storage.domain import limits
@@ -40,6 +41,7 @@ from storage.domain.access import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
 from storage.lifespan import Storage
+from storage.quotas import QuotaKeeper
 from storage.settings import Durability
 
 In = TypeVar("In")
@@ -200,6 +202,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: type[msgspec.Struct] | None
     answers: Mapping[type[msgspec.Struct], int]
     idempotent: bool
+    sends: Callable[[Any], int] | None = None
+    """How many messages or records its input has, where it adds some."""
     lasting: Mapping[str, str] = {}
     """Of an answer that goes on: what each of its media types is, one item after another of its one answer."""
 
@@ -228,10 +232,14 @@ class Dataplane:
         answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int],
         body: Codec[In],
         idempotent: bool = False,
+        sends: Callable[[In], int] | None = None,
     ) -> Declared[In]:
-        """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs."""
+        """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs. `sends`:
+        how many messages or records it adds."""
         answers = answer if isinstance(answer, Mapping) else {answer: 200}
-        return self._declare("POST", path, action, answers, body=body, idempotent=idempotent)
+        return self._declare(
+            "POST", path, action, answers, body=body, idempotent=idempotent, sends=sends
+        )
 
     def get(
         self,
@@ -259,6 +267,7 @@ class Dataplane:
         body: Codec[Any] | None = None,
         query: type[msgspec.Struct] | None = None,
         idempotent: bool = False,
+        sends: Callable[[Any], int] | None = None,
         lasting: Mapping[str, str] | None = None,
     ) -> Declared[Any]:
         def declare(handler: HandlerOf[Any]) -> HandlerOf[Any]:
@@ -272,6 +281,7 @@ class Dataplane:
                     query=query,
                     answers=answers,
                     idempotent=idempotent,
+                    sends=sends,
                     lasting=lasting or {},
                 )
             )
@@ -315,16 +325,40 @@ class Dispatcher:
         noun, word = request.words[2:4]
         name = _name(noun, word, principal.namespace)
         opened.storage.access.authorise(principal, route.action, str(name))
-        if route.body is not None:
-            value = route.body.decode(request.body, request.headers)
-        else:
-            value = read_query(request.query_string, route.query)
+        value = await _read_and_spend(route, opened.storage.quotas, principal, request)
         call = Call(opened, principal, name, value, request, self._metrics[noun])
         answer = await route.handler(call)
         if isinstance(answer, Lasting):
             return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
-        return Served(route.answers[type(answer)], media_type, encoded)
+        low = opened.storage.quotas.low_standings(principal, resource_of(noun, word))
+        told = rate_limit_headers(low) if low else ()
+        return Served(route.answers[type(answer)], media_type, encoded, told)
+
+
+async def _read_and_spend(
+    route: Route, quotas: QuotaKeeper, principal: Principal, request: HotRequest
+) -> Any:
+    """The input, once what the call costs is spent. A call that cannot be read is a call too."""
+    messages = size_bytes = 0
+    try:
+        if route.body is None:
+            return read_query(request.query_string, route.query)
+        value = route.body.decode(request.body, request.headers)
+        if route.sends is not None:
+            messages, size_bytes = route.sends(value), len(request.body)
+        return value
+    finally:
+        resource = resource_of(*request.words[2:4])
+        waiting = quotas.spend(principal, resource, messages=messages, size_bytes=size_bytes)
+        if waiting is not None:
+            await waiting
+
+
+@lru_cache(maxsize=4096)
+def resource_of(noun: str, word: str) -> str:
+    """What quotas call the queue, stream or group of a path: `queue/orders`."""
+    return f"{noun.removesuffix('s')}/{word}"
 
 
 @lru_cache(maxsize=4096)

@@ -17,30 +17,50 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
-from api.answers import CLIENT_GONE_STATUS, Answer, FindPlace, Place, log_failure, weaker_promise
+from api.answers import (
+    CLIENT_GONE_STATUS,
+    Answer,
+    ExtraHeaders,
+    FindPlace,
+    Place,
+    log_failure,
+    weaker_promise,
+)
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.target import Fork
 from api.cors import with_cors
-from api.dataplane import Dispatcher, HotRequest, Route, Served, is_open, read_body
+from api.dataplane import (
+    Dispatcher,
+    HotRequest,
+    Route,
+    Served,
+    is_open,
+    read_body,
+    resource_of,
+)
 from api.metrics import Counts, RequestMetrics
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders, too_large
 from api.push.door import PushDoor
+from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.unfinished import Unfinished
 from storage.domain import limits
+from storage.domain.access import Principal
 from storage.domain.audit import Door
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
 NO_STORE = (b"cache-control", b"no-store")
 _ASK_AGAIN = (b"cache-control", b"private, no-cache")
+_COUNTED = frozenset({"queues", "streams", "groups"})
+"""What quotas of resources can be about."""
 
 
 class Doors:
@@ -186,7 +206,8 @@ class Doors:
         app: ASGIApp = self.control
         try:
             if scope["path"] not in health.PATHS:
-                scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
+                principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
+                answer.more = await self._spend_call(principal, scope["path"])
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
             if isinstance(error, Unauthenticated):
@@ -201,6 +222,16 @@ class Doors:
             log_failure(error, scope["path"], answer.status, request_id)
         route = scope.get("route")
         return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+
+    async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
+        """Spend one call; how the caller stands then, if it is to be told."""
+        quotas = self.control.state.storage.quotas
+        _, _, noun, word, *_ = (*path.split("/"), "", "", "")
+        resource = resource_of(noun, word) if noun in _COUNTED else ""
+        waiting = quotas.spend(principal, resource)
+        if waiting is not None:
+            await waiting
+        return rate_limit_headers(quotas.low_standings(principal, resource))
 
 
 def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
@@ -229,11 +260,12 @@ def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
 
 
 class _Observed:
-    """Sends FastAPI's answer on with the request id, and remembers its status."""
+    """Sends FastAPI's answer on with the request id and what else it is given, and remembers its status."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
         self._request_id = request_id
+        self.more: ExtraHeaders = ()
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -241,6 +273,9 @@ class _Observed:
             self.status = message["status"]
             headers = message.get("headers", ())
             message["headers"] = [*headers, *_caching(headers), (REQUEST_ID, self._request_id)]
+            own = (REQUEST_ID, self._request_id)
+            more = self.more if self.status < 400 else ()  # a refusal says what it has to
+            message["headers"] = [*message.get("headers", ()), own, *more]
         await self._send(message)
 
 

@@ -132,6 +132,12 @@ WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     multiprocess_mode="livemax",
 )
 
+RATE_LIMITED = Counter(
+    "millstream_rate_limited_total",
+    "Calls, writes and connections that a quota or the memory guard refused, by kind of policy",
+    ["policy"],
+)
+
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     BUILD_INFO,
     MESSAGES_RECEIVED,
@@ -156,6 +162,7 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     WEBSOCKET_RESUMED,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
+    RATE_LIMITED,
 )
 """All of them, for the catalogue in the documentation and for tests."""
 
@@ -205,11 +212,30 @@ class Observations:
         self._total_seconds = 0.0
 
 
+class Refusals:
+    """What an engine has refused since it was last asked, by policy."""
+
+    __slots__ = ("_counted",)
+
+    def __init__(self, counted: dict[str, int]) -> None:
+        self._counted = counted
+
+    def flush(self) -> None:
+        """Hand on what was counted."""
+        for policy, count in self._counted.items():
+            RATE_LIMITED.labels(policy).inc(count)
+        self._counted.clear()
+
+
 class Counts:
     """What is counted in plain numbers in one application."""
 
     def __init__(self) -> None:
-        self._pending: list[Tally | Observations] = []
+        self._pending: list[Tally | Observations | Refusals] = []
+
+    def also(self, refusals: Refusals) -> None:
+        """Hand these on as well."""
+        self._pending.append(refusals)
 
     def tally(self, counter: Counter) -> Tally:
         """A new tally for a counter with its labels."""

@@ -104,6 +104,11 @@ class Items(msgspec.Struct, Generic[Item], frozen=True):
     around: Any = None
 
 
+def items_in(items: Items[Any]) -> int:
+    """How many there are."""
+    return len(items.values)
+
+
 class ItemsBody(Generic[Item]):
     """One item, a batch of them, lines of them, or a raw body that is one.
 

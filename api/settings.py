@@ -16,6 +16,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from api.issuers import Issuer, read_issuers
 from storage.domain.egress import Egress
 from storage.secrets import SecretBox
 from storage.settings import Durability, StorageSettings
@@ -68,6 +69,12 @@ class Settings(BaseSettings):
         description="Where streams are archived: file:///directory or s3://bucket/prefix. `millstream up` takes "
         "a directory of its data; 'off' archives nothing.",
     )
+    memory_mb: int | None = Field(
+        default=None,
+        ge=0,
+        description="Memory of the Valkey that `millstream up` starts: half of the machine's unless said, 0 for no "
+        "limit. From 85 % of it on writes are refused.",
+    )
     spark_master: str = Field(
         default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"
     )
@@ -96,6 +103,11 @@ class Settings(BaseSettings):
         default="",
         description="Where webhooks may go beside ports 80 and 443 of the public internet, by commas: hosts, "
         "addresses or networks, each with a port or any. 127.0.0.1 allows this machine, and plain http to it.",
+    )
+    jwt_issuers: str = Field(
+        default="",
+        description="Whose tokens (JWT) are taken beside keys: JSON, a list of objects with issuer, audience, "
+        "jwks_url, namespace or namespace_claim, roles or roles_claim.",
     )
     ssl_certfile: Path | None = Field(
         default=None, description="A certificate with its chain, in PEM: the service speaks https."
@@ -151,6 +163,7 @@ class Settings(BaseSettings):
         """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
+        self.issuers()
         return StorageSettings(
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
@@ -170,6 +183,10 @@ class Settings(BaseSettings):
         keys = tuple(told.replace(",", " ").split())
         SecretBox(keys)
         return keys
+
+    def issuers(self) -> tuple[Issuer, ...]:
+        """Whose tokens are taken. Raises ValueError for what `jwt_issuers` cannot mean."""
+        return read_issuers(self.jwt_issuers)
 
     def cors_words(self) -> tuple[str, ...]:
         """What `cors_origins` says, one by one. Raises ValueError for one that is no origin."""

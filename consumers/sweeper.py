@@ -158,6 +158,10 @@ async def _forget_deliveries(storage: Storage) -> int:
     return await _until_idle(storage.deliveries.forget_old)
 
 
+async def _weigh_namespaces(storage: Storage) -> int:
+    return await storage.weighing.weigh_all()
+
+
 async def _tidy_replays(storage: Storage) -> int:
     return await storage.replays.tidy()
 
@@ -183,6 +187,7 @@ DUTIES = (
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
     Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
+    Duty("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
     Duty("audit", limits.MINUTE_MS, _close_audit),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )

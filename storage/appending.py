@@ -42,6 +42,7 @@ from storage.redis.appends import AppendPart, Appends, ParentsUnasked, PartAppen
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs, LogOpen
 from storage.resharding import Resharder
+from storage.room import Room
 
 Outcome = list[Appended] | MillstreamError
 
@@ -98,7 +99,9 @@ class Appending:
         resharder: Resharder,
         clock: Clock,
         known: Limits,
+        room: Room,
     ) -> None:
+        self._room = room
         self._hot = hot
         self._resharder = resharder
         self._on_stream = on_stream
@@ -111,11 +114,17 @@ class Appending:
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
     ) -> list[Appended | MillstreamError]:
         """As `Streams.append`."""
-        stream = await self._on_stream.writable(name)
+        stream = await self.stream(name)
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
         return await self._on_stream.do(stream, partial(self._append, call))
+
+    async def stream(self, name: StreamName) -> Stream:
+        """A stream that takes records now. Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded."""
+        if self._room.closed:
+            self._room.check(name.namespace)
+        return await self._on_stream.writable(name)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
         shards = self._first_asked(stream) if call.idempotency_key else stream.open_shards

@@ -36,7 +36,7 @@ class Bulk:
 
     async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
         """As `Streams.append_columns`."""
-        stream = await self._on_stream.writable(name)
+        stream = await self._appending.stream(name)
         sizes = _check(stream, columns)
         if idempotency_key:
             return await self._as_records(name, columns, idempotency_key)

@@ -5,7 +5,6 @@ transaction in Postgres, and is visible to this process when the call returns.
 """
 
 import logging
-import secrets
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -30,21 +29,23 @@ from storage.domain.errors import (
     StreamReadOnly,
     ValidationFailed,
 )
-from storage.domain.names import LogId, QueueName, StreamName, check_name, new_log_id
+from storage.domain.names import LogId, QueueName, StreamName, new_log_id
 from storage.domain.queues import Queue, QueueSpec
 from storage.domain.reshards import Change, children_of
 from storage.domain.streams import Shard, Stream, StreamSpec, even_ranges, view_of
+from storage.namespaces import Namespaces
+from storage.namespaces import running as up_to_date
 from storage.postgres import lineage
 from storage.postgres.database import Database
 from storage.postgres.definitions import (
-    CHANNEL,
     Definitions,
     DeletedDefinitions,
-    Namespaces,
     QueueRows,
     StreamRows,
 )
 from storage.postgres.listener import Listener, running
+from storage.postgres.namespaces import CHANNEL, NamespaceRows
+from storage.postgres.namespaces import KIND as NAMESPACE
 from storage.shelf import Kind, Shelf
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Catalog:
         self._queues = Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
         self._streams = Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
         self._deleted = DeletedDefinitions(database)
-        self._namespaces = Namespaces(database)
+        self.namespaces = Namespaces(NamespaceRows(database), clock)
         listener.subscribe(CHANNEL, self._on_change, self._on_lost)
 
     # Queues
@@ -295,16 +296,6 @@ class Catalog:
         """Every stream of every namespace, read page by page, for sweeps."""
         return self._streams.every()
 
-    # Namespaces
-
-    async def put_namespace(self, namespace: str) -> str:
-        """Create the namespace unless it exists; its account id, 12 digits and fixed for ever."""
-        check_name(namespace)
-        await self._namespaces.insert(namespace, _new_account_id())
-        account_id = await self._namespaces.find(namespace)
-        assert account_id is not None
-        return account_id
-
     # What is deleted
 
     async def deleted_logs(
@@ -335,17 +326,20 @@ class Catalog:
     # What other processes announce
 
     def _on_change(self, payload: str) -> None:
-        """Drop what "queue:<namespace>/<name>" or "stream:…" names."""
+        """Drop what "queue:<namespace>/<name>", "stream:…" or "namespace:<name>" names."""
         kind, _, path = payload.partition(":")
         namespace, _, name = path.partition("/")
         if kind == self._queues.kind:
             self._queues.cache.drop(QueueName(name, namespace))
         elif kind == self._streams.kind:
             self._streams.cache.drop(StreamName(name, namespace))
+        elif kind == NAMESPACE:
+            self.namespaces.drop_all()
 
     def _on_lost(self) -> None:
         self._queues.cache.drop_all()
         self._streams.cache.drop_all()
+        self.namespaces.drop_all()
 
     async def close(self) -> None:
         """End the reads that are under way."""
@@ -362,7 +356,8 @@ async def open_catalog(
     async with running(listener):
         await listener.attempted()
         try:
-            yield catalog
+            async with up_to_date(catalog.namespaces):
+                yield catalog
         finally:
             await catalog.close()
 
@@ -426,10 +421,6 @@ def _view(name: StreamName, queue: Queue | None) -> Stream:
 
 def _stream_not_found(name: StreamName) -> StreamNotFound:
     return StreamNotFound(f"There is no stream '{name.name}'.")
-
-
-def _new_account_id() -> str:
-    return str(10**11 + secrets.randbelow(9 * 10**11))
 
 
 _QUEUES = Kind(_new_queue, _refuse_queue_change, _queue_not_found)

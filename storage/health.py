@@ -176,16 +176,19 @@ def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding
 
 
 def _memory_finding(info: dict[str, Any]) -> Finding:
-    used, most = (
-        int(info["used_memory"]),
-        int(info.get("maxmemory") or info.get("total_system_memory") or 0),
-    )
-    share = used / most if most else 0.0
+    used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
+    if not most:
+        return Finding(
+            "memory",
+            None,
+            f"{used >> 20} MiB, and no limit: the memory guard is off",
+            "set maxmemory: then writes are refused at 85 % of it, and nothing fails for lack of memory",
+        )
     return Finding(
         "memory",
-        None if share > _PRESSURE else True,
+        None if used / most > _PRESSURE else True,
         f"{used >> 20} of {most >> 20} MiB",
-        "give the store more memory",
+        "give the store more memory: writes are refused at 85 %",
     )
 
 

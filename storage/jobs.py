@@ -1,7 +1,7 @@
 """Jobs: long work that is asked for here and done by a worker. Their life is drawn in `storage.domain.jobs`."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from storage.domain import jobs as rules
@@ -20,7 +20,7 @@ from storage.domain.jobs import (
 )
 from storage.domain.limits import Limits
 from storage.postgres.database import Database
-from storage.postgres.jobs import JobRows, NamespaceMissing, Place
+from storage.postgres.jobs import JobRows, Place
 
 _LOOKS = 3  # at a job that is open when one wants to begin, and over when one wants to see it
 
@@ -32,11 +32,8 @@ class Jobs:
     ended for lack of a worker, and nothing was written then.
     """
 
-    def __init__(
-        self, database: Database, put_namespace: Callable[[str], Awaitable[object]], limits: Limits
-    ) -> None:
+    def __init__(self, database: Database, limits: Limits) -> None:
         self._rows = JobRows(database)
-        self._put_namespace = put_namespace
         self._limits = limits
 
     # What the owner says
@@ -57,11 +54,11 @@ class Jobs:
 
         Where one of this kind, namespace and subject is open, gives that one with `take_open`, and else raises
         JobRefused with `reason` 'open' and its `job_id`. With a `job_id` of the caller's the call may be
-        repeated: it gives the job of that id, also if that is over.
+        repeated: it gives the job of that id, also if that is over. Raises NamespaceNotFound.
         """
         wanted = job_id or secrets.token_hex(16)
         for _ in range(_LOOKS):
-            made = await self._insert(
+            made = await self._rows.insert(
                 wanted, namespace, kind, subject, spec, attempts_max, delay_ms
             )
             if made is not None:
@@ -71,13 +68,6 @@ class Jobs:
             if (other := await self._rows.open(namespace, kind, subject)) is not None:
                 return _taken(other, take_open)
         raise JobRefused("Jobs of this kind come and go too fast: try again.", reason="open")
-
-    async def _insert(self, job_id: str, namespace: str, *rest: Any) -> Job | None:
-        try:
-            return await self._rows.insert(job_id, namespace, *rest)
-        except NamespaceMissing:
-            await self._put_namespace(namespace)
-            return await self._rows.insert(job_id, namespace, *rest)
 
     async def get(self, job_id: str) -> Job:
         """One job. Raises JobNotFound."""

@@ -28,8 +28,10 @@ from storage.health import Health
 from storage.jobs import Jobs
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
+from storage.namespaces import Namespaces
 from storage.on_queue import OnQueue
 from storage.on_stream import OnStream
+from storage.places import Places, held
 from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import Database, open_database
@@ -40,6 +42,7 @@ from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.postgres.writes import WriteRows
 from storage.queues import Queues
+from storage.quotas import QuotaKeeper
 from storage.redis.client import open_client
 from storage.redis.contents import HotContents
 from storage.redis.keys import LogAddress
@@ -50,6 +53,7 @@ from storage.redis.pacing import HotPacing
 from storage.redis.pipeline import Pipeline
 from storage.redis.queues import HotQueueStates
 from storage.redis.ranges import HotRanges
+from storage.redis.rates import HotRates
 from storage.redis.rising import HotRising
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
@@ -59,6 +63,7 @@ from storage.replay_windows import Windows
 from storage.replays import Replays
 from storage.resharding import Resharder
 from storage.retention import Retention
+from storage.room import Room, watched
 from storage.secrets import SecretBox
 from storage.settings import StorageSettings
 from storage.snapshots import Snapshots
@@ -67,6 +72,7 @@ from storage.tables import Tables
 from storage.tiered import Tiered
 from storage.upkeep import Upkeep
 from storage.webhooks import Opener, Webhooks
+from storage.weighing import Weighing
 from storage.writing import Writing
 
 _CLOSE_S = 10.0
@@ -87,6 +93,11 @@ class Storage:
     webhooks: Webhooks
     deliveries: Deliveries
     catalog: Catalog
+    namespaces: Namespaces
+    quotas: QuotaKeeper
+    places: Places
+    room: Room
+    weighing: Weighing
     access: Access
     audit: Audit
     snapshots: Snapshots
@@ -131,6 +142,10 @@ async def open_storage(
         catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
         stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
+        namespaces = catalog.namespaces
+        room = await stack.enter_async_context(watched(Room(store, namespaces)))
+        hot_rates = HotRates(pipeline)
+        places = await stack.enter_async_context(held(Places(hot_rates, namespaces, clock)))
         on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
         rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
@@ -152,6 +167,7 @@ async def open_storage(
             wakeups,
             clock,
             limits,
+            room,
         )
         stack.push_async_callback(queues.close)
         contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
@@ -160,9 +176,19 @@ async def open_storage(
         resharder = Resharder(logs, catalog, keeper, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
         streams = Streams(
-            logs, rising, catalog, keeper, resharder, retention, wakeups, clock, limits, tiered
+            logs,
+            rising,
+            catalog,
+            keeper,
+            resharder,
+            retention,
+            wakeups,
+            clock,
+            limits,
+            room,
+            tiered,
         )
-        jobs = Jobs(database, catalog.put_namespace, limits)
+        jobs = Jobs(database, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
         egress = Egress.of(settings.webhook_allow)
@@ -188,6 +214,11 @@ async def open_storage(
             webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
+            namespaces,
+            QuotaKeeper(hot_rates, namespaces, clock),
+            places,
+            room,
+            Weighing(logs, catalog),
             Access(),
             Audit(database, clock),
             Snapshots(catalog, groups, webhooks, credentials),

@@ -48,6 +48,7 @@ from storage.redis.rising import HotRising
 from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of
 from storage.redis.wakeups import Wakeups
 from storage.retention import Retention
+from storage.room import Room
 
 
 def _always() -> bool:
@@ -71,7 +72,9 @@ class Queues:
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
+        room: Room,
     ) -> None:
+        self._room = room
         self._hot = hot
         self._states = states
         self._logs = logs
@@ -97,8 +100,11 @@ class Queues:
         """Add messages, all or none; one answer for each, in order.
 
         A repeat with the same idempotency key within ten minutes adds nothing and gets the first answer.
-        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull.
+        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull; BacklogFull and
+        QuotaExceeded where the store or the namespace has no room.
         """
+        if self._room.closed:
+            self._room.check(name.namespace)
         _check_batch(messages)
         return await self._on(name, partial(self._send, messages, idempotency_key))
 
@@ -134,6 +140,8 @@ class Queues:
         self, name: QueueName, rise: Rise, messages: Sequence[NewMessage]
     ) -> Risen:
         """As send_rising, of several producers whose messages keep the order in which they are given here."""
+        if self._room.closed:
+            self._room.check(name.namespace)
         rise.check(len(messages))
         added = await self._on(name, partial(self._send_rising, rise, messages))
         return Risen(added, len(messages) - added)

@@ -130,7 +130,7 @@ class Rising:
     ) -> Risen:
         """As `Streams.append_rising`."""
         rise.check(len(records))
-        stream = await self._on_stream.writable(name)
+        stream = await self._appending.stream(name)
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(rise, records, sizes, _places(rise, records))

@@ -19,6 +19,7 @@ from storage.domain.credentials import IssuedCredential
 from storage.domain.errors import (
     GroupNotFound,
     KeyNotFound,
+    NamespaceNotFound,
     QueueNotFound,
     StreamNotFound,
     ValidationFailed,
@@ -37,6 +38,7 @@ _ABSENT = (
     StreamNotFound,
     GroupNotFound,
     WebhookNotFound,
+    NamespaceNotFound,
     ValidationFailed,
 )
 
@@ -53,8 +55,7 @@ class Snapshots:
         self._credentials = credentials
 
     async def of(self, by: Principal, noun: str, name: str) -> Shown | None:
-        """What `queues`, `streams`, `groups`, `webhooks` or `keys` have of a name, as `by` may see it.
-
+        """What `queues`, `streams`, `groups`, `webhooks`, `keys` or `namespaces` have of a name, as `by` may see it.
         None when they have none, and of other nouns.
 
         Raises StorageUnavailable.
@@ -77,6 +78,8 @@ class Snapshots:
                 return (await self._groups.get(GroupName(name, namespace))).spec
             case "webhooks":
                 return (await self._webhooks.get(WebhookName(name, namespace))).spec
+            case "namespaces":
+                return (await self._catalog.namespaces.get(name)).quotas
             case _:
                 return None
 

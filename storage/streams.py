@@ -42,6 +42,7 @@ from storage.redis.wakeups import Wakeups
 from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.rising import Rising
+from storage.room import Room
 from storage.tiered import Tiered
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Streams:
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
+        room: Room,
         archive: Tiered | None = None,
     ) -> None:
         self._hot = hot
@@ -70,7 +72,7 @@ class Streams:
         self._retention = retention
         self._clock = clock
         self._on_stream = OnStream(catalog, keeper)
-        self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known)
+        self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known, room)
         self._bulk = Bulk(self._appending, self._on_stream)
         self._rising = Rising(rising, self._appending, self._on_stream, resharder, clock)
         self._archive = archive
@@ -87,7 +89,8 @@ class Streams:
         Records without a key go to one shard, chosen for the call. A repeat with the same idempotency key
         within ten minutes adds nothing. A record's `hash_key` is its place on the ring instead of its key's.
         A shard that is split or merged meanwhile is no error: the records
-        go to its children.
+        go to its children. Raises BacklogFull and QuotaExceeded where the store or the namespace has no room, as all
+        that append do.
         """
         return await self._appending.append(name, records, idempotency_key)
 

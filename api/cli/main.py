@@ -21,6 +21,7 @@ from api.cli.commands.group import group
 from api.cli.commands.job import job
 from api.cli.commands.key import key
 from api.cli.commands.messages import messages
+from api.cli.commands.namespace import namespace
 from api.cli.commands.processes import processes
 from api.cli.commands.queue import queue
 from api.cli.commands.records import records
@@ -50,6 +51,7 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "namespace": namespace,
     "key": key,
     "audit": audit,
     "config": config,

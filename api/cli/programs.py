@@ -135,10 +135,10 @@ def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Prog
 
 
 def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> Program:
-    """`millstream key first`, which says the key of a new deployment's administrator, and says nothing in an old one."""
+    """`millstream first-key`, which says the key of a new deployment's administrator, and says nothing in an old one."""
     return Program(
         name="first key",
-        command=[*PYTHON, "-m", "api.cli", "key", "first"],
+        command=[*PYTHON, "-m", "api.cli", "first-key"],
         environment=child_environment(settings),
         keep_open=keep_open,
     )

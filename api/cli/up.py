@@ -9,6 +9,7 @@ SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
 
 import asyncio
 import http.client
+import os
 import socket
 import tempfile
 import time
@@ -43,6 +44,7 @@ from api.cli.tls import check_tls, own_context
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs, get_logger
 from api.settings import Settings
+from storage.domain import limits
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import EmbeddedServer
@@ -100,7 +102,12 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
     try:
         if settings.redis_url is None:
             servers.append(
-                ValkeyServer(data, durability=settings.durability, server=settings.server)
+                ValkeyServer(
+                    data,
+                    durability=settings.durability,
+                    server=settings.server,
+                    memory_bytes=memory_bytes(settings),
+                )
             )
         if settings.database_url is None:
             servers.append(PostgresServer(data))
@@ -111,6 +118,14 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
     except OSError as error:
         raise Trouble(f"cannot prepare {data}: {error}") from None
     return servers
+
+
+def memory_bytes(settings: Settings) -> int:
+    """What the private Valkey may use; 0: no limit."""
+    if settings.memory_mb is not None:
+        return settings.memory_mb * limits.MIB
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(limits.MEMORY_BYTES_MIN, int(whole * limits.MEMORY_SHARE))
 
 
 def _told(

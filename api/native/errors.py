@@ -4,8 +4,15 @@ from typing import Any
 
 import msgspec
 
+from api.rate_limits import rate_limit_headers
 from api.refusals import DoorCode, Refusal
-from storage.domain.errors import ErrorCode, FieldFault, MillstreamError, ValidationFailed
+from storage.domain.errors import (
+    ErrorCode,
+    FieldFault,
+    MillstreamError,
+    QuotaExceeded,
+    ValidationFailed,
+)
 
 PROBLEM_JSON = "application/problem+json"
 TYPE_PREFIX = "urn:millstream:problem:"
@@ -84,6 +91,12 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.DELIVERY_NOT_FOUND: Row(404, "Delivery not found"),
     ErrorCode.PAYLOAD_GONE: Row(410, "Payload gone"),
     ErrorCode.WEBHOOK_BUSY: Row(429, "Webhook busy"),
+    ErrorCode.NAMESPACE_NOT_FOUND: Row(404, "Namespace not found"),
+    ErrorCode.NAMESPACE_IN_USE: Row(409, "Namespace in use"),
+    ErrorCode.QUOTA_EXCEEDED: Row(429, "Quota exceeded"),
+    ErrorCode.QUOTA_TOO_SMALL: Row(413, "Quota too small"),
+    ErrorCode.QUOTA_REACHED: Row(409, "Quota reached"),
+    ErrorCode.BACKLOG_FULL: Row(429, "Backlog full"),
     ErrorCode.SECRETS_OFF: Row(409, "Secrets off"),
     ErrorCode.SECRET_UNREADABLE: Row(500, "Secret unreadable"),
     ErrorCode.STORAGE_UNAVAILABLE: Row(503, "Storage unavailable"),
@@ -92,6 +105,12 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.STORAGE_TIMEOUT: Row(504, "Outcome unknown"),
 }
 """Total: a test fails when a code has no row."""
+
+_TYPES: dict[AnyCode, str] = {
+    ErrorCode.QUOTA_EXCEEDED: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    ErrorCode.BACKLOG_FULL: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+}
+"""Problems that have a name of their own: draft-ietf-httpapi-ratelimit-headers."""
 
 _SENTENCES: dict[ErrorCode, str] = {
     kind.code: (kind.__doc__ or "").split("\n", 1)[0] for kind in MillstreamError.__subclasses__()
@@ -147,7 +166,7 @@ def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
     code = code_of(error)
     row = TABLE[code]
     members = {
-        "type": f"{TYPE_PREFIX}{code}",
+        "type": _TYPES.get(code) or f"{TYPE_PREFIX}{code}",
         "title": row.title,
         "status": row.status,
         "detail": _detail(error),
@@ -178,6 +197,8 @@ def _more(error: Exception) -> dict[str, Any]:
     if not isinstance(error, MillstreamError):
         return {}
     more = dict(error.facts)
+    if isinstance(error, QuotaExceeded):
+        more["violated-policies"] = [more.get("policy", "")]
     if isinstance(error, ValidationFailed) and error.faults:
         more["errors"] = [_fault(fault) for fault in error.faults]
     if not error.code.nothing_happened:
@@ -193,6 +214,9 @@ def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
     headers = error.headers if isinstance(error, Refusal) else ()
     if status == 401:
         return (*headers, (b"www-authenticate", b"Bearer"))
-    if status in (429, 503):
-        return (*headers, (b"retry-after", b"%d" % RETRY_AFTER_SECONDS))
-    return headers
+    if status not in (429, 503):
+        return headers
+    facts = error.facts if isinstance(error, MillstreamError) else {}
+    seconds = int(facts.get("retry_after_seconds", RETRY_AFTER_SECONDS))
+    told = rate_limit_headers(error.standings) if isinstance(error, QuotaExceeded) else ()
+    return (*headers, (b"retry-after", b"%d" % seconds), *told)

@@ -27,6 +27,7 @@ class Connection:
         "abort",
         "closed",
         "heard_s",
+        "held_in",
         "pinged_s",
         "stuck_s",
         "wire",
@@ -41,6 +42,8 @@ class Connection:
         self._sending = 0
         self.wire = wire
         self.closed = False
+        self.held_in: str | None = None
+        """The namespace whose place it has."""
         self.heard_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None

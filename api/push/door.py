@@ -60,10 +60,13 @@ from storage.domain.audit import Door
 from storage.domain.errors import (
     Forbidden,
     MillstreamError,
+    NamespaceNotFound,
+    QuotaExceeded,
     StorageBusy,
     Unauthenticated,
     ValidationFailed,
 )
+from storage.places import Places
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle
@@ -96,7 +99,9 @@ class PushDoor:
         auditing: Auditing,
         sessions: Callable[[], Sessions],
         sources: Callable[[], Sources],
+        places: Callable[[], Places],
     ) -> None:
+        self._places = places
         self._gate = gate
         self._standing = standing
         self._auditing = auditing
@@ -123,6 +128,8 @@ class PushDoor:
                 connection, Close.INTERNAL_ERROR, "something failed inside Millstream"
             )
         finally:
+            if connection.held_in is not None:
+                self._places().give_back(connection.held_in)
             self._sessions().disconnected(connection)
 
     async def _accept(
@@ -136,16 +143,24 @@ class PushDoor:
                 raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
             wire = _wire(scope["subprotocols"])
             self._check_room()
+            if principal is not None:
+                await self._places().take(principal.namespace)
         except Exception as error:
             self._note(error, scope)
             await receive()
             await _deny(send, error, request_id_of(headers))
             return None
-        await receive()  # the connect event
-        chosen = wire.name if wire.name in scope["subprotocols"] else None
-        await send({"type": "websocket.accept", "subprotocol": chosen})
+        try:
+            await receive()  # the connect event
+            chosen = wire.name if wire.name in scope["subprotocols"] else None
+            await send({"type": "websocket.accept", "subprotocol": chosen})
+        except BaseException:
+            if principal is not None:
+                self._places().give_back(principal.namespace)
+            raise
         abort = scope.get("extensions", {}).get(ABORT, _nothing)
         connection = Connection(send, abort, wire, self._sessions().clock)
+        connection.held_in = None if principal is None else principal.namespace
         self._sessions().connected(connection)
         return connection, principal
 
@@ -193,8 +208,25 @@ class PushDoor:
         if not isinstance(hello, Hello):
             raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
         principal = await self._named(hello, principal, scope)
+        await self._place(connection, principal)
         session = await self._session(connection, principal, hello)
         return _Socket(session, connection, self._sources(), self._sessions(), rest)
+
+    async def _place(self, connection: Connection, principal: Principal) -> None:
+        """See to it that the socket has a place where its owner acts. Raises _Violation."""
+        if connection.held_in == principal.namespace:
+            return
+        try:
+            await self._places().take(principal.namespace)
+        except QuotaExceeded as error:
+            raise _Violation(Close.TOO_MANY, error.detail) from None
+        except NamespaceNotFound as error:
+            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+        except MillstreamError as error:
+            raise _Violation(Close.INTERNAL_ERROR, error.detail) from None
+        before, connection.held_in = connection.held_in, principal.namespace
+        if before is not None:
+            self._places().give_back(before)
 
     async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
         """Who says hello. Raises _Violation."""

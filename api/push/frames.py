@@ -418,6 +418,7 @@ class Close:
     PROTOCOL_ERROR = 4500
     UNAUTHENTICATED = 4501
     HELLO_TIMEOUT = 4504
+    TOO_MANY = 4509
 
 
 def is_worth_coming_back(code: int) -> bool:

@@ -18,6 +18,7 @@ from storage.domain.access import Action
 from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName, StreamName
 from storage.queues import Queues
+from storage.quotas import QuotaKeeper
 from storage.streams import Streams
 
 
@@ -32,8 +33,14 @@ class Publisher:
     """Publishes for sessions, for each in the order of its frames."""
 
     def __init__(
-        self, queues: Queues, streams: Streams, access: Access, metrics: PublishMetrics
+        self,
+        queues: Queues,
+        streams: Streams,
+        access: Access,
+        quotas: QuotaKeeper,
+        metrics: PublishMetrics,
     ) -> None:
+        self._quotas = quotas
         self._queues = queues
         self._streams = streams
         self._access = access
@@ -69,7 +76,9 @@ class Publisher:
         self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
         metrics = self._metrics.queues
-        metrics.received(len(messages), total_bytes([message.body for message in messages]))
+        size_bytes = total_bytes([message.body for message in messages])
+        await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
+        metrics.received(len(messages), size_bytes)
         sent = await self._queues.send(queue, messages, idempotency_key=frame.idempotency_key)
         metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
@@ -78,7 +87,17 @@ class Publisher:
         self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
         metrics = self._metrics.streams
-        metrics.received(len(records), total_bytes([record.data for record in records]))
+        size_bytes = total_bytes([record.data for record in records])
+        await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
+        metrics.received(len(records), size_bytes)
         found = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
         failed = count_appended(metrics, found)
         return ServerOk(frame.id, [appended_out(one) for one in found], failed)
+
+    async def _spend(self, session: Session, resource: str, messages: int, size_bytes: int) -> None:
+        """A publish is one call. Raises QuotaExceeded."""
+        waiting = self._quotas.spend(
+            session.principal, resource, messages=messages, size_bytes=size_bytes
+        )
+        if waiting is not None:
+            await waiting

@@ -80,7 +80,8 @@ def _spelled(error: Exception) -> str:
 def _about(operation: str, right: Right, request: Request) -> About:
     """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
     resource = request.url.path.removeprefix("/v1/")
-    name = "*" if right.everything else named_in(request) or ""
+    everything = request.path_params.get("namespace", "*")
+    name = everything if right.everything else named_in(request) or ""
     noun, _, rest = resource.partition("/")
     return About(operation, right.action, resource, name, noun, rest.partition("/")[0])
 

@@ -47,6 +47,7 @@ class AppendedColumns(msgspec.Struct):
     body=StructBody(AppendColumns),
     answer=AppendedColumns,
     action=Action.STREAM_PUT,
+    sends=lambda columns: len(columns.data),
     idempotent=True,
 )
 async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:

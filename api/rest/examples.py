@@ -51,6 +51,29 @@ _QUEUE = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+_NO_RATES = {
+    "calls_per_second": None,
+    "messages_per_second": None,
+    "bytes_per_second": None,
+    "burst_seconds": 1,
+}
+_NAMESPACE = {
+    "rates": {**_NO_RATES, "calls_per_second": 1000, "burst_seconds": 2},
+    "resources": [
+        {"resources": "queue/orders-*", "rates": {**_NO_RATES, "messages_per_second": 500}}
+    ],
+    "connections_max": None,
+    "queues_max": 50,
+    "streams_max": None,
+    "stored_bytes_max": None,
+    "name": "acme",
+    "account_id": "310984467205",
+    "stored_bytes": None,
+    "stores_too_much": False,
+    "version": 1,
+    "created_at": _AT,
+    "changed_at": _AT,
+}
 JOB_ID = "0b1c2d3e4f5061728394a5b6c7d8e9f0"
 _JOB = {
     "id": JOB_ID,
@@ -753,6 +776,21 @@ EXAMPLES: dict[str, Example] = {
         answer={**_JOB, "state": "queued", "failures": 0, "failure": "", "ended_at": None},
     ),
     "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
+    "put_namespace": Example(
+        "/v1/namespaces/acme",
+        {
+            "rates": {"calls_per_second": 1000, "burst_seconds": 2},
+            "resources": [{"resources": "queue/orders-*", "rates": {"messages_per_second": 500}}],
+            "queues_max": 50,
+        },
+        status=201,
+        answer=_NAMESPACE,
+    ),
+    "get_namespace": Example("/v1/namespaces/acme", answer=_NAMESPACE),
+    "list_namespaces": Example(
+        "/v1/namespaces?prefix=a", answer={"items": [_NAMESPACE], "next_cursor": None}
+    ),
+    "delete_namespace": Example("/v1/namespaces/acme", status=204),
     "create_key": Example(
         "/v1/keys",
         {"name": "shop", "roles": ["viewer"], "grants": [_GRANT]},

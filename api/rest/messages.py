@@ -34,7 +34,7 @@ from api.native.message_schemas import (
 )
 from api.native.pages import decode_cursor, encode_cursor
 from api.native.settling import count_settled, settled_out
-from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type
+from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
 from api.refusals import ClientGone
 from storage.domain import limits
 from storage.domain.access import Action
@@ -66,6 +66,7 @@ _SETTLE = ItemsBody[Settlement](
     body=_SEND,
     answer={SentMessages: 201, SentMessageOut: 201},
     action=Action.QUEUE_SEND,
+    sends=items_in,
     idempotent=True,
 )
 async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:

@@ -36,7 +36,7 @@ from api.native.record_schemas import (
     condition_of,
     record_from_raw,
 )
-from api.payloads import MSGPACK, Items, ItemsBody, answer_type
+from api.payloads import MSGPACK, Items, ItemsBody, answer_type, items_in
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
@@ -72,6 +72,7 @@ _SHARD_RECORDS = ItemsBody[Record](
     body=_RECORDS,
     answer={AppendedRecords: 200, AppendedRecordOut: 201},
     action=Action.STREAM_PUT,
+    sends=items_in,
     idempotent=True,
 )
 async def append_records(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
@@ -92,6 +93,7 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     body=_SHARD_RECORDS,
     answer={AppendedRecords: 200, AppendedRecordOut: 201},
     action=Action.STREAM_PUT,
+    sends=items_in,
 )
 async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
     """Append records to one shard, all of them or none.

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from api.dataplane import read_body
 from api.payloads import ARROW, media_type, unsupported
-from api.rest.dependencies import StorageDep, StreamPath, may, require_json
+from api.rest.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.rest.schemas import Config
 from storage.domain import limits
 from storage.domain.access import Action
@@ -48,7 +48,9 @@ class CommitOut(BaseModel):
 
 
 @router.post("/staged", dependencies=[PUT], status_code=201, openapi_extra=_ARROW_BODY)
-async def stage_records(stream: StreamPath, storage: StorageDep, request: Request) -> StagedOut:
+async def stage_records(
+    stream: StreamPath, storage: StorageDep, principal: PrincipalDep, request: Request
+) -> StagedOut:
     """Put records aside, for a commit within a day: an Arrow stream with the column `data`, and perhaps `key`,
     `event_ts` and `headers`.
 
@@ -58,6 +60,10 @@ async def stage_records(stream: StreamPath, storage: StorageDep, request: Reques
     if media_type(headers) != ARROW:
         raise unsupported(media_type(headers), ARROW)
     encoded = await read_body(request.receive, headers)
+    resource = f"stream/{stream.name}"
+    spending = storage.quotas.spend(principal, resource, calls=0, size_bytes=len(encoded))
+    if spending is not None:
+        await spending
     return StagedOut(id=await storage.writing.stage(stream, encoded))
 
 

@@ -3,14 +3,15 @@
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
-    │                  DeliveryNotFound
+    │                  DeliveryNotFound, NamespaceNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
     │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
     │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
     │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten, StaleGeneration, GroupFull
-    │                  JobRefused, PayloadGone, WebhookBusy
+    │                  JobRefused, PayloadGone, WebhookBusy, NamespaceInUse
+    ├── quotas         QuotaExceeded, QuotaTooSmall, QuotaReached, BacklogFull
     ├── archive        ArchiveBehind, ArchiveDamaged, ArchiveOff
     ├── secrets        SecretsOff, SecretUnreadable
     └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
@@ -19,6 +20,7 @@ The first line of a class's docstring is the sentence its caller reads unless a 
 `ErrorCode` is the stable word for machines; each front door spells it in its own way.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -77,6 +79,12 @@ class ErrorCode(StrEnum):
     DELIVERY_NOT_FOUND = "delivery_not_found"
     PAYLOAD_GONE = "payload_gone"
     WEBHOOK_BUSY = "webhook_busy"
+    NAMESPACE_NOT_FOUND = "namespace_not_found"
+    NAMESPACE_IN_USE = "namespace_in_use"
+    QUOTA_EXCEEDED = "quota_exceeded"
+    QUOTA_TOO_SMALL = "quota_too_small"
+    QUOTA_REACHED = "quota_reached"
+    BACKLOG_FULL = "backlog_full"
     SECRETS_OFF = "secrets_off"
     SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105  a code
     STORAGE_UNAVAILABLE = "storage_unavailable"
@@ -107,6 +115,8 @@ _RETRYABLE = frozenset(
         ErrorCode.ARCHIVE_BEHIND,
         ErrorCode.TOO_MANY_PRODUCERS,
         ErrorCode.WEBHOOK_BUSY,
+        ErrorCode.QUOTA_EXCEEDED,
+        ErrorCode.BACKLOG_FULL,
     }
 )
 
@@ -431,6 +441,52 @@ class WebhookBusy(MillstreamError):
     """As many sends on request are under way here as may be."""
 
     code = ErrorCode.WEBHOOK_BUSY
+
+
+class NamespaceNotFound(MillstreamError):
+    """There is no such namespace."""
+
+    code = ErrorCode.NAMESPACE_NOT_FOUND
+
+
+class NamespaceInUse(MillstreamError):
+    """The namespace is not empty, or is the one that always is."""
+
+    code = ErrorCode.NAMESPACE_IN_USE
+
+
+class QuotaExceeded(MillstreamError):
+    """A quota has no room for this call now; nothing happened.
+
+    Facts: `policy`, `limit`, and `retry_after_seconds`, whole. `standings`: how the caller stands with the policy, for
+    doors that tell.
+    """
+
+    code = ErrorCode.QUOTA_EXCEEDED
+    standings: Sequence[Any] = ()
+
+    def standing(self, standings: Sequence[Any]) -> "QuotaExceeded":
+        """The same, with that."""
+        self.standings = standings
+        return self
+
+
+class QuotaTooSmall(MillstreamError):
+    """The call asks for more than a quota ever lets pass at once."""
+
+    code = ErrorCode.QUOTA_TOO_SMALL
+
+
+class QuotaReached(MillstreamError):
+    """The namespace has as many as its quota allows."""
+
+    code = ErrorCode.QUOTA_REACHED
+
+
+class BacklogFull(MillstreamError):
+    """The store is nearly full: nothing is added until it is drained. Reads and settlements go on."""
+
+    code = ErrorCode.BACKLOG_FULL
 
 
 class SecretsOff(MillstreamError):

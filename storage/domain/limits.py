@@ -373,6 +373,36 @@ DUE_MOVES_PER_CALL = 200
 EXPIRED_PER_CALL = 500
 SKIPS_PER_CALL = 1_000
 
+# Quotas
+NAMESPACES_MAX = 10_000  # every process knows them all
+RATE_MIN = 0.001  # a second: one in a quarter of an hour
+RATE_MAX = 1e12
+BURST_SECONDS_MIN = 0.1
+BURST_SECONDS_MAX = 3_600
+RESOURCE_RATES_MAX = (
+    100  # globs of a namespace: each is looked at when a process first meets a name
+)
+LEASE_SHARE_SECONDS = 0.1  # of a rate that a process takes at a time: ten round trips a second
+LEASE_MS = SECOND_MS  # what a process took and did not spend is void after this
+LOW_SHARE = 0.2  # of a bucket: below it callers are told how they stand
+POLICIES_KEPT_MAX = 20_000  # callers and resources that a process remembers the policies of
+NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was heard
+NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
+PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
+PLACES_SAY_MS = 10 * SECOND_MS
+WEIGHED_AT_ONCE = 50  # logs
+STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
+
+# The memory guard
+GUARD_POLL_MS = SECOND_MS
+GUARD_CLOSES_AT = 0.85  # of the store's memory: leases, groups and acknowledgements still find room
+GUARD_OPENS_AT = 0.80  # well below, so that writes do not stop and go
+GUARD_RETRY_S = 5  # draining a twentieth of the memory takes a while
+MEMORY_SHARE = (
+    0.5  # of the machine's for the store that `up` starts: its log's rewriting needs room as well
+)
+MEMORY_BYTES_MIN = 256 * MIB
+
 # In one process
 PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it the caller hears 503
 WRITE_HANDS = 2  # flushes of writes under way at once
@@ -425,6 +455,16 @@ RATE_MAX = 1e12
 TICKET_MS = 30 * SECOND_MS  # between asking for a socket's ticket and opening the socket
 SESSION_IDLE_MS = 8 * HOUR_MS  # a working day
 SESSION_MS_MAX = 24 * HOUR_MS  # then one logs in again
+TOKEN_LEEWAY_MS = MINUTE_MS  # clocks differ
+TOKEN_SECONDS_MAX = 253_402_300_799  # the year 9999
+TOKEN_SUBJECT_CHARACTERS_MAX = 255  # as OpenID Connect
+JWKS_FETCH_MS = 5 * SECOND_MS
+JWKS_BYTES_MAX = 256 * KIB
+JWKS_KEYS_MAX = 100
+JWKS_AGE_MS = 5 * MINUTE_MS  # an issuer's keys are read anew after this, beside
+JWKS_STALE_MS_MAX = HOUR_MS  # and not used after this, if its issuer cannot be asked
+JWKS_PAUSE_MS = 30 * SECOND_MS  # between two questions to an issuer, whatever keys tokens name
+JWKS_RETRY_MS = 5 * SECOND_MS  # the same, after one that was not answered
 ENDED_PER_CALL = 100  # ended tickets, sessions or credentials that go as a new one is made
 
 

@@ -24,10 +24,15 @@ CLUSTER_PORTS = range(20_000, 50_000)
 
 @contextmanager
 def running_valkey(
-    data: Path, *, durability: Durability = "always", cluster: bool = False
+    data: Path,
+    *,
+    durability: Durability = "always",
+    cluster: bool = False,
+    memory_bytes: int = 0,
 ) -> Iterator[str]:
     """A private Valkey for as long as the block runs; yields its URL."""
-    with running(ValkeyServer(data, durability=durability, cluster=cluster)) as url:
+    server = ValkeyServer(data, durability=durability, cluster=cluster, memory_bytes=memory_bytes)
+    with running(server) as url:
         yield url
 
 
@@ -35,7 +40,7 @@ class ValkeyServer:
     """A Valkey, or a Redis from PATH, on a unix socket in the data directory.
 
     `cluster`: one node that owns every slot. Cluster clients need an address, so it also listens on
-    loopback, with a password made for this start.
+    loopback, with a password made for this start. `memory_bytes`: what it may use, 0 for no limit.
     """
 
     name = "valkey"
@@ -49,11 +54,13 @@ class ValkeyServer:
         durability: Durability = "always",
         server: ServerChoice = "bundled",
         cluster: bool = False,
+        memory_bytes: int = 0,
     ) -> None:
         self.directory = data.resolve() / "valkey"
         self.log = data.resolve() / "logs" / "valkey.log"
         self._data = data.resolve()
         self._durability = durability
+        self._memory_bytes = memory_bytes
         self._binary = find_valkey(server)
         self._cluster_port = _free_cluster_port() if cluster else 0
         self._password = secrets.token_urlsafe(24) if cluster else ""
@@ -94,6 +101,7 @@ class ValkeyServer:
             "appendonly": "yes",
             "appendfsync": self._durability,
             "aof-use-rdb-preamble": "yes",
+            "maxmemory": str(self._memory_bytes),
             "maxmemory-policy": "noeviction",  # an eviction would lose messages
         }
         if self._cluster_port:

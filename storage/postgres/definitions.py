@@ -18,10 +18,9 @@ from storage.domain.names import LogId, QueueName, StreamName
 from storage.domain.queues import Queue, QueueSpec
 from storage.domain.streams import Shard, Stream, StreamSpec
 from storage.postgres.database import Database
+from storage.postgres.namespaces import CHANNEL, admit
 from storage.postgres.queries import query
-from storage.postgres.tables import LogRow, NamespaceRow, QueueRow, ShardRow, StreamRow
-
-CHANNEL = "millstream_catalog"
+from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
 
 N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
@@ -206,7 +205,11 @@ class Held(Generic[D]):
         self.definition = now
 
     async def insert(self, definition: D) -> None:
-        """Give the name its first definition, and its logs their rows."""
+        """Give the name its first definition, and its logs their rows.
+
+        Raises NamespaceNotFound; QuotaReached where the namespace has as many as it may.
+        """
+        await admit(self.session, self._name.namespace, self._rows.kind)
         await self._rows.insert(self.session, definition)
         logs = [
             {"log_id": log_id, "namespace": self._name.namespace}
@@ -346,22 +349,3 @@ class DeletedDefinitions:
             )
             await session.execute(query("forget_deleted_shards"), gone)
             await session.execute(query("forget_empty_streams"))
-
-
-class Namespaces:
-    """The tenants."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def find(self, name: str) -> str | None:
-        """The namespace's account id, or None when there is no such namespace."""
-        wanted = select(col(NamespaceRow.account_id)).where(col(NamespaceRow.name) == name)
-        async with self._database.reading() as session:
-            return await session.scalar(wanted)
-
-    async def insert(self, name: str, account_id: str) -> None:
-        """Make the namespace unless it exists, in which case it keeps its account id."""
-        made = {"name": name, "account_id": account_id}
-        async with self._database.writing() as session:
-            await session.execute(query("insert_namespace"), made)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.errors import JobNotFound, JobRefused, StorageUnavailable
+from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, StorageUnavailable
 from storage.domain.jobs import (
     Claim,
     Job,
@@ -30,10 +30,6 @@ _LOST = "Its worker was lost."
 
 Place = tuple[int, str]
 """Where a page of jobs ends: when its last was made, and its id."""
-
-
-class NamespaceMissing(Exception):
-    """The namespace has no row yet."""
 
 
 class JobRows:
@@ -57,7 +53,7 @@ class JobRows:
     ) -> Job | None:
         """A new job; None where its id is taken or another one of its kind, namespace and subject is open.
 
-        Raises NamespaceMissing.
+        Raises NamespaceNotFound.
         """
         values = {
             "job_id": job_id,
@@ -73,7 +69,7 @@ class JobRows:
                 made = (await session.execute(query("submit_job"), values)).one_or_none()
                 return None if made is None else _job(made)
         except IntegrityError as error:
-            raise NamespaceMissing from error
+            raise NamespaceNotFound(f"There is no namespace '{namespace}'.") from error
 
     async def find(self, job_id: str) -> Job | None:
         """The job, or None."""

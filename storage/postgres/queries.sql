@@ -76,9 +76,84 @@ update deployment
  where cast(:epoch as bigint) is null or store_epoch = :epoch;
 
 
--- name: insert_namespace
--- Whoever comes first gives the account id, which is then fixed.
-insert into namespaces (name, account_id) values (:name, :account_id) on conflict (name) do nothing;
+-- name: count_namespaces
+-- Two that are made at one moment may both see the last place: the limit is for memory, not for a tenant.
+select count(*) from namespaces;
+
+
+-- name: lock_namespace
+-- Stronger than what a foreign key holds: whoever adds something to the namespace has ended, or waits and then fails.
+select name from namespaces where name = :name for update;
+
+
+-- name: take_turns
+-- Creations that are counted come one after another; those of others, which only refer to the row, do not wait.
+select name from namespaces where name = :name for no key update;
+
+
+-- name: count_queues
+-- After take_turns: what it counts is committed, and nobody adds another one meanwhile.
+select count(*) from queues where namespace = :name and deleted_at_ms is null;
+
+
+-- name: count_streams
+-- As count_queues.
+select count(*) from streams where namespace = :name and deleted_at_ms is null;
+
+
+-- name: namespace_holds
+-- After lock_namespace, so nothing is added meanwhile. What is deleted and not swept yet has keys in the hot store or
+-- files in the archive, which are found by these rows alone.
+select (select count(*) from queues where namespace = :name and deleted_at_ms is null) as queues,
+       (select count(*) from streams where namespace = :name and deleted_at_ms is null) as streams,
+       (select count(*) from groups where namespace = :name) as groups,
+       (select count(*) from webhooks where namespace = :name) as webhooks,
+       (select count(*) from queues where namespace = :name and deleted_at_ms is not null)
+       + (select count(*) from streams where namespace = :name and deleted_at_ms is not null) as deleted_not_swept,
+       (select count(distinct stream_id) from archive_shards where namespace = :name) as archives,
+       (select count(*) from jobs
+         where namespace = :name and state in ('queued', 'running', 'paused')) as open_jobs,
+       (select count(*) from credentials
+         where namespace = :name and revoked_at_ms is null
+           and coalesce(expires_at_ms, 9223372036854775807)
+               > cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as live_keys;
+
+
+-- name: delete_namespace_moves
+-- After lock_namespace.
+delete from moves where namespace = :name;
+
+
+-- name: delete_namespace_jobs
+-- After lock_namespace, and when none is open.
+delete from jobs where namespace = :name;
+
+
+-- name: delete_namespace_settings
+-- After lock_namespace.
+delete from account_settings where namespace = :name;
+
+
+-- name: delete_namespace_keys
+-- After lock_namespace, and when none is good any more.
+delete from credentials where namespace = :name;
+
+
+-- name: delete_namespace
+-- The foreign keys stand behind it.
+delete from namespaces where name = :name;
+
+
+-- name: weigh_namespace
+-- One sweep at a time weighs. Whether `over` turned; a namespace whose limit went meanwhile stays as it is.
+with before as (
+  select name, over from namespaces where name = :name and quotas ? 'stored_bytes_max' for no key update
+)
+update namespaces n
+   set stored_bytes = :stored_bytes, over = :over
+  from before b
+ where n.name = b.name
+returning b.over <> n.over;
 
 
 -- name: attend

@@ -61,12 +61,18 @@ METADATA = SQLModel.metadata
 
 
 class NamespaceRow(SQLModel, table=True):
-    """A tenant. `account_id` is its fixed 12-digit number, which AWS clients see."""
+    """A `storage.domain.quotas.Namespace`."""
 
     __tablename__ = "namespaces"
 
     name: str = Field(primary_key=True, sa_type=NAME)
     account_id: str = Field(unique=True, sa_type=Text)
+    quotas: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    stored_bytes: int | None = Field(default=None, sa_type=BigInteger)
+    over: bool
 
 
 class DeploymentRow(SQLModel, table=True):

@@ -4,6 +4,8 @@
     ms:store                          hash: epoch, beacon (storage.domain.epochs)
     ms:<namespace>:{<log id>}:<part>  a log; the braces make it one slot of a cluster
     ms:<namespace>:{<name>}:pace      what processes do together at one rate; it ends by itself
+    ms:<namespace>:{<policy>}:rate    what may pass of a policy, such as key/<id> or queue/<name>; it ends by itself
+    ms:<namespace>:{places}:held      how many connections each process has
 
 `storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
 """
@@ -76,6 +78,16 @@ def rising_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
 def pace_key(namespace: str, name: str) -> bytes:
     """The key of a rate."""
     return key(namespace, name, "pace").encode()
+
+
+def rate_key(namespace: str, bucket: str) -> bytes:
+    """The key of a bucket of a policy."""
+    return key(namespace, bucket, "rate").encode()
+
+
+def places_key(namespace: str) -> bytes:
+    """The key of a namespace's connections."""
+    return key(namespace, "places", "held").encode()
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

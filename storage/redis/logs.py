@@ -193,6 +193,10 @@ class HotLogs:
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
+    async def weigh(self, at: LogAddress) -> int:
+        """The bytes of log that it holds; 0 for one that is not there."""
+        return int(await self._pipeline.read("weigh_log", _readable(at)[:2]))
+
     async def trim(
         self,
         at: LogAddress,

@@ -82,6 +82,15 @@ class HotStore:
             found |= await self._info(section)
         return found
 
+    async def memory(self) -> tuple[int, int]:
+        """What the server's data uses and what it may, in bytes; 0 for no limit.
+
+        The buffers of its replicas and of its log do not count, as they do not where the server refuses writes.
+        """
+        info = await self._info("memory")
+        used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
+        return used, int(info.get("maxmemory", 0))
+
     async def time_ms(self) -> int:
         """The server's clock."""
         seconds, micros = await self._ask(self._client.time())

@@ -38,7 +38,7 @@ def test_the_first_start_says_a_key_and_whoever_has_the_machine_makes_another(
         assert httpx.get(f"{url}/v1/queues").status_code == 401
         assert httpx.get(f"{url}/v1/whoami", headers=with_key).json()["everywhere"] is True
         assert key not in (tmp_path / "log").read_text()
-        assert millstream("key", "first").out == ""
+        assert millstream("first-key").out == ""
 
         lost = millstream("key", "create", "root", "--role=admin", "--everywhere", "--local")
         assert lost.code == 0, lost.err

@@ -27,6 +27,7 @@ from storage.domain.queues import (
     RedriveAllow,
     RedrivePermission,
 )
+from storage.domain.quotas import NO_QUOTAS, Quotas
 from storage.domain.streams import RING_SIZE, StreamSpec
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
@@ -202,7 +203,7 @@ async def test_a_queue_and_a_stream_may_have_one_name(catalog):
 
 
 async def test_namespaces_hold_different_queues_of_one_name(catalog):
-    await catalog.put_namespace("acme")
+    await catalog.namespaces.put("acme", NO_QUOTAS)
     await catalog.put_queue(ORDERS, QueueSpec())
 
     with pytest.raises(QueueNotFound):
@@ -210,10 +211,12 @@ async def test_namespaces_hold_different_queues_of_one_name(catalog):
 
 
 async def test_a_namespace_keeps_its_account_id(catalog):
-    first = await catalog.put_namespace("acme")
+    first, _ = await catalog.namespaces.put("acme", NO_QUOTAS)
 
-    assert await catalog.put_namespace("acme") == first
-    assert len(first) == 12
+    again, _ = await catalog.namespaces.put("acme", Quotas(queues_max=1))
+
+    assert again.account_id == first.account_id
+    assert len(first.account_id) == 12
 
 
 # Streams
@@ -419,7 +422,7 @@ async def test_a_page_after_what_no_name_can_be_is_refused(catalog):
 
 
 async def test_deleted_streams_and_those_of_other_namespaces_are_not_listed(catalog):
-    await catalog.put_namespace("acme")
+    await catalog.namespaces.put("acme", NO_QUOTAS)
     await catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await catalog.put_stream(StreamName("gone"), StreamSpec())
     await catalog.put_stream(StreamName("theirs", "acme"), StreamSpec())
@@ -432,7 +435,7 @@ async def test_deleted_streams_and_those_of_other_namespaces_are_not_listed(cata
 
 async def test_a_sweep_sees_every_queue_of_every_namespace_once(catalog, monkeypatch):
     monkeypatch.setattr("storage.domain.limits.PAGE_ITEMS_MAX", 2)
-    await catalog.put_namespace("acme")
+    await catalog.namespaces.put("acme", NO_QUOTAS)
     names = [QueueName(f"q{n}", "acme" if n % 2 else DEFAULT_NAMESPACE) for n in range(7)]
     for name in names:
         await catalog.put_queue(name, QueueSpec())

@@ -4,19 +4,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import boto3
 import httpx
 import pytest
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
 from botocore.credentials import Credentials as AwsCredentials
 from botocore.exceptions import ClientError
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
-from api.settings import Settings
 from storage.domain.access import (
     LOCAL_ADMINISTRATOR,
     Effect,
@@ -26,79 +23,24 @@ from storage.domain.access import (
 )
 from storage.domain.credentials import (
     CredentialKind,
-    CredentialRequest,
     NewSecret,
     Rights,
 )
-from storage.domain.limits import Limits
-from storage.domain.names import QueueName, StreamName
+from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
-from storage.settings import StorageSettings
-from tests.sockets import Server, Socket, serving
+from storage.domain.quotas import NO_QUOTAS
+from tests.guarded import LET_IN, Guarded, guarding
+from tests.sockets import Socket
 
 pytestmark = pytest.mark.one_store
 
 SOON_S = 4.0
-ONCE = Config(retries={"max_attempts": 0})
-LET_IN = Rights(roles=(Role.ADMIN,))
-
-
-class Guarded:
-    """The service, and keys to it."""
-
-    def __init__(self, server: Server, storage: Storage) -> None:
-        self.url = server.url
-        self.storage = storage
-
-    async def key(
-        self,
-        rights: Rights = LET_IN,
-        *,
-        by: Principal = LOCAL_ADMINISTRATOR,
-        kind: CredentialKind = CredentialKind.KEY,
-        everywhere: bool = False,
-    ) -> NewSecret:
-        """A new credential."""
-        asked = CredentialRequest(name="ada", rights=rights, kind=kind, everywhere=everywhere)
-        _, secret = await self.storage.credentials.create(by, asked)
-        return secret
-
-    async def ask(self, method: str, path: str, key: NewSecret | None = None, **more: Any) -> Any:
-        """An answer over REST."""
-        headers = {"authorization": f"Bearer {key.word}"} if key else {}
-        headers |= more.pop("headers", {})
-        async with httpx.AsyncClient(base_url=self.url) as client:
-            return await client.request(method, path, headers=headers, **more)
-
-    def client(self, service: str, key_id: str, secret: str) -> Any:
-        """An unmodified SDK's client, which tries once."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name="eu-west-1",
-            aws_access_key_id=key_id,
-            aws_secret_access_key=secret,
-            config=ONCE,
-        )
-
-    @property
-    def socket_address(self) -> str:
-        return self.url.replace("http", "ws") + "/v1/ws"
 
 
 @pytest.fixture
 async def guarded(redis_url, database_url):
-    settings = StorageSettings(
-        redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
-    )
-    async with open_storage(settings) as storage:
-        await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
-        await storage.catalog.put_stream(StreamName("clicks"), StreamSpec(shards=1))
-        async with serving(storage, Limits(), Settings(auth="keys")) as server:
-            yield Guarded(server, storage)
+    async with guarding(redis_url, database_url) as guarded:
+        yield guarded
 
 
 # Nobody without a credential
@@ -208,7 +150,7 @@ async def test_dead_letters_go_only_where_their_owner_may_send(guarded: Guarded)
 
 
 async def test_tenants_have_names_of_their_own(guarded: Guarded):
-    await guarded.storage.catalog.put_namespace("tenant-a")
+    await guarded.storage.namespaces.put("tenant-a", NO_QUOTAS)
     everywhere = await guarded.key(everywhere=True)
     tenant = await guarded.key(by=Principal("root", "tenant-a", LOCAL_ADMINISTRATOR.policy))
     there = {"millstream-namespace": "tenant-a"}

@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from storage.domain.errors import JobNotFound, JobRefused, ValidationFailed
+from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import Claim, JobKind, JobPart, JobState, LeaseLost, Outcome, Wish
 from storage.lifespan import open_storage
 from storage.postgres.database import libpq_url, open_database
@@ -93,10 +93,9 @@ async def test_submitting_with_an_id_may_be_repeated(jobs):
         await submit(jobs, "others", job_id="replay-1")
 
 
-async def test_a_namespace_that_nobody_used_yet_has_jobs_too(jobs):
-    made = await jobs.submit("fresh", JobKind.ARCHIVE, "logs", {})
-
-    assert await jobs.list(namespace="fresh") == [made]
+async def test_a_namespace_that_is_not_there_has_no_jobs(jobs):
+    with pytest.raises(NamespaceNotFound, match="fresh"):
+        await jobs.submit("fresh", JobKind.ARCHIVE, "logs", {})
 
 
 async def test_many_submit_at_once_and_one_job_is_open(jobs):

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from storage.domain.names import StreamName
+from storage.domain.quotas import NO_QUOTAS
 from storage.domain.streams import StreamSpec
 
 pytestmark = pytest.mark.one_store
@@ -99,7 +100,7 @@ async def test_a_swept_stream_takes_its_consumers_with_it(engines, registrations
 
 
 async def test_settings_of_an_account_are_kept_each_for_itself(engines, registrations):
-    await engines.catalog.put_namespace("team")
+    await engines.namespaces.put("team", NO_QUOTAS)
     await registrations.put_setting("team", "a", {"x": 1})
     await registrations.put_setting("team", "b", 2)
     await registrations.put_setting("team", "a", {"y": 3})

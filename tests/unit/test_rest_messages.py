@@ -18,6 +18,16 @@ from storage.settings import Durability
 MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0, 0)
 
 
+class NoQuotas:
+    """Nothing is limited."""
+
+    def spend(self, *asked: Any, **cost: Any) -> None:
+        return None
+
+    def low_standings(self, *asked: Any) -> tuple[()]:
+        return ()
+
+
 class Queues:
     """A queue with one message, which remembers what was released."""
 
@@ -36,7 +46,12 @@ async def receive_over(
 ) -> list[Message]:
     """Ask for a message; gives what was sent back."""
     storage: Any = SimpleNamespace(
-        queues=queues, access=Access(), health=None, streams=None, catalog=None
+        queues=queues,
+        access=Access(),
+        quotas=NoQuotas(),
+        health=None,
+        streams=None,
+        catalog=None,
     )
     app = create_app(Settings(durability=durability), storage)
     news: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]

@@ -86,13 +86,26 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.INVALID_CURSOR
             | ErrorCode.OFFSET_EXPIRED
             | ErrorCode.OFFSET_OUT_OF_RANGE
+            | ErrorCode.QUOTA_TOO_SMALL
         ):
             return invalid(error.detail)
         case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
             return AwsError(RESOURCE_IN_USE, error.detail)
-        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED | ErrorCode.STREAM_READ_ONLY:
+        case (
+            ErrorCode.FORBIDDEN
+            | ErrorCode.UNAUTHENTICATED
+            | ErrorCode.STREAM_READ_ONLY
+            | ErrorCode.NAMESPACE_NOT_FOUND
+        ):
             return AwsError(ACCESS_DENIED, error.detail)
-        case ErrorCode.STORAGE_BUSY | ErrorCode.ARCHIVE_BEHIND:
+        case ErrorCode.QUOTA_REACHED:
+            return AwsError(LIMIT_EXCEEDED, error.detail)
+        case (
+            ErrorCode.STORAGE_BUSY
+            | ErrorCode.ARCHIVE_BEHIND
+            | ErrorCode.QUOTA_EXCEEDED
+            | ErrorCode.BACKLOG_FULL
+        ):
             return AwsError(THROUGHPUT_EXCEEDED, error.detail)
         case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL:
             return AwsError(SERVICE_UNAVAILABLE, error.detail)
@@ -130,6 +143,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.DELIVERY_NOT_FOUND
             | ErrorCode.PAYLOAD_GONE
             | ErrorCode.WEBHOOK_BUSY
+            | ErrorCode.NAMESPACE_IN_USE
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
             | ErrorCode.KEY_NOT_FOUND

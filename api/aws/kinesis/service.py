@@ -15,6 +15,7 @@ from api.aws.kinesis.actions import (
     tags,
 )
 from api.aws.kinesis.errors import spell, translate
+from api.aws.kinesis.loads import load_of, throttled
 from api.aws.wire.service import Service
 
 KINESIS = Service(
@@ -35,6 +36,8 @@ KINESIS = Service(
         account.operations,
     ],
     translate=translate,
+    load_of=load_of,
+    throttled=throttled,
     spell=spell,
     times=(
         "ApproximateArrivalTimestamp",

@@ -5,8 +5,8 @@ from typing import TypeVar
 import msgspec
 
 from api.aws.sqs.arns import Arns
-from api.aws.sqs.errors import required
-from api.aws.sqs.urls import queue_of_url, queue_url
+from api.aws.sqs.errors import no_such_queue, required
+from api.aws.sqs.urls import account_of_url, queue_of_url, queue_url
 from api.aws.wire.service import Call
 from storage.domain.names import QueueName
 from storage.domain.queues import Queue
@@ -16,7 +16,10 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 def queue_name(call: Call[In], url: str | None) -> QueueName:
     """The queue that a URL names, which the caller may use so. Raises AwsError, Forbidden."""
-    name = queue_of_url(required(url, "QueueUrl"), call.principal.namespace)
+    address = required(url, "QueueUrl")
+    name = queue_of_url(address, call.principal.namespace)
+    if call.account and account_of_url(address) != call.account:
+        raise no_such_queue()
     call.authorise(str(name))
     return name
 

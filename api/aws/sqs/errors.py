@@ -102,17 +102,18 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.MESSAGE_NOT_FOUND
             | ErrorCode.IDEMPOTENCY_KEY_REUSED
             | ErrorCode.MOVE_REFUSED
+            | ErrorCode.QUOTA_TOO_SMALL
         ):
             return invalid(f"One or more parameters are invalid. Reason: {error.detail}")
         case ErrorCode.RECEIPT_HANDLE_INVALID:
             return AwsError(RECEIPT_HANDLE_IS_INVALID, error.detail)
         case ErrorCode.MOVE_NOT_FOUND:
             return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
-        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED:
+        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED | ErrorCode.NAMESPACE_NOT_FOUND:
             return AwsError(ACCESS_DENIED, error.detail)
-        case ErrorCode.IN_FLIGHT_LIMIT_REACHED:
+        case ErrorCode.IN_FLIGHT_LIMIT_REACHED | ErrorCode.QUOTA_REACHED:
             return AwsError(OVER_LIMIT, error.detail)
-        case ErrorCode.QUEUE_FULL:
+        case ErrorCode.QUEUE_FULL | ErrorCode.QUOTA_EXCEEDED | ErrorCode.BACKLOG_FULL:
             return AwsError(REQUEST_THROTTLED, error.detail)
         case ErrorCode.PURGE_IN_PROGRESS:
             return AwsError(PURGE_QUEUE_IN_PROGRESS, error.detail)
@@ -153,6 +154,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.DELIVERY_NOT_FOUND
             | ErrorCode.PAYLOAD_GONE
             | ErrorCode.WEBHOOK_BUSY
+            | ErrorCode.NAMESPACE_IN_USE
             | ErrorCode.SECRETS_OFF
             | ErrorCode.SECRET_UNREADABLE
             | ErrorCode.KEY_NOT_FOUND

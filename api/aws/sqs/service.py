@@ -13,6 +13,7 @@ from api.aws.sqs.actions import (
     tags,
 )
 from api.aws.sqs.errors import translate
+from api.aws.sqs.loads import load_of, throttled
 from api.aws.wire.service import Service
 
 SQS = Service(
@@ -33,4 +34,6 @@ SQS = Service(
         move_tasks.operations,
     ],
     translate=translate,
+    load_of=load_of,
+    throttled=throttled,
 )

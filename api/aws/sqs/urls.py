@@ -2,8 +2,8 @@
 
     http://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
 
-A client may reach the service by another name tomorrow, so any host is taken on the way in; the account
-is not looked at either, since a caller's credentials already say whose queues are meant.
+A client may reach the service by another name tomorrow, so any host is taken on the way in. In open mode the account
+is not looked at either; with credentials it is the caller's own, and what is another's is not there.
 """
 
 import re
@@ -35,6 +35,11 @@ def queue_of_url(url: str, namespace: str) -> QueueName:
     if len(url) > URL_CHARACTERS_MAX:
         raise _bad_address(url)
     return _queue_of_url(url, namespace)
+
+
+def account_of_url(url: str) -> str:
+    """The account that an address names, which has a queue's form."""
+    return url.rsplit("/", 2)[1]
 
 
 @lru_cache(maxsize=4096)

@@ -24,7 +24,7 @@ from api.aws.wire.audited import about
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
 from api.aws.wire.request_ids import HEADER, new_request_id
-from api.aws.wire.service import Accounts, Call, Operation, Service, Surroundings
+from api.aws.wire.service import Call, Operation, Service, Surroundings
 from api.aws.wire.service import Told as Answered
 from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
@@ -32,7 +32,7 @@ from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
 from storage.domain.access import Principal
 from storage.domain.audit import Door, is_administrative, outcome
-from storage.domain.errors import Forbidden, MillstreamError, Unauthenticated
+from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
 from storage.lifespan import Storage
 from storage.settings import Durability
 
@@ -68,7 +68,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(Accounts(), region, metrics, kept, gate.guards)
+        self._around = Surroundings(region, metrics, kept, gate.guards)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
@@ -114,14 +114,17 @@ class AwsDoor:
             principal = await self._gate.admit_signed(signed)
             operation = wire.operation()
             name = operation.name
+            asked = wire.read(operation)
+            await self._spend(principal, operation, asked, len(request.body))
             call = Call(
-                wire.read(operation),
+                asked,
                 self._storage(),
                 principal,
                 operation.action,
                 host_of(request),
                 request.is_there,
                 self._around,
+                await self._account(principal),
             )
             if is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)
@@ -143,6 +146,22 @@ class AwsDoor:
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
 
+    async def _spend(
+        self, principal: Principal, operation: Operation, asked: Any, size_bytes: int
+    ) -> None:
+        """Spend what the call costs. Raises AwsError when that is too much now."""
+        load = self._service.load_of(operation, asked)
+        counted = size_bytes if load.messages else 0
+        quotas = self._storage().quotas
+        try:
+            waiting = quotas.spend(
+                principal, load.resource, messages=load.messages, size_bytes=counted
+            )
+            if waiting is not None:
+                await waiting
+        except QuotaExceeded as error:
+            raise self._service.throttled(operation, error) from None
+
     async def _audited(
         self, call: Call[Any], operation: Operation, request: HotRequest, request_id: bytes
     ) -> Answered:
@@ -157,6 +176,11 @@ class AwsDoor:
             return spelled(error)
         fault = self._service.spell(self._in_their_words(error)).fault
         return outcome("refused" if fault.sender else "failed", fault.code)
+
+    async def _account(self, principal: Principal) -> str:
+        if not self._around.guarded:
+            return ""
+        return (await self._storage().catalog.namespaces.find(principal.namespace)).account_id
 
     def _refused(
         self, error: Exception, wire: Wire, operation: str, request_id: bytes

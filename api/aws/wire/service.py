@@ -1,39 +1,23 @@
 """A service as its door knows it: its operations, and one call of them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from api.aws.wire.errors import AwsError
 from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
-from storage.catalog import Catalog
 from storage.domain.access import Action, Principal
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, QuotaExceeded
 from storage.lifespan import Storage
 
 In = TypeVar("In", bound=msgspec.Struct)
 
 
-class Accounts:
-    """The 12-digit account of each namespace, remembered: it is fixed for ever."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    async def id_of(self, namespace: str, catalog: Catalog) -> str:
-        """The namespace's account id."""
-        known = self._known.get(namespace)
-        if known is None:
-            known = self._known[namespace] = await catalog.put_namespace(namespace)
-        return known
-
-
 class Surroundings(msgspec.Struct, frozen=True):
     """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide."""
 
-    accounts: Accounts
     region: str
     metrics: DoorMetrics
     kept: Any = None
@@ -41,10 +25,14 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Call(Generic[In]):
-    """One request, as an operation sees it. `host` is the service's address as this client wrote it."""
+    """One request, as an operation sees it. `host` is the service's address as this client wrote it.
+
+    `account`: the only one that its addresses may name; "" in open mode, where any does.
+    """
 
     __slots__ = (
         "_around",
+        "account",
         "action",
         "asked",
         "client_is_there",
@@ -62,6 +50,7 @@ class Call(Generic[In]):
         host: str,
         client_is_there: Callable[[], bool],
         around: Surroundings,
+        account: str = "",
     ) -> None:
         self.asked = asked
         self.storage = storage
@@ -70,6 +59,7 @@ class Call(Generic[In]):
         self.host = host
         self.client_is_there = client_is_there
         self._around = around
+        self.account = account
 
     @property
     def region(self) -> str:
@@ -93,7 +83,8 @@ class Call(Generic[In]):
 
     async def account_id(self) -> str:
         """The caller's account."""
-        return await self._around.accounts.id_of(self.principal.namespace, self.storage.catalog)
+        found = await self.storage.catalog.namespaces.find(self.principal.namespace)
+        return found.account_id
 
     def authorise(self, resource: str) -> None:
         """Raise Forbidden unless the caller may do this operation on `resource`."""
@@ -125,6 +116,13 @@ class Operation(msgspec.Struct, frozen=True):
     action: Action
     decode_json: Callable[[bytes], Any]
     looks_right: Callable[[Any], bool] | None = None
+
+
+class Load(NamedTuple):
+    """What a call is about, as quotas name it, `queue/orders` or '' for nothing; and what it adds there."""
+
+    resource: str
+    messages: int = 0
 
 
 class Operations:
@@ -161,7 +159,8 @@ class Service:
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` tells an engine's errors in its
     words, and `spell` those that every service has. `place_name` is the parameter for which the path stands in
-    a Query call that does not give it. `times`: the members of answers that are times.
+    a Query call that does not give it. `times`: the members of answers that are times. `load_of` tells what a call
+    costs, and `throttled` what is said when a quota has no room for it.
     """
 
     def __init__(
@@ -175,7 +174,11 @@ class Service:
         translate: Callable[[MillstreamError], AwsError],
         spell: Callable[[AwsError], AwsError] = lambda error: error,
         times: Iterable[str] = (),
+        load_of: Callable[[Operation, Any], Load],
+        throttled: Callable[[Operation, QuotaExceeded], AwsError],
     ) -> None:
+        self.load_of = load_of
+        self.throttled = throttled
         self.target = target
         self.json_type = json_type
         self.namespace = namespace

@@ -234,16 +234,3 @@ def whoami(cli: Terminal) -> None:
     from millstream_client.core.api.keys import whoami as core
 
     cli.out.show(to_row(cli.client.call(core.whoami())), grants=GRANTS)
-
-
-@key.command("first", hidden=True)
-def first() -> None:
-    """Say the key of a new deployment's administrator, once; say nothing in an old one."""
-    from api.cli.local_keys import create_first
-
-    word = create_first()
-    if word is not None:
-        typer.echo(
-            "The administrator's key, which is not shown again"
-            f" (`millstream key create --local` makes others):\n\n  export MILLSTREAM_API_KEY={word}\n"
-        )

@@ -112,6 +112,19 @@ def migrate() -> None:
         raise Trouble(str(error)) from None
 
 
+@processes.command("first-key", hidden=True)
+def first_key() -> None:
+    """Say the key of a new deployment's administrator, once; say nothing in an old one."""
+    from api.cli.local_keys import create_first
+
+    word = create_first()
+    if word is not None:
+        typer.echo(
+            "The administrator's key, which is not shown again"
+            f" (`millstream key create --local` makes others):\n\n  export MILLSTREAM_API_KEY={word}\n"
+        )
+
+
 @processes.command()
 def doctor(
     host: Host = None,

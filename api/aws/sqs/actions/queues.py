@@ -184,6 +184,7 @@ class GetQueueUrl(Input):
     """A queue's name. Whose it is, the caller's credentials say."""
 
     queue_name: str | None = None
+    owner: str | None = field(name="QueueOwnerAWSAccountId", default=None)
 
 
 @operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_LIST)
@@ -194,6 +195,8 @@ async def get_queue_url(call: Call[GetQueueUrl]) -> QueueUrlResult:
     except ValidationFailed:
         raise no_such_queue() from None
     call.authorise(str(name))
+    if call.account and call.asked.owner not in (None, call.account):
+        raise no_such_queue()
     await call.storage.catalog.queue(name)
     return QueueUrlResult(await url_of(call, name.name))
 

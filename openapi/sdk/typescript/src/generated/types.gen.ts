@@ -878,7 +878,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable keys; whether to retry and whether nothing happened are properties of the key.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -2065,6 +2065,136 @@ export type MoveOut = {
 export type MoveState = 'running' | 'completed' | 'cancelling' | 'cancelled' | 'failed';
 
 /**
+ * NamespaceConfig
+ *
+ * The quotas of a namespace; what is not said has no limit.
+ */
+export type NamespaceConfig = {
+    /**
+     * Of all calls in the namespace together.
+     */
+    rates?: RatesConfig | null;
+    /**
+     * Resources
+     */
+    resources?: Array<ResourceRatesConfig>;
+    /**
+     * Connections Max
+     *
+     * WebSockets at one time; null: no limit.
+     */
+    connections_max?: number | null;
+    /**
+     * Queues Max
+     *
+     * null: no limit.
+     */
+    queues_max?: number | null;
+    /**
+     * Streams Max
+     *
+     * null: no limit.
+     */
+    streams_max?: number | null;
+    /**
+     * Stored Bytes Max
+     *
+     * What its queues and streams may hold in the hot store. More is found within seconds; then nothing is added until it is less. null: no limit.
+     */
+    stored_bytes_max?: number | null;
+};
+
+/**
+ * NamespaceOut
+ *
+ * A namespace.
+ */
+export type NamespaceOut = {
+    /**
+     * Of all calls in the namespace together.
+     */
+    rates?: RatesConfig | null;
+    /**
+     * Resources
+     */
+    resources?: Array<ResourceRatesConfig>;
+    /**
+     * Connections Max
+     *
+     * WebSockets at one time; null: no limit.
+     */
+    connections_max?: number | null;
+    /**
+     * Queues Max
+     *
+     * null: no limit.
+     */
+    queues_max?: number | null;
+    /**
+     * Streams Max
+     *
+     * null: no limit.
+     */
+    streams_max?: number | null;
+    /**
+     * Stored Bytes Max
+     *
+     * What its queues and streams may hold in the hot store. More is found within seconds; then nothing is added until it is less. null: no limit.
+     */
+    stored_bytes_max?: number | null;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Account Id
+     *
+     * Its 12 digits in URLs and ARNs at the SQS and Kinesis doors.
+     */
+    account_id: string;
+    /**
+     * Stored Bytes
+     *
+     * What it was last found to hold, where that is limited; else null.
+     */
+    stored_bytes: number | null;
+    /**
+     * Stores Too Much
+     *
+     * Whether writes are refused for that.
+     */
+    stores_too_much: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * NamespacePage
+ *
+ * Namespaces by name.
+ */
+export type NamespacePage = {
+    /**
+     * Items
+     */
+    items: Array<NamespaceOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
  * OffsetIn
  *
  * The next offset to read of a shard.
@@ -2278,7 +2408,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -2727,6 +2857,38 @@ export type QueueStatsOut = {
  * standard: any order, no limit. fifo: in order within a group, one group member at a time.
  */
 export type QueueType = 'standard' | 'fifo';
+
+/**
+ * RatesConfig
+ *
+ * What may pass in a second. Messages and bytes are those that are sent or put.
+ */
+export type RatesConfig = {
+    /**
+     * Calls Per Second
+     *
+     * null: no limit.
+     */
+    calls_per_second?: number | null;
+    /**
+     * Messages Per Second
+     *
+     * null: no limit.
+     */
+    messages_per_second?: number | null;
+    /**
+     * Bytes Per Second
+     *
+     * null: no limit.
+     */
+    bytes_per_second?: number | null;
+    /**
+     * Burst Seconds
+     *
+     * So many seconds' worth may pass at once after a pause.
+     */
+    burst_seconds?: number;
+};
 
 /**
  * ReachOut
@@ -3307,6 +3469,21 @@ export type Reshard = {
         number,
         number
     ] | null;
+};
+
+/**
+ * ResourceRatesConfig
+ *
+ * Rates of each resource that a glob matches, each for itself.
+ */
+export type ResourceRatesConfig = {
+    /**
+     * Resources
+     *
+     * `queue/`, `stream/` or `group/` and a name, in which `*` stands for anything and `?` for one character: `queue/orders-*`.
+     */
+    resources: string;
+    rates: RatesConfig;
 };
 
 /**
@@ -5450,6 +5627,148 @@ export type RotateKeyResponses = {
 };
 
 export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
+
+export type ListNamespacesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/namespaces';
+};
+
+export type ListNamespacesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListNamespacesError = ListNamespacesErrors[keyof ListNamespacesErrors];
+
+export type ListNamespacesResponses = {
+    /**
+     * Successful Response
+     */
+    200: NamespacePage;
+};
+
+export type ListNamespacesResponse = ListNamespacesResponses[keyof ListNamespacesResponses];
+
+export type DeleteNamespaceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        namespace: string;
+    };
+    query?: never;
+    url: '/v1/namespaces/{namespace}';
+};
+
+export type DeleteNamespaceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteNamespaceError = DeleteNamespaceErrors[keyof DeleteNamespaceErrors];
+
+export type DeleteNamespaceResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteNamespaceResponse = DeleteNamespaceResponses[keyof DeleteNamespaceResponses];
+
+export type GetNamespaceData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        namespace: string;
+    };
+    query?: never;
+    url: '/v1/namespaces/{namespace}';
+};
+
+export type GetNamespaceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetNamespaceError = GetNamespaceErrors[keyof GetNamespaceErrors];
+
+export type GetNamespaceResponses = {
+    /**
+     * Successful Response
+     */
+    200: NamespaceOut;
+};
+
+export type GetNamespaceResponse = GetNamespaceResponses[keyof GetNamespaceResponses];
+
+export type PutNamespaceData = {
+    body?: NamespaceConfig;
+    headers?: {
+        /**
+         * Act only on this version: its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * With `*` on PUT: create, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        namespace: string;
+    };
+    query?: never;
+    url: '/v1/namespaces/{namespace}';
+};
+
+export type PutNamespaceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutNamespaceError = PutNamespaceErrors[keyof PutNamespaceErrors];
+
+export type PutNamespaceResponses = {
+    /**
+     * Successful Response
+     */
+    200: NamespaceOut;
+    /**
+     * Created
+     */
+    201: NamespaceOut;
+};
+
+export type PutNamespaceResponse = PutNamespaceResponses[keyof PutNamespaceResponses];
 
 export type ListQueuesData = {
     body?: never;

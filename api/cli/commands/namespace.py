@@ -1,0 +1,103 @@
+"""`millstream namespace`: the tenants of a deployment, and their quotas."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.confirming import confirm
+from api.cli.options import OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.output import Row, table, to_row
+from api.cli.terminal import Terminal, noun, verb
+
+namespace = noun("Namespaces: tenants with queues, streams, keys and quotas of their own.")
+
+NAMESPACES = table(
+    "name",
+    "account_id",
+    "rates.calls_per_second",
+    "rates.messages_per_second",
+    "rates.bytes_per_second",
+    "stored_bytes",
+    "stored_bytes_max",
+)
+
+Name = Annotated[str, typer.Argument(help="The namespace.")]
+
+
+@verb(
+    namespace,
+    "put",
+    examples=[
+        "millstream namespace put acme",
+        "millstream namespace put acme --calls 1000 --messages 5000 --set queues_max=50",
+    ],
+)
+def put(
+    cli: Terminal,
+    name: Name,
+    calls: Annotated[float | None, typer.Option("--calls", help="A second, at most.")] = None,
+    messages: Annotated[float | None, typer.Option("--messages", help="As --calls.")] = None,
+    size: Annotated[float | None, typer.Option("--bytes", help="As --calls.")] = None,
+    burst: Annotated[
+        float | None, typer.Option("--burst", help="So many seconds' worth may pass at once.")
+    ] = None,
+    new: OnlyNew = False,
+    set_: Settings = None,
+) -> None:
+    """Create a namespace, or replace its quotas: what is not set has no limit."""
+    from millstream_client.core.api.namespaces.put_namespace import put_namespace
+    from millstream_client.core.models.namespace_config import NamespaceConfig
+    from millstream_client.core.types import UNSET
+
+    rates = fields(
+        None,
+        calls_per_second=calls,
+        messages_per_second=messages,
+        bytes_per_second=size,
+        burst_seconds=burst,
+    )
+    call = put_namespace(name, body=NamespaceConfig(), if_none_match="*" if new else UNSET)
+    made = to_row(cli.client.call(replace(call, json=fields(set_, rates=rates or None))))
+    cli.out.done(f"Namespace {name} is there. Its account is {made['account_id']}.", made)
+
+
+@verb(namespace, "ls", examples=["millstream namespace ls"])
+def list_namespaces(cli: Terminal, prefix: Prefix = "") -> None:
+    """List the namespaces."""
+    from millstream_client.core.api.namespaces import list_namespaces
+
+    def ask(cursor: str) -> Any:
+        return list_namespaces.list_namespaces(prefix=prefix, cursor=cursor)
+
+    cli.out.rows(_pages(cli, ask), NAMESPACES)
+
+
+def _pages(cli: Terminal, ask: Any) -> Iterator[Row]:
+    from millstream_client.sync.pages import all_pages
+
+    return map(to_row, all_pages(cli.client.transport, ask))
+
+
+@verb(namespace, "show", examples=["millstream namespace show default"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show a namespace, its account and its quotas."""
+    from millstream_client.core.api.namespaces.get_namespace import get_namespace
+
+    cli.out.show(to_row(cli.client.call(get_namespace(name))))
+
+
+@verb(namespace, "rm", examples=["millstream namespace rm acme --yes"])
+def remove(
+    cli: Terminal,
+    names: Annotated[list[str], typer.Argument(help="The namespaces.")],
+    yes: Yes = False,
+) -> None:
+    """Delete empty namespaces."""
+    from millstream_client.core.api.namespaces.delete_namespace import delete_namespace
+
+    for name in names:
+        confirm(cli, f"Namespace {name} will be deleted.", name, yes=yes)
+        cli.client.call(delete_namespace(name))
+        cli.out.done(f"Namespace {name} is deleted.", {"name": name, "deleted": True})

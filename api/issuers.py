@@ -1,0 +1,77 @@
+"""Whose tokens are taken, as the setting `jwt_issuers` says: JSON, a list of objects.
+
+[{"issuer": "https://login.example.com/", "audience": "millstream",
+  "jwks_url": "https://login.example.com/keys", "namespace": "default", "roles_claim": "groups"}]
+"""
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from storage.domain.access import Role
+from storage.domain.errors import ValidationFailed
+from storage.domain.names import check_name
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Issuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An issuer, and what its tokens give: a namespace and roles, said here or by claims of the token.
+
+    A claim may be a path, as `realm_access.roles`.
+    """
+
+    issuer: str
+    audience: str
+    jwks_url: str
+    namespace: str | None = None
+    namespace_claim: str | None = None
+    roles: tuple[Role, ...] | None = None
+    roles_claim: str | None = None
+
+    def check(self) -> None:
+        """Raise ValueError unless it can be used."""
+        if not self.issuer or not self.audience:
+            raise ValueError("an issuer has an issuer and an audience")
+        if (self.namespace is None) == (self.namespace_claim is None):
+            raise ValueError(f"issuer {self.issuer}: give namespace or namespace_claim")
+        if (self.roles is None) == (self.roles_claim is None):
+            raise ValueError(f"issuer {self.issuer}: give roles or roles_claim")
+        if self.namespace is not None:
+            _check_namespace(self.namespace)
+        _check_url(self.jwks_url)
+
+
+def read_issuers(text: str) -> tuple[Issuer, ...]:
+    """The issuers of a setting; none where it is empty. Raises ValueError."""
+    if not text.strip():
+        return ()
+    try:
+        issuers = msgspec.json.decode(text, type=tuple[Issuer, ...])
+    except msgspec.DecodeError as error:
+        raise ValueError(f"jwt_issuers: {error}") from None
+    for issuer in issuers:
+        issuer.check()
+    if len({issuer.issuer for issuer in issuers}) < len(issuers):
+        raise ValueError("jwt_issuers: an issuer is named twice")
+    return issuers
+
+
+def _check_namespace(namespace: str) -> None:
+    try:
+        check_name(namespace)
+    except ValidationFailed as error:
+        raise ValueError(f"jwt_issuers: {error.detail}") from None
+
+
+def _check_url(url: str) -> None:
+    try:
+        split = urlsplit(url)
+        _ = split.port
+    except ValueError:
+        raise ValueError("jwt_issuers: jwks_url is no URL") from None
+    is_local = split.scheme == "http" and split.hostname in _LOOPBACK
+    if not split.hostname or split.username is not None:
+        raise ValueError("jwt_issuers: jwks_url has a host, and no credentials")
+    if split.scheme != "https" and not is_local:
+        raise ValueError("jwt_issuers: jwks_url is https, but on this machine")

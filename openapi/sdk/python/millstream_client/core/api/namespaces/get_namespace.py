@@ -1,0 +1,34 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.namespace_out import NamespaceOut
+
+
+def get_namespace(
+    namespace: str,
+) -> Call[NamespaceOut]:
+    """Show a namespace and its quotas; its ETag is of the quotas alone."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_namespace",
+        "GET",
+        "/v1/namespaces/{namespace}".format(
+            namespace=quote(str(namespace), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> NamespaceOut:
+    if response.status_code == 200:
+        response_200 = NamespaceOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.namespace_page import NamespacePage
+from ...types import UNSET, Unset
+
+
+def list_namespaces(
+    *,
+    prefix: str | Unset = "",
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[NamespacePage]:
+    """List namespaces by name."""
+
+    params: dict[str, Any] = {}
+
+    params["prefix"] = prefix
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_namespaces",
+        "GET",
+        "/v1/namespaces",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> NamespacePage:
+    if response.status_code == 200:
+        response_200 = NamespacePage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

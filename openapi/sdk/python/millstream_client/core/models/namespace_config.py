@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.rates_config import RatesConfig
+    from ..models.resource_rates_config import ResourceRatesConfig
+
+
+T = TypeVar("T", bound="NamespaceConfig")
+
+
+@_attrs_define
+class NamespaceConfig:
+    """The quotas of a namespace; what is not said has no limit.
+
+    Attributes:
+        rates (None | RatesConfig | Unset): Of all calls in the namespace together.
+        resources (list[ResourceRatesConfig] | Unset):
+        connections_max (int | None | Unset): WebSockets at one time; null: no limit.
+        queues_max (int | None | Unset): null: no limit.
+        streams_max (int | None | Unset): null: no limit.
+        stored_bytes_max (int | None | Unset): What its queues and streams may hold in the hot store. More is found
+            within seconds; then nothing is added until it is less. null: no limit.
+    """
+
+    rates: None | RatesConfig | Unset = UNSET
+    resources: list[ResourceRatesConfig] | Unset = UNSET
+    connections_max: int | None | Unset = UNSET
+    queues_max: int | None | Unset = UNSET
+    streams_max: int | None | Unset = UNSET
+    stored_bytes_max: int | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.rates_config import RatesConfig  # noqa: PLC0415
+
+        rates: dict[str, Any] | None | Unset
+        if isinstance(self.rates, Unset):
+            rates = UNSET
+        elif isinstance(self.rates, RatesConfig):
+            rates = self.rates.to_dict()
+        else:
+            rates = self.rates
+
+        resources: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.resources, Unset):
+            resources = []
+            for resources_item_data in self.resources:
+                resources_item = resources_item_data.to_dict()
+                resources.append(resources_item)
+
+        connections_max: int | None | Unset
+        if isinstance(self.connections_max, Unset):
+            connections_max = UNSET
+        else:
+            connections_max = self.connections_max
+
+        queues_max: int | None | Unset
+        if isinstance(self.queues_max, Unset):
+            queues_max = UNSET
+        else:
+            queues_max = self.queues_max
+
+        streams_max: int | None | Unset
+        if isinstance(self.streams_max, Unset):
+            streams_max = UNSET
+        else:
+            streams_max = self.streams_max
+
+        stored_bytes_max: int | None | Unset
+        if isinstance(self.stored_bytes_max, Unset):
+            stored_bytes_max = UNSET
+        else:
+            stored_bytes_max = self.stored_bytes_max
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if rates is not UNSET:
+            field_dict["rates"] = rates
+        if resources is not UNSET:
+            field_dict["resources"] = resources
+        if connections_max is not UNSET:
+            field_dict["connections_max"] = connections_max
+        if queues_max is not UNSET:
+            field_dict["queues_max"] = queues_max
+        if streams_max is not UNSET:
+            field_dict["streams_max"] = streams_max
+        if stored_bytes_max is not UNSET:
+            field_dict["stored_bytes_max"] = stored_bytes_max
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.rates_config import RatesConfig  # noqa: PLC0415
+        from ..models.resource_rates_config import ResourceRatesConfig  # noqa: PLC0415
+
+        d = dict(src_dict)
+
+        def _parse_rates(data: object) -> None | RatesConfig | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                rates_type_0 = RatesConfig.from_dict(data)
+
+                return rates_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RatesConfig | Unset, data)
+
+        rates = _parse_rates(d.pop("rates", UNSET))
+
+        _resources = d.pop("resources", UNSET)
+        resources: list[ResourceRatesConfig] | Unset = UNSET
+        if _resources is not UNSET:
+            resources = []
+            for resources_item_data in _resources:
+                resources_item = ResourceRatesConfig.from_dict(resources_item_data)
+
+                resources.append(resources_item)
+
+        def _parse_connections_max(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        connections_max = _parse_connections_max(d.pop("connections_max", UNSET))
+
+        def _parse_queues_max(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        queues_max = _parse_queues_max(d.pop("queues_max", UNSET))
+
+        def _parse_streams_max(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        streams_max = _parse_streams_max(d.pop("streams_max", UNSET))
+
+        def _parse_stored_bytes_max(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        stored_bytes_max = _parse_stored_bytes_max(d.pop("stored_bytes_max", UNSET))
+
+        namespace_config = cls(
+            rates=rates,
+            resources=resources,
+            connections_max=connections_max,
+            queues_max=queues_max,
+            streams_max=streams_max,
+            stored_bytes_max=stored_bytes_max,
+        )
+
+        return namespace_config

@@ -1,0 +1,119 @@
+"""The generic cell rate algorithm: a rate kept in one number, when what has passed so far is paid for.
+
+                    now                      paid until
+    ────────────────┼────────────────────────────┼───────────▶ time
+                    ◀───────── debt ─────────────▶◀─ room ─▶│
+                    ◀──────────────── holds ────────────────▶
+
+Each unit costs the time that the rate gives it. Debt is never more than a bucket holds; room is what may pass now.
+`lease_rate.lua` does the same, for many processes at once; `Lease` is what one of them has taken and not spent.
+
+    store: debt grows by what processes take          process: `left` falls by what its calls cost
+           a tenth of a second's worth at a time               a second later what is left is void
+
+So what passes in any w seconds is at most rate x (w + burst_seconds), and for each process a lease's worth that it
+had taken before. What is taken and not spent is lost to others; a process whose leases run out of time takes no
+more than its calls need, so it is at most a lease's worth for each process and second, and little as a rule.
+"""
+
+from math import ceil, floor
+
+from storage.domain import limits
+
+_SECOND_US = 1_000_000
+_ROUNDING = 1e-6  # of a unit: what a double loses of one is not held against a caller
+
+
+def grant(
+    paid_until_us: float, now_us: float, unit_us: float, holds_us: float, least: int, wanted: int
+) -> tuple[int, float]:
+    """How many of the wanted units pass, none if not `least`, and until when everything is then paid for.
+
+    With a part of what they need, callers would keep one another from ever having enough. A time that lies further
+    ahead than a bucket can be in debt comes of a clock that was set back.
+    """
+    begins = min(max(paid_until_us, now_us), now_us + holds_us)
+    room = floor((now_us + holds_us - begins) / unit_us + _ROUNDING)
+    granted = min(wanted, room) if room >= least else 0
+    return granted, begins + granted * unit_us
+
+
+class Lease:
+    """What one process holds of one measure of a policy, and what it knows of the rest.
+
+    `holds`: the most that passes at once; at least one unit, or nothing ever would.
+    """
+
+    __slots__ = (
+        "_ahead",
+        "_debt_us",
+        "_seen_ms",
+        "holds",
+        "holds_us",
+        "left",
+        "share",
+        "unit_us",
+        "until_ms",
+    )
+
+    def __init__(self, rate: float, burst_seconds: float) -> None:
+        self.unit_us = _SECOND_US / rate
+        self.holds_us = max(_SECOND_US * burst_seconds, self.unit_us)
+        self.holds = floor(self.holds_us / self.unit_us + _ROUNDING)
+        self.share = min(floor(rate * limits.LEASE_SHARE_SECONDS), self.holds)
+        self.left = 0
+        self.until_ms = 0
+        self._ahead = 0  # of the share: what is taken beside what calls need
+        self._debt_us = 0.0
+        self._seen_ms = 0
+
+    def has(self, units: int, now_ms: int) -> bool:
+        """Whether so much can be spent without asking."""
+        return units <= self.left and (not units or now_ms < self.until_ms)
+
+    def asks(self, units: int, now_ms: int) -> tuple[int, int]:
+        """The least to ask for, so that so much can be spent, and what is wanted, so that the next calls need not ask.
+
+        That grows while leases are used up in their time. Without units nothing is asked for.
+        """
+        if not units:
+            return 0, 0
+        used_up = now_ms < self.until_ms
+        self._ahead = min(2 * self._ahead + 1, self.share) if used_up else 0
+        least = max(0, units - self._left_at(now_ms))
+        return least, least + self._ahead
+
+    def granted(self, units: int, debt_us: float, now_ms: int) -> None:
+        """The store's answer to what was asked at `now_ms`."""
+        self.left = self._left_at(now_ms) + units
+        self.until_ms = now_ms + limits.LEASE_MS
+        self._debt_us = debt_us
+        self._seen_ms = now_ms
+
+    def opens_in_ms(self, units: int, now_ms: int) -> int:
+        """How long until so much could pass, if nobody else took any: a lower bound, so that 0 means to ask."""
+        missing = units - self._left_at(now_ms)
+        wait_us = self._debt_at(now_ms) + missing * self.unit_us - self.holds_us
+        return max(0, ceil(wait_us / limits.SECOND_MS - _ROUNDING)) if missing > 0 else 0
+
+    def remaining(self, now_ms: int) -> int:
+        """What could pass now, as far as is known."""
+        return self._room_at(now_ms) + self._left_at(now_ms)
+
+    def reset_s(self, now_ms: int) -> int:
+        """When the debt is paid, in whole seconds."""
+        return ceil(self._debt_at(now_ms) / _SECOND_US)
+
+    def is_low(self, now_ms: int) -> bool:
+        """Whether little is left for anybody."""
+        return self._room_at(now_ms) < limits.LOW_SHARE * self.holds
+
+    def _room_at(self, now_ms: int) -> int:
+        room = floor((self.holds_us - self._debt_at(now_ms)) / self.unit_us + _ROUNDING)
+        return max(0, room)
+
+    def _left_at(self, now_ms: int) -> int:
+        return self.left if now_ms < self.until_ms else 0
+
+    def _debt_at(self, now_ms: int) -> float:
+        return max(0.0, self._debt_us - max(0, now_ms - self._seen_ms) * limits.SECOND_MS)

@@ -1,0 +1,80 @@
+"""A service that wants credentials, in this process, and credentials for it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import boto3
+import httpx
+from botocore.config import Config
+
+from api.settings import Settings
+from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
+from storage.domain.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
+from storage.domain.limits import Limits
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.sockets import Server, serving
+
+ONCE = Config(retries={"max_attempts": 0})
+LET_IN = Rights(roles=(Role.ADMIN,))
+
+
+class Guarded:
+    """The service, and keys to it."""
+
+    def __init__(self, server: Server, storage: Storage) -> None:
+        self.url = server.url
+        self.storage = storage
+
+    async def key(
+        self,
+        rights: Rights = LET_IN,
+        *,
+        by: Principal = LOCAL_ADMINISTRATOR,
+        kind: CredentialKind = CredentialKind.KEY,
+        everywhere: bool = False,
+    ) -> NewSecret:
+        """A new credential."""
+        asked = CredentialRequest(name="ada", rights=rights, kind=kind, everywhere=everywhere)
+        _, secret = await self.storage.credentials.create(by, asked)
+        return secret
+
+    async def ask(self, method: str, path: str, key: NewSecret | None = None, **more: Any) -> Any:
+        """An answer over REST."""
+        headers = {"authorization": f"Bearer {key.word}"} if key else {}
+        headers |= more.pop("headers", {})
+        async with httpx.AsyncClient(base_url=self.url) as client:
+            return await client.request(method, path, headers=headers, **more)
+
+    def client(self, service: str, key_id: str, secret: str) -> Any:
+        """An unmodified SDK's client, which tries once."""
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name="eu-west-1",
+            aws_access_key_id=key_id,
+            aws_secret_access_key=secret,
+            config=ONCE,
+        )
+
+    @property
+    def socket_address(self) -> str:
+        return self.url.replace("http", "ws") + "/v1/ws"
+
+
+@asynccontextmanager
+async def guarding(redis_url: str, database_url: str) -> AsyncGenerator[Guarded]:
+    """Serve a queue `orders` and a stream `clicks` of one shard to whoever has a credential."""
+    settings = StorageSettings(
+        redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
+    )
+    async with open_storage(settings) as storage:
+        await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+        await storage.catalog.put_stream(StreamName("clicks"), StreamSpec(shards=1))
+        async with serving(storage, Limits(), Settings(auth="keys")) as server:
+            yield Guarded(server, storage)

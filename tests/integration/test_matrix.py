@@ -1,0 +1,354 @@
+"""Who may do what, asked of every operation through every door, by every role, at home and in another tenant.
+
+The operations are those that the doors declare and the models of Amazon's SDKs name; what is expected is what the roles
+say. A call that is allowed may fail for any reason but that: it is made on names that are not there, or lacks a body.
+"""
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+from fastapi.routing import APIRoute
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
+
+from api.app import create_app
+from api.aws.kinesis.service import KINESIS
+from api.aws.sqs.service import SQS
+from api.rest.dependencies import right_of
+from api.settings import Settings
+from storage.domain.access import EVERYTHING, GRANTS_OF, Action, Policy, Principal, Role
+from storage.domain.credentials import CredentialKind, Rights
+from storage.domain.groups import GroupSpec
+from storage.domain.names import GroupName, QueueName
+from storage.domain.quotas import NO_QUOTAS
+from tests.guarded import Guarded, guarding
+from tests.sockets import Socket
+
+pytestmark = pytest.mark.one_store
+
+HOME, ABROAD = "default", "tenant-b"
+ANY_CALLER = {"make_ticket", "whoami", "log_in", "log_out"}
+PUBLIC = {"check_live", "check_ready"}
+
+
+class Operation(NamedTuple):
+    """Of the native API. `action`: what its caller needs; None: any credential, or none."""
+
+    name: str
+    method: str
+    path: str
+    action: Action | None
+
+
+def operations() -> list[Operation]:
+    """Every native operation that is documented."""
+    app = create_app(Settings())
+    needs: dict[str, Action | None] = {
+        route.operation: route.action for route in app.dispatcher.routes
+    }
+    for route in app.control.state.cold_routes:
+        if isinstance(route, APIRoute):
+            rights = (right_of(depends) for depends in route.dependencies)
+            needs[route.name] = next((right.action for right in rights if right), None)
+    return [
+        Operation(told["operationId"], method.upper(), path, needs[told["operationId"]])
+        for path, methods in app.openapi()["paths"].items()
+        for method, told in methods.items()
+    ]
+
+
+OPERATIONS = operations()
+POLICIES = {role: Policy((GRANTS_OF[role],)) for role in Role}
+
+
+@pytest.fixture
+async def guarded(redis_url, database_url) -> AsyncGenerator[Guarded]:
+    async with guarding(redis_url, database_url) as guarded:
+        await guarded.storage.namespaces.put(ABROAD, NO_QUOTAS)
+        yield guarded
+
+
+async def keys(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> dict[Role, Any]:
+    """One of each role."""
+    return {role: await guarded.key(Rights(roles=(role,)), kind=kind) for role in Role}
+
+
+async def abroad(guarded: Guarded, kind: CredentialKind = CredentialKind.KEY) -> Any:
+    """An administrator's, of the other tenant."""
+    return await guarded.key(by=Principal("root", ABROAD, EVERYTHING), kind=kind)
+
+
+# REST, server-sent events, and what the command line and the SDKs say
+
+
+def test_every_operation_needs_a_right_or_is_known_to_need_none():
+    assert {one.name for one in OPERATIONS if one.action is None} <= ANY_CALLER | PUBLIC
+
+
+def spelled(path: str) -> str:
+    """The path with a name in each place: of nothing that is there."""
+    return re.sub(r"\{(\w+)\}", lambda found: "0" if found[1] == "shard" else "nothing", path)
+
+
+async def call(client: httpx.AsyncClient, one: Operation, headers: Mapping[str, str]) -> int:
+    """The status; what goes on is left at once."""
+    body: dict[str, Any] = {} if one.method == "GET" else {"json": {}}
+    asked = client.stream(one.method, spelled(one.path), headers=headers, **body)
+    async with asked as answer:
+        return answer.status_code
+
+
+async def test_each_role_may_do_what_it_says_over_rest_and_nothing_else(guarded: Guarded):
+    wrong = []
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+        for role, key in (await keys(guarded)).items():
+            headers = {"authorization": f"Bearer {key.word}"}
+            for one in (one for one in OPERATIONS if one.action is not None):
+                status = await call(client, one, headers)
+                assert one.action is not None
+                allowed = POLICIES[role].allows(one.action, "nothing")
+                if status == 401 or (status == 403) == allowed:
+                    wrong.append((role, one.name, one.action, status))
+
+    everywhere = {"namespace"}  # who is everywhere does these, whatever the role
+    assert [one for one in wrong if not any(word in one[1] for word in everywhere)] == []
+
+
+async def test_nobody_acts_in_another_tenant(guarded: Guarded):
+    key = await abroad(guarded)
+    headers = {"authorization": f"Bearer {key.word}", "millstream-namespace": HOME}
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+        told = {one.name: await call(client, one, headers) for one in OPERATIONS if one.action}
+
+    assert set(told.values()) == {403}
+
+
+async def test_without_a_credential_no_operation_says_anything(guarded: Guarded):
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+        told = {one.name: await call(client, one, {}) for one in OPERATIONS}
+
+    assert {told[one.name] for one in OPERATIONS if one.action} == {401}
+
+
+async def test_another_tenants_names_are_as_if_they_were_not_there(guarded: Guarded):
+    key = await abroad(guarded)
+    headers = {"authorization": f"Bearer {key.word}"}
+    paths = [
+        (one, one.path.replace("{queue}", name).replace("{stream}", name))
+        for one in OPERATIONS
+        for name in ("orders", "nothing")
+        if one.method == "GET" and re.search(r"\{(queue|stream)\}", one.path)
+    ]
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=30) as client:
+        told: dict[str, list[tuple[int, Any]]] = {}
+        for one, path in paths:
+            shown = await client.get(spelled(path), headers=headers)
+            code = shown.json().get("code") if shown.status_code >= 400 else None
+            told.setdefault(one.name, []).append((shown.status_code, code))
+
+    assert len(told) > 10
+    assert [name for name, (theirs, missing) in told.items() if theirs != missing] == []
+    assert all(status >= 400 for some in told.values() for status, _ in some)
+
+
+# The AWS doors
+
+
+def samples(shape: Any, account: str) -> dict[str, Any]:
+    """An input that the model allows, on names that are not there."""
+    wanted = {"StreamName", "QueueUrl", "QueueName", *shape.required_members}
+    members = shape.members.items()
+    return {name: _sample(name, one, account) for name, one in members if name in wanted}
+
+
+_WORDS = {
+    "QueueName": "nothing",
+    "StreamName": "nothing",
+    "ShardId": "shardId-000000000000",
+    "ShardToSplit": "shardId-000000000000",
+    "ShardToMerge": "shardId-000000000000",
+    "AdjacentShardToMerge": "shardId-000000000001",
+    "NewStartingHashKey": "1",
+    "Policy": '{"Statement": []}',
+    "KeyId": "alias/aws/kinesis",
+    "Label": "label",
+    "ReceiptHandle": "handle",
+}
+
+
+def _arn(name: str, account: str) -> str:
+    if name in ("SourceArn", "DestinationArn"):
+        return f"arn:aws:sqs:us-east-1:{account}:nothing"
+    stream = f"arn:aws:kinesis:us-east-1:{account}:stream/nothing"
+    return f"{stream}/consumer/c:1" if name.startswith("Consumer") else stream
+
+
+def _sample(name: str, shape: Any, account: str) -> Any:
+    kind = shape.type_name
+    if name == "QueueUrl":
+        return f"http://127.0.0.1/{account}/nothing"
+    if name == "TaskHandle":
+        told = {"taskId": "t", "sourceArn": _arn("SourceArn", account)}
+        return base64.b64encode(json.dumps(told).encode()).decode()
+    if name.endswith(("ARN", "Arn")):
+        return _arn(name, account)
+    if kind == "structure":
+        return {one: _sample(one, shape.members[one], account) for one in shape.required_members}
+    if kind == "list":
+        return [_sample(shape.member.name, shape.member, account)]
+    if kind == "map":
+        return {"1": _sample("value", shape.value, account)}
+    if kind in ("integer", "long"):
+        return int(shape.metadata.get("min", 1))
+    if kind == "blob":
+        return b"x"
+    if kind == "boolean":
+        return True
+    if shape.enum:
+        return shape.enum[0]
+    return _WORDS.get(name, "Type" if "Type" in name else "1")
+
+
+def _is_refused(client: Any, method: str, asked: dict[str, Any]) -> bool | str:
+    try:
+        getattr(client, method)(**asked)
+    except ClientError as error:
+        code = str(error.response["Error"]["Code"])
+        if code in ("AccessDenied", "AccessDeniedException"):
+            return True
+        return f"!{code}" if "Signature" in code or "Token" in code else False
+    return False
+
+
+def asked_of(
+    client: Any, service: Any, account: str
+) -> Iterator[tuple[str, str, Action, dict[str, Any]]]:
+    model = client.meta.service_model
+    methods = {name: method for method, name in client.meta.method_to_api_mapping.items()}
+    for name in service.operations:
+        if name not in model.operation_names:
+            continue
+        shape = model.operation_model(name).input_shape
+        asked = samples(shape, account) if shape else {}
+        yield name, methods[name], service.operations[name].action, asked
+
+
+@pytest.mark.parametrize(("noun", "service"), [("sqs", SQS), ("kinesis", KINESIS)])
+async def test_each_role_may_do_what_it_says_at_the_aws_doors(guarded: Guarded, noun, service):
+    account = (await guarded.storage.namespaces.get(HOME)).account_id
+    pairs = await keys(guarded, CredentialKind.PAIR)
+    admin = pairs[Role.ADMIN]
+
+    def ask() -> list[Any]:
+        iterator = guarded.client("kinesis", admin.id, admin.word).get_shard_iterator(
+            StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="LATEST"
+        )["ShardIterator"]
+        wrong: list[Any] = []
+        for role, pair in pairs.items():
+            client = guarded.client(noun, pair.id, pair.word)
+            for name, method, action, asked in asked_of(client, service, account):
+                if name == "GetRecords":
+                    asked = {"ShardIterator": iterator}
+                refused = _is_refused(client, method, asked)
+                if refused is not (not POLICIES[role].allows(action, "nothing")):
+                    wrong.append((role, name, action, refused))
+        return wrong
+
+    assert await asyncio.to_thread(ask) == []
+
+
+async def test_another_tenants_urls_arns_and_iterators_find_nothing(guarded: Guarded):
+    account = (await guarded.storage.namespaces.get(HOME)).account_id
+    mine = await guarded.key(kind=CredentialKind.PAIR)
+    theirs = await abroad(guarded, CredentialKind.PAIR)
+
+    def ask() -> list[str]:
+        own_sqs = guarded.client("sqs", mine.id, mine.word)
+        url = own_sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+        own_sqs.send_message(QueueUrl=url, MessageBody="a")
+        handle = own_sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
+        own_kinesis = guarded.client("kinesis", mine.id, mine.word)
+        iterator = own_kinesis.get_shard_iterator(
+            StreamName="clicks", ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+        arn = own_kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
+            "StreamARN"
+        ]
+        sqs = guarded.client("sqs", theirs.id, theirs.word)
+        kinesis = guarded.client("kinesis", theirs.id, theirs.word)
+        sqs.create_queue(QueueName="orders")
+        own = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+        assert own.split("/")[3] != account
+        tries = [
+            lambda: sqs.send_message(QueueUrl=url, MessageBody="b"),
+            lambda: sqs.receive_message(QueueUrl=url),
+            lambda: sqs.delete_message(QueueUrl=url, ReceiptHandle=handle),
+            lambda: sqs.delete_message(QueueUrl=own, ReceiptHandle=handle),
+            lambda: sqs.get_queue_url(QueueName="orders", QueueOwnerAWSAccountId=account),
+            lambda: kinesis.get_records(ShardIterator=iterator),
+            lambda: kinesis.describe_stream(StreamARN=arn),
+            lambda: kinesis.put_record(StreamARN=arn, Data=b"x", PartitionKey="k"),
+        ]
+        codes = []
+        for one in tries:
+            try:
+                one()
+            except ClientError as error:
+                codes.append(str(error.response["Error"]["Code"]))
+            else:
+                codes.append("done")
+        return codes
+
+    codes = await asyncio.to_thread(ask)
+
+    assert "done" not in codes, codes
+    left = await guarded.storage.queues.stats(QueueName("orders"))
+    assert left.ready + left.in_flight == 1
+
+
+# Sockets
+
+ASKED: list[tuple[Action, str, dict[str, Any]]] = [
+    (Action.QUEUE_RECEIVE, "subscribe", {"sub": "q", "source": "queue:orders"}),
+    (Action.STREAM_READ, "subscribe", {"sub": "s", "source": "stream:clicks"}),
+    (Action.GROUP_COMMIT, "subscribe", {"sub": "g", "source": "stream:clicks", "group": "readers"}),
+    (Action.QUEUE_SEND, "publish", {"to": "queue:orders", "items": [{"body": "a"}]}),
+    (Action.STREAM_PUT, "publish", {"to": "stream:clicks", "items": [{"data": "a"}]}),
+]
+
+
+async def test_each_role_may_do_what_it_says_over_a_socket(guarded: Guarded):
+    await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
+    protocols = [Subprotocol("millstream.v1.json")]
+    wrong = []
+    for role, key in (await keys(guarded)).items():
+        async with connect(guarded.socket_address, subprotocols=protocols) as connection:
+            socket = Socket(connection)
+            await socket.hello(token=key.word)
+            for action, frame, fields in ASKED:
+                told = await socket.ask(frame, **fields)
+                refused = told["type"] == "error" and told["problem"]["code"] == "forbidden"
+                if refused is POLICIES[role].allows(action, "orders"):
+                    wrong.append((role, action, told))
+
+    assert wrong == []
+
+
+async def test_a_socket_of_another_tenant_finds_nothing(guarded: Guarded):
+    key = await abroad(guarded)
+    protocols = [Subprotocol("millstream.v1.json")]
+    async with connect(guarded.socket_address, subprotocols=protocols) as connection:
+        socket = Socket(connection)
+        await socket.hello(token=key.word)
+        told = [await socket.ask(frame, **fields) for _, frame, fields in ASKED]
+
+    codes = {one.get("problem", {}).get("code") for one in told if one["type"] == "error"}
+    assert all(one["type"] == "error" or one.get("results") for one in told), told
+    assert codes <= {"queue_not_found", "stream_not_found", "group_not_found"}

@@ -1,0 +1,91 @@
+"""Quotas of sockets: what they publish, and how many there are."""
+
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from storage.domain.limits import Limits
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import Quotas, Rates
+from tests.sockets import Socket, serving
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders", "acme")
+
+
+@pytest.fixture
+async def server(storage):
+    await storage.namespaces.put("acme", Quotas())
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    async with serving(storage, Limits()) as server:
+        yield server
+
+
+@asynccontextmanager
+async def socket_in(server, namespace):
+    address = server.url.replace("http", "ws") + "/v1/ws"
+    headers = {"Millstream-Namespace": namespace}
+    async with connect(address, additional_headers=headers, compression=None) as connection:
+        socket = Socket(connection)
+        await socket.hello()
+        yield socket
+
+
+async def test_a_publish_beyond_the_rate_is_answered_with_when_to_come_back(storage, server):
+    slow = Rates(messages_per_second=0.001, burst_seconds=3600)
+    await storage.namespaces.put("acme", Quotas(rates=slow))
+
+    async with socket_in(server, "acme") as socket:
+        first = await socket.ask("publish", to="queue:orders", items=[{"body": "a"}] * 2)
+        second = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}] * 2)
+        never = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}] * 4)
+        third = await socket.ask("publish", to="queue:orders", items=[{"body": "c"}])
+
+    assert (first["type"], second["type"], third["type"]) == ("ok", "error", "ok")
+    assert second["problem"]["code"] == "quota_exceeded"
+    assert second["problem"]["retry_after_seconds"] > 300
+    assert never["problem"]["code"] == "quota_too_small"
+    assert (await storage.queues.stats(ORDERS)).ready == 3
+
+
+async def test_an_upgrade_beyond_the_connections_is_refused_until_one_closes(storage, server):
+    await storage.namespaces.put("acme", Quotas(connections_max=1))
+
+    async with socket_in(server, "acme"):
+        with pytest.raises(InvalidStatus) as refusal:
+            async with socket_in(server, "acme"):
+                pass
+    async with socket_in(server, "acme"):
+        pass
+
+    answer = refusal.value.response
+    problem = json.loads(answer.body or b"{}")
+    assert (answer.status_code, problem["code"]) == (429, "quota_exceeded")
+    assert problem["policy"] == "connections"
+    assert answer.headers["retry-after"] == "5"
+
+
+async def test_an_upgrade_in_a_namespace_that_is_not_there_is_refused(server):
+    with pytest.raises(InvalidStatus) as refusal:
+        async with socket_in(server, "nowhere"):
+            pass
+
+    assert refusal.value.response.status_code == 404
+
+
+async def test_a_full_store_refuses_what_is_published_and_goes_on_with_the_rest(storage, server):
+    async with socket_in(server, "acme") as socket:
+        await socket.ask("publish", to="queue:orders", items=[{"body": "a"}])
+        storage.room.full = storage.room.closed = True
+        refusal = await socket.ask("publish", to="queue:orders", items=[{"body": "b"}])
+        storage.room.full = storage.room.closed = False
+        await socket.subscribe("s", "queue:orders")
+        [message] = await socket.messages(1)
+
+    assert refusal["problem"]["code"] == "backlog_full"
+    assert message["body"] == "a"

@@ -1,0 +1,359 @@
+"""Quotas over real stores: many processes share a limit, and tenants do not share any."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+import redis
+
+from storage.domain import limits
+from storage.domain.access import Principal
+from storage.domain.errors import (
+    NamespaceInUse,
+    NamespaceNotFound,
+    PreconditionFailed,
+    QuotaExceeded,
+    QuotaReached,
+    QuotaTooSmall,
+)
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+
+ACME, RIVAL = Principal("a", "acme", credential="k1"), Principal("r", "rival", credential="k2")
+TEN = Rates(calls_per_second=10)
+
+
+async def spend(storage, principal, resource="queue/orders", **cost):
+    waiting = storage.quotas.spend(principal, resource, **cost)
+    if waiting is not None:
+        await waiting
+
+
+async def passes(storage, principal, times, resource="queue/orders", **cost):
+    """How many of so many calls pass now."""
+    passed = 0
+    for _ in range(times):
+        try:
+            await spend(storage, principal, resource, **cost)
+        except QuotaExceeded:
+            continue
+        passed += 1
+    return passed
+
+
+@pytest.fixture
+async def acme(engines):
+    """A tenant with ten calls a second."""
+    await engines.namespaces.put("acme", Quotas(rates=TEN))
+    return engines
+
+
+async def test_a_namespace_without_quotas_spends_without_waiting(engines):
+    assert engines.quotas.spend(Principal("p"), "queue/orders", messages=10**9) is None
+
+
+async def test_a_rate_lets_its_burst_pass_then_its_rate(acme, clock):
+    assert await passes(acme, ACME, 25) == 10
+
+    clock.advance(ms=300)
+
+    assert await passes(acme, ACME, 25) == 3
+
+
+async def test_a_refusal_says_which_policy_and_when_to_come_back(acme):
+    await passes(acme, ACME, 10)
+
+    with pytest.raises(QuotaExceeded) as refused:
+        await spend(acme, ACME)
+
+    assert refused.value.facts == {
+        "policy": "namespace",
+        "limit": 10.0,
+        "unit": "calls",
+        "retry_after_seconds": 1,
+    }
+
+
+async def test_a_tenant_that_floods_takes_nothing_of_anothers_and_asks_the_store_no_more(
+    acme, clock, redis_url
+):
+    await acme.namespaces.put("rival", Quotas(rates=TEN))
+    await passes(acme, ACME, 20)
+
+    with redis.Redis.from_url(redis_url) as client:
+        before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+        flooded = await passes(acme, ACME, 2_000)
+        after = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    assert flooded == 0
+    assert after - before <= 2
+    for _ in range(10):
+        assert await passes(acme, RIVAL, 1) == 1
+        clock.advance(ms=100)
+        await passes(acme, ACME, 50)
+
+
+async def test_messages_and_bytes_are_limited_as_calls_are(engines):
+    rates = Rates(messages_per_second=100, bytes_per_second=1_000)
+    await engines.namespaces.put("acme", Quotas(rates=rates))
+
+    assert await passes(engines, ACME, 10, messages=30, size_bytes=10) == 3
+    assert await passes(engines, ACME, 10, messages=1, size_bytes=400) == 2
+    assert await passes(engines, ACME, 10) == 10  # neither: a receive, say
+
+
+async def test_a_call_that_could_never_pass_is_told_so(engines):
+    await engines.namespaces.put("acme", Quotas(rates=Rates(bytes_per_second=1_000)))
+
+    with pytest.raises(QuotaTooSmall) as refused:
+        await spend(engines, ACME, size_bytes=1_001)
+
+    assert refused.value.facts["limit"] == 1_000
+    assert not refused.value.code.retryable
+
+
+async def test_a_large_call_passes_among_small_ones_that_are_refused(engines, clock):
+    """Whoever is refused takes nothing, so that what it needs can gather."""
+    await engines.namespaces.put("acme", Quotas(rates=Rates(messages_per_second=10)))
+    assert await passes(engines, ACME, 1, messages=10) == 1
+
+    for _ in range(9):
+        clock.advance(ms=100)
+        assert await passes(engines, ACME, 3, messages=10) == 0
+    clock.advance(ms=100)
+
+    assert await passes(engines, ACME, 1, messages=10) == 1
+
+
+async def test_each_resource_that_a_glob_matches_has_its_own_bucket(engines):
+    globs = (ResourceRates("queue/orders-*", TEN),)
+    await engines.namespaces.put("acme", Quotas(resources=globs))
+
+    assert await passes(engines, ACME, 15, "queue/orders-eu") == 10
+    assert await passes(engines, ACME, 15, "queue/orders-us") == 10
+    assert await passes(engines, ACME, 15, "queue/other") == 15
+    assert await passes(engines, ACME, 15, "") == 15
+
+
+async def test_a_key_has_its_own_rate_beside_its_namespaces(acme):
+    slow = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
+
+    assert await passes(acme, slow, 10) == 4
+    assert await passes(acme, ACME, 10) == 6
+
+
+async def test_rates_of_one_key_are_the_same_key_in_each_process_that_knows_it(acme, clock):
+    slow = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
+    again = Principal("s", "acme", credential="k3", rates=Rates(calls_per_second=4))
+
+    assert await passes(acme, slow, 3) + await passes(acme, again, 3) == 4
+
+
+@pytest.fixture
+async def three(settings, clock):
+    """Three processes of one deployment."""
+    async with AsyncExitStack() as stack:
+        opened = [
+            await stack.enter_async_context(open_storage(settings, clock=clock)) for _ in range(3)
+        ]
+        await opened[0].namespaces.put("acme", Quotas(rates=Rates(calls_per_second=200)))
+        for one in opened[1:]:
+            await one.namespaces.read_again()
+        yield opened
+
+
+async def test_processes_share_a_limit_and_pass_no_more_than_the_named_bound(three, clock):
+    """At most rate x (seconds + burst), and what each held before: nothing, here. And hardly less."""
+    passed = 0
+    for _ in range(40):
+        found = await asyncio.gather(*(passes(one, ACME, 20) for one in three))
+        passed += sum(found)
+        clock.advance(ms=50)
+
+    seconds, rate, lease = 2.0, 200, 20
+    assert passed <= rate * (seconds + 1)
+    assert passed >= rate * (seconds + 1) - 3 * lease - 50 * rate / 1_000
+
+
+async def test_a_process_that_asks_seldom_takes_little_from_the_others(three, clock):
+    busy, *idle = three
+    passed = 0
+    for _ in range(40):
+        passed += await passes(busy, ACME, 25)
+        for one in idle:
+            passed += await passes(one, ACME, 1)
+        clock.advance(ms=100)
+
+    assert passed >= 200 * 4
+
+
+async def test_many_callers_at_once_share_a_renewal(engines, redis_url):
+    await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100_000)))
+    await passes(engines, ACME, 20)
+
+    with redis.Redis.from_url(redis_url) as client:
+        before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+        await asyncio.gather(*(spend(engines, ACME) for _ in range(5_000)))
+        after = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    assert after - before <= 20
+
+
+async def test_a_limit_that_is_changed_holds_at_once_and_elsewhere_in_a_moment(three):
+    first, second, _ = three
+    await first.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=1)))
+    await passes(first, ACME, 1)
+
+    assert await passes(first, ACME, 50) == 0
+    changed = asyncio.Event()
+    second.namespaces.on_change.append(changed.set)
+    if second.namespaces.table["acme"].quotas.rates.calls_per_second != 1:
+        await asyncio.wait_for(changed.wait(), 5)
+    assert await passes(second, ACME, 50) == 0
+
+
+async def test_keys_of_a_rate_lie_in_their_namespace_and_end_by_themselves(acme, redis_url):
+    await passes(acme, ACME, 1)
+
+    with redis.Redis.from_url(redis_url) as client:
+        [key] = client.keys("ms:*:rate")
+        assert key == b"ms:acme:{namespace}:rate"
+        assert 0 < client.ttl(key) <= 3_602
+
+
+async def test_a_store_that_forgets_its_rates_lets_a_burst_pass_and_no_more(acme, clock, redis_url):
+    await passes(acme, ACME, 10)
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete("ms:acme:{namespace}:rate")
+    clock.advance(ms=100)
+
+    assert await passes(acme, ACME, 30) <= 10 + 1
+
+
+# Namespaces
+
+
+async def test_a_caller_of_a_namespace_that_is_not_there_is_told_so(engines):
+    nowhere = Principal("n", "nowhere")
+
+    with pytest.raises(NamespaceNotFound, match="nowhere"):
+        await spend(engines, nowhere)
+    with pytest.raises(NamespaceNotFound, match="nowhere"):
+        await engines.catalog.put_queue(QueueName("orders", "nowhere"), QueueSpec())
+
+
+async def test_a_namespace_made_by_another_process_serves_at_once(three):
+    first, second, _ = three
+    await first.namespaces.put("fresh", NO_QUOTAS)
+
+    await spend(second, Principal("f", "fresh"))
+
+
+async def test_a_version_that_moved_on_is_not_replaced(engines):
+    made, created = await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
+    same, _ = await engines.namespaces.put("acme", NO_QUOTAS)
+    changed, _ = await engines.namespaces.put("acme", Quotas(queues_max=1), if_match=1)
+
+    assert (created, made.version, same.version, changed.version) == (True, 1, 1, 2)
+    with pytest.raises(PreconditionFailed):
+        await engines.namespaces.put("acme", NO_QUOTAS, if_match=1)
+    with pytest.raises(PreconditionFailed):
+        await engines.namespaces.put("acme", NO_QUOTAS, create_only=True)
+
+
+async def test_an_empty_namespace_is_deleted_and_its_name_is_free(engines):
+    made, _ = await engines.namespaces.put("acme", NO_QUOTAS)
+
+    await engines.namespaces.delete("acme")
+
+    with pytest.raises(NamespaceNotFound):
+        await engines.namespaces.get("acme")
+    again, created = await engines.namespaces.put("acme", NO_QUOTAS)
+    assert created
+    assert again.account_id != made.account_id
+
+
+async def test_a_namespace_with_something_in_it_stays_and_says_what(engines):
+    await engines.namespaces.put("acme", NO_QUOTAS)
+    await engines.catalog.put_queue(QueueName("orders", "acme"), QueueSpec())
+    await engines.catalog.put_stream(StreamName("clicks", "acme"), StreamSpec())
+
+    with pytest.raises(NamespaceInUse) as refused:
+        await engines.namespaces.delete("acme")
+    await engines.catalog.delete_queue(QueueName("orders", "acme"))
+    with pytest.raises(NamespaceInUse) as later:
+        await engines.namespaces.delete("acme")
+
+    assert refused.value.facts["holds"] == {"queues": 1, "streams": 1}
+    assert later.value.facts["holds"] == {"streams": 1, "deleted_not_swept": 1}
+
+
+async def test_a_namespace_is_deleted_once_the_sweep_has_let_go_of_what_was_in_it(engines, clock):
+    orders = QueueName("orders", "acme")
+    await engines.namespaces.put("acme", NO_QUOTAS)
+    await engines.catalog.put_queue(orders, QueueSpec())
+    await engines.queues.send(orders, [NewMessage(b"one")])
+    await engines.catalog.delete_queue(orders)
+
+    clock.advance(ms=limits.TOMBSTONE_MS + 1)
+    await engines.upkeep.bury_deleted()
+    await engines.namespaces.delete("acme")
+
+    assert "acme" not in engines.namespaces.table
+
+
+async def test_default_always_is_there(engines):
+    with pytest.raises(NamespaceInUse, match="default"):
+        await engines.namespaces.delete("default")
+
+
+async def test_no_more_queues_and_streams_than_the_quota_says_also_when_made_at_once(engines):
+    await engines.namespaces.put("acme", Quotas(queues_max=3, streams_max=0))
+
+    made = await asyncio.gather(
+        *(engines.catalog.put_queue(QueueName(f"q{n}", "acme"), QueueSpec()) for n in range(6)),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(one, QuotaReached) for one in made) == 3
+    await engines.catalog.put_queue(QueueName("q0", "default"), QueueSpec())
+    with pytest.raises(QuotaReached, match="0 streams"):
+        await engines.catalog.put_stream(StreamName("s", "acme"), StreamSpec())
+
+
+# Places
+
+
+async def test_connections_are_counted_over_all_processes(three):
+    first, second, third = three
+    await first.namespaces.put("acme", Quotas(connections_max=3))
+    for one in (second, third):
+        await one.namespaces.read_again()
+
+    await first.places.take("acme")
+    await second.places.take("acme")
+    await second.places.take("acme")
+    with pytest.raises(QuotaExceeded) as refused:
+        await third.places.take("acme")
+    second.places.give_back("acme")
+    await second.places.say_all()
+
+    assert refused.value.facts["policy"] == "connections"
+    await third.places.take("acme")
+
+
+async def test_the_connections_of_a_process_that_was_killed_are_free_after_a_while(three, clock):
+    killed, other, _ = three
+    await killed.namespaces.put("acme", Quotas(connections_max=1))
+    await other.namespaces.read_again()
+    await killed.places.take("acme")
+
+    with pytest.raises(QuotaExceeded):
+        await other.places.take("acme")
+    clock.advance(ms=limits.PLACES_MS)
+
+    await other.places.take("acme")

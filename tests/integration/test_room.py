@@ -1,0 +1,150 @@
+"""A store or a namespace that is full takes nothing more, and gives back what it has."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.batches import Record
+from storage.domain.errors import BacklogFull, QuotaExceeded
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import Quotas
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.embedded.valkey import running_valkey
+from storage.lifespan import open_storage
+from storage.room import is_full
+from storage.settings import StorageSettings
+
+ORDERS, CLICKS = QueueName("orders"), StreamName("clicks")
+MIB = limits.MIB
+
+
+@pytest.mark.parametrize(
+    ("was_full", "used", "most", "full"),
+    [
+        (False, 849, 1_000, False),
+        (False, 850, 1_000, True),
+        (True, 800, 1_000, True),
+        (True, 799, 1_000, False),
+        (True, 10**12, 0, False),
+    ],
+)
+def test_the_guard_closes_at_85_percent_and_opens_below_80(was_full, used, most, full):
+    assert is_full(was_full, used, most) is full
+
+
+@pytest.fixture
+async def small(database_url):
+    """Storage over a Valkey of 20 MiB of its own."""
+    with (
+        TemporaryDirectory(prefix="ms-") as folder,
+        running_valkey(Path(folder), memory_bytes=20 * MIB) as url,
+    ):
+        settings = StorageSettings(redis_url=url, database_url=database_url)
+        async with open_storage(settings) as storage:
+            yield storage
+
+
+async def _fill(storage) -> int:
+    """Send until the guard has closed; anything but its refusal fails, an out-of-memory error too."""
+    sent = 0
+    while not storage.room.full:
+        await storage.queues.send(ORDERS, [NewMessage(b"x" * 10_000)] * 10)
+        sent += 10
+        await storage.room.look()
+    return sent
+
+
+@pytest.mark.one_store
+async def test_a_store_that_is_nearly_full_refuses_writes_and_goes_on_with_the_rest(small):
+    await small.catalog.put_queue(ORDERS, QueueSpec())
+    await small.catalog.put_stream(CLICKS, StreamSpec())
+    await small.streams.append(CLICKS, [Record(b"one", "key")])
+    sent = await _fill(small)
+
+    with pytest.raises(BacklogFull) as refused:
+        await small.queues.send(ORDERS, [NewMessage(b"one")])
+    with pytest.raises(BacklogFull):
+        await small.streams.append(CLICKS, [Record(b"two", "key")])
+    with pytest.raises(BacklogFull):
+        await small.streams.append_rising(CLICKS, "p", [1], [Record(b"two", "key")])
+
+    assert refused.value.facts["retry_after_seconds"] == limits.GUARD_RETRY_S
+    assert sent > 1_000
+    assert len((await small.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 1
+    drained = 0
+    while small.room.full:
+        found = await small.queues.receive(ORDERS, messages_max=10)
+        verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in found]
+        settled = await small.queues.settle(ORDERS, verdicts)
+        assert all(one.error is None for one in settled)
+        drained += len(found)
+        await small.room.look()
+    await small.queues.send(ORDERS, [NewMessage(b"again")])
+    await small.streams.append(CLICKS, [Record(b"two", "key")])
+    assert 0 < drained < sent
+    assert small.room.refused == {"memory": 3}
+
+
+async def test_a_namespace_that_stores_too_much_is_refused_until_it_is_drained(engines):
+    await engines.namespaces.put("acme", Quotas(stored_bytes_max=8_000))
+    orders, clicks = QueueName("orders", "acme"), StreamName("clicks", "acme")
+    await engines.catalog.put_queue(orders, QueueSpec(stream_view=True))
+    await engines.catalog.put_stream(clicks, StreamSpec(shards=2))
+    await engines.catalog.put_queue(ORDERS, QueueSpec())
+    await engines.queues.send(orders, [NewMessage(b"x" * 1_000)] * 3)
+
+    await engines.weighing.weigh_all()
+    light = engines.namespaces.table["acme"]
+    await engines.streams.append(clicks, [Record(b"y" * 1_000, str(key)) for key in range(4)])
+    await engines.weighing.weigh_all()
+    await engines.namespaces.read_again()
+    heavy = engines.namespaces.table["acme"]
+
+    assert not light.over
+    assert heavy.over
+    assert 8_000 < heavy.stored_bytes < 11_500
+    with pytest.raises(QuotaExceeded) as refused:
+        await engines.queues.send(orders, [NewMessage(b"one more")])
+    with pytest.raises(QuotaExceeded):
+        await engines.streams.append(clicks, [Record(b"one more", "key")])
+    assert refused.value.facts["policy"] == "stored_bytes"
+    await engines.queues.send(ORDERS, [NewMessage(b"another tenant's")])
+    for shard in (0, 1):
+        state = (await engines.streams.shards(clicks))[shard]
+        await engines.streams.truncate(clicks, shard, state.next)
+    await engines.weighing.weigh_all()
+    await engines.namespaces.read_again()
+    await engines.queues.send(orders, [NewMessage(b"one more")])
+
+
+async def test_acknowledged_messages_and_those_of_streams_that_were_trimmed_weigh_nothing(engines):
+    await engines.catalog.put_queue(ORDERS, QueueSpec())
+    await engines.queues.send(ORDERS, [NewMessage(b"x" * 1_000)] * 3)
+    namespace = engines.namespaces.table["default"]
+    before = await engines.weighing.weigh(namespace)
+
+    found = await engines.queues.receive(ORDERS, messages_max=3)
+    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in found]
+    await engines.queues.settle(ORDERS, verdicts)
+
+    assert before > 3_000
+    assert await engines.weighing.weigh(namespace) == 0
+
+
+async def test_a_limit_that_is_lifted_lets_in_at_once(engines):
+    await engines.namespaces.put("acme", Quotas(stored_bytes_max=0))
+    orders = QueueName("orders", "acme")
+    await engines.catalog.put_queue(orders, QueueSpec())
+    await engines.queues.send(orders, [NewMessage(b"one")])
+    await engines.weighing.weigh_all()
+    await engines.namespaces.read_again()
+    assert engines.room.closed
+
+    await engines.namespaces.put("acme", Quotas())
+
+    assert not engines.room.closed
+    await engines.queues.send(orders, [NewMessage(b"two")])

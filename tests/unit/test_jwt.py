@@ -1,0 +1,471 @@
+"""Tokens of other issuers: what a good one gives, and every way in which one is not good."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from api.auth.jwt_issuers import JwtIssuers
+from api.issuers import Issuer, read_issuers
+from storage.domain import limits
+from storage.domain.access import Action, Role
+from storage.domain.clock import ManualClock
+from storage.domain.errors import Unauthenticated
+
+ISSUER, AUDIENCE = "https://login.example.com/", "millstream"
+RSA_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+ED_KEY = ed25519.Ed25519PrivateKey.generate()
+OTHER_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+SHORT_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=1_024)
+KEYS: dict[str, tuple[Any, Any, str]] = {
+    "rsa": (RSA_KEY, RSAAlgorithm, "RS256"),
+    "ec": (EC_KEY, ECAlgorithm, "ES256"),
+    "ed": (ED_KEY, OKPAlgorithm, "EdDSA"),
+}
+
+
+def jwk(kid: str, key: Any, algorithm: Any, **more: Any) -> dict[str, Any]:
+    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **more}
+
+
+def jwks(*names: str) -> bytes:
+    keys = [jwk(name, *KEYS[name][:2]) for name in names or KEYS]
+    return json.dumps({"keys": keys}).encode()
+
+
+class Server:
+    """Serves an issuer's keys, and counts who asks."""
+
+    def __init__(self) -> None:
+        self.body = jwks()
+        self.status = "200 OK"
+        self.headers = ""
+        self.asked = 0
+        self.url = ""
+        self.hold: asyncio.Event | None = None
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        self.asked += 1
+        if self.hold is not None:
+            await self.hold.wait()
+        head = f"HTTP/1.1 {self.status}\r\n{self.headers}connection: close\r\n"
+        writer.write(f"{head}content-length: {len(self.body)}\r\n\r\n".encode() + self.body)
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    served = Server()
+    listener = await asyncio.start_server(served.answer, "127.0.0.1", 0)
+    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/keys"
+    async with listener:
+        yield served
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def issuers(server: Server, clock: ManualClock) -> JwtIssuers:
+    return JwtIssuers([issuer(server)], clock)
+
+
+def issuer(server: Server, **other: Any) -> Issuer:
+    said = {"namespace": "default", "roles_claim": "groups"} | other
+    return Issuer(issuer=ISSUER, audience=AUDIENCE, jwks_url=server.url, **said)
+
+
+@pytest.fixture
+def token(clock: ManualClock) -> Callable[..., str]:
+    """Makes a good token, but for what is said otherwise."""
+
+    def make(
+        kid: str | None = "rsa", key: Any = None, algorithm: str | None = None, **claims: Any
+    ) -> str:
+        own_key, _, own_algorithm = KEYS.get(kid or "rsa", KEYS["rsa"])
+        now_s = clock.now_ms() // 1000
+        good = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": "ann",
+            "exp": now_s + 600,
+            "groups": ["producer", "people"],
+        }
+        told = {name: value for name, value in (good | claims).items() if value is not None}
+        return jwt.encode(
+            told, key or own_key, algorithm or own_algorithm, headers={"kid": kid} if kid else {}
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("kid", list(KEYS))
+async def test_a_token_makes_its_holder_a_principal(issuers, token, clock, kid):
+    principal = await issuers.principal_of(token(kid))
+
+    assert (principal.name, principal.namespace, principal.credential) == ("ann", "default", "")
+    assert principal.expires_ms == clock.now_ms() + 660_000
+    assert principal.policy.allows(Action.QUEUE_SEND, "orders")
+    assert not principal.policy.allows(Action.QUEUE_RECEIVE, "orders")
+    assert not principal.everywhere
+
+
+async def test_a_token_is_checked_once_and_its_policy_stays(issuers, token, server):
+    word = token()
+
+    first, again = await issuers.principal_of(word), await issuers.principal_of(word)
+
+    assert first is again
+    assert server.asked == 1
+
+
+WRONG = {
+    "another audience": {"aud": "another"},
+    "no audience": {"aud": None},
+    "another issuer": {"iss": "https://evil.example.com/"},
+    "no issuer": {"iss": None},
+    "expired": {"exp": 1_699_999_939},
+    "no end": {"exp": None},
+    "an end that is no number": {"exp": "never"},
+    "an end without end": {"exp": 1e300},
+    "not valid yet": {"nbf": 1_700_000_061},
+    "nobody": {"sub": ""},
+    "no subject": {"sub": None},
+    "a subject that a terminal obeys": {"sub": "a\x1b[2J"},
+    "another's key": {"key": OTHER_KEY},
+    "another algorithm of the same key": {"algorithm": "RS512"},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+async def test_a_token_that_is_wrong_is_of_nobody(issuers, token, wrong):
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(token(**wrong))
+
+
+@pytest.mark.parametrize("claims", [{"exp": 1_699_999_941}, {"nbf": 1_700_000_060}])
+async def test_clocks_may_differ_by_a_minute(issuers, token, claims):
+    await issuers.principal_of(token(**claims))
+
+
+async def test_a_token_ends_though_it_was_checked(issuers, token, clock):
+    word = token()
+    await issuers.principal_of(word)
+
+    clock.advance(ms=660_000)
+
+    with pytest.raises(Unauthenticated, match="expired"):
+        await issuers.principal_of(word)
+
+
+def part(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+async def test_a_token_without_a_signature_is_of_nobody(issuers, token):
+    _, claims, _ = token().split(".")
+
+    for algorithm in ("none", "None", "NONE", ""):
+        for signature in ("", "AAAA"):
+            word = f"{part({'alg': algorithm, 'kid': 'rsa'})}.{claims}.{signature}"
+            with pytest.raises(Unauthenticated):
+                await issuers.principal_of(word)
+
+
+async def test_a_public_key_signs_nothing(issuers, token):
+    """The key confusion of old: a token signed by HMAC, whose secret is the key that everyone knows."""
+    import hashlib
+    import hmac
+
+    public = RSA_KEY.public_key()
+    _, claims, _ = token().split(".")
+    for form in (PublicFormat.SubjectPublicKeyInfo, PublicFormat.PKCS1):
+        secret = public.public_bytes(Encoding.PEM, form)
+        for algorithm in ("HS256", "RS256"):
+            signed = f"{part({'alg': algorithm, 'kid': 'rsa'})}.{claims}"
+            digest = hmac.new(secret, signed.encode(), hashlib.sha256).digest()
+            signature = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+            with pytest.raises(Unauthenticated):
+                await issuers.principal_of(f"{signed}.{signature}")
+
+
+async def test_an_issuers_shared_secret_is_no_key(issuers, token, server):
+    secret = b"s" * 32
+    shared = {"kty": "oct", "kid": "shared", "k": base64.urlsafe_b64encode(secret).decode()}
+    server.body = json.dumps({"keys": [shared]}).encode()
+
+    for algorithm in ("HS256", "RS256"):
+        word = token("shared", secret, "HS256").split(".")
+        word[0] = part({"alg": algorithm, "kid": "shared"})
+        with pytest.raises(Unauthenticated):
+            await issuers.principal_of(".".join(word))
+
+
+async def test_a_key_that_is_too_short_is_none(issuers, token, server):
+    server.body = json.dumps({"keys": [jwk("short", SHORT_KEY, RSAAlgorithm)]}).encode()
+
+    with pytest.warns(jwt.warnings.InsecureKeyLengthWarning):
+        word = token("short", SHORT_KEY)
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(word)
+
+
+async def test_a_key_for_encryption_signs_nothing(issuers, token, server):
+    server.body = json.dumps({"keys": [jwk("rsa", RSA_KEY, RSAAlgorithm, use="enc")]}).encode()
+
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(token())
+
+
+async def test_every_cut_and_every_changed_character_is_refused(issuers, token):
+    word = token("ed")
+    await issuers.principal_of(word)
+
+    for place in range(0, len(word), 7):
+        other = "A" if word[place] != "A" else "B"
+        for wrong in (word[:place], word[:place] + other + word[place + 1 :]):
+            with pytest.raises(Unauthenticated):
+                await issuers.principal_of(wrong)
+
+
+@pytest.mark.parametrize("text", ["", "..", "a.b.c", "é.é.é", "[" * 2_000 + "." * 2])
+async def test_what_is_no_token_is_of_nobody(issuers, text):
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(text)
+
+
+async def test_a_deep_token_is_of_nobody(issuers):
+    deep = base64.urlsafe_b64encode(b"[" * 2_500 + b"]" * 2_500).decode().rstrip("=")
+
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(f"{deep}.e30.AAAA")
+
+
+async def test_a_token_that_is_too_long_is_not_looked_at(issuers, token, server):
+    word = token(more="x" * limits.CREDENTIAL_WORD_CHARACTERS_MAX)
+
+    with pytest.raises(Unauthenticated, match="too long"):
+        await issuers.principal_of(word)
+
+    assert server.asked == 0
+
+
+async def test_where_no_issuer_is_named_no_token_is_taken(token):
+    with pytest.raises(Unauthenticated, match="not taken"):
+        await JwtIssuers([]).principal_of(token())
+
+
+# The issuer's keys
+
+
+async def test_keys_that_nobody_knows_do_not_hammer_the_issuer(issuers, token, server, clock):
+    words = [token(f"unknown-{number}") for number in range(50)]
+
+    answers = await asyncio.gather(*map(issuers.principal_of, words), return_exceptions=True)
+    clock.advance(ms=limits.JWKS_PAUSE_MS - 1)
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(words[0])
+
+    assert all(isinstance(answer, Unauthenticated) for answer in answers)
+    assert server.asked == 1
+
+
+async def test_a_new_key_is_fetched_when_a_token_names_it(issuers, token, server, clock):
+    server.body = jwks("rsa")
+    await issuers.principal_of(token())
+    server.body = jwks("rsa", "ec")
+    clock.advance(ms=limits.JWKS_PAUSE_MS)
+
+    await issuers.principal_of(token("ec"))
+
+
+async def test_a_key_that_its_issuer_withdrew_is_none_a_while_later(issuers, token, server, clock):
+    word = token()
+    await issuers.principal_of(word)
+    server.body = jwks("ec")
+    clock.advance(ms=limits.JWKS_AGE_MS)
+
+    await issuers.principal_of(word)  # and the keys are fetched beside
+    await _until(lambda: server.asked == 2)
+    await _refused(issuers, word)
+
+
+async def test_an_issuer_that_cannot_be_asked_vouches_for_nobody_an_hour_later(
+    issuers, token, server, clock
+):
+    word = token(exp=clock.now_ms() // 1000 + 100_000)
+    await issuers.principal_of(word)
+    server.status = "500 No"
+    clock.advance(ms=limits.JWKS_STALE_MS_MAX - 1)
+    await issuers.principal_of(word)
+    await _until(lambda: server.asked == 2)
+
+    clock.advance(ms=limits.JWKS_RETRY_MS)
+
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(word)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        ("302 Found", "location: /elsewhere\r\n", b""),
+        ("404 Not Found", "", jwks()),
+        ("200 OK", "", b"{"),
+        ("200 OK", "", b"[]"),
+        ("200 OK", "", b'{"keys": {}}'),
+        ("200 OK", "", b'{"keys": [1, {}, {"kty": "RSA"}, {"kty": "EC", "kid": 5}]}'),
+        ("200 OK", "", jwks()[:-1] + b" " * limits.JWKS_BYTES_MAX + b"}"),
+    ],
+)
+async def test_what_is_no_set_of_keys_vouches_for_nobody(
+    issuers, token, server, status, headers, body
+):
+    server.status, server.headers, server.body = status, headers, body
+
+    with pytest.raises(Unauthenticated):
+        await issuers.principal_of(token())
+
+    assert server.asked == 1
+
+
+async def test_callers_wait_for_one_answer_together(issuers, token, server):
+    server.hold = asyncio.Event()
+    callers = [asyncio.create_task(issuers.principal_of(token(kid))) for kid in KEYS]
+    await _until(lambda: server.asked == 1)
+    callers[0].cancel()
+
+    server.hold.set()
+
+    principals = await asyncio.gather(*callers[1:])
+    assert [one.name for one in principals] == ["ann", "ann"]
+    assert server.asked == 1
+
+
+async def test_a_token_that_names_no_key_is_checked_with_the_only_one(server, token, clock):
+    word = token(None)
+    with pytest.raises(Unauthenticated):
+        await JwtIssuers([issuer(server)], clock).principal_of(word)
+
+    server.body = jwks("rsa")
+
+    await JwtIssuers([issuer(server)], clock).principal_of(word)
+
+
+# What tokens give
+
+
+@pytest.mark.parametrize(
+    ("claims", "namespace", "actions"),
+    [
+        ({"tenant": "acme", "groups": "viewer consumer"}, "acme", {Action.QUEUE_RECEIVE}),
+        ({"tenant": "acme", "groups": []}, "acme", set()),
+        ({"tenant": "acme", "groups": {"a": 1}}, "acme", set()),
+        ({"tenant": "acme", "groups": [1, "owner", None]}, "acme", set()),
+    ],
+)
+async def test_claims_say_namespace_and_roles(server, token, clock, claims, namespace, actions):
+    trusted = issuer(server, namespace=None, namespace_claim="tenant")
+
+    principal = await JwtIssuers([trusted], clock).principal_of(token(**claims))
+
+    assert principal.namespace == namespace
+    for action in (Action.QUEUE_RECEIVE, Action.ADMIN_KEYS):
+        assert principal.policy.allows(action, "orders") == (action in actions)
+
+
+@pytest.mark.parametrize("tenant", [None, "", "../etc", 5, ["acme"]])
+async def test_a_token_of_no_namespace_is_of_nobody(server, token, clock, tenant):
+    trusted = issuer(server, namespace=None, namespace_claim="tenant")
+
+    with pytest.raises(Unauthenticated):
+        await JwtIssuers([trusted], clock).principal_of(token(tenant=tenant))
+
+
+async def test_a_claim_may_be_a_path_and_roles_may_be_fixed(server, token, clock):
+    by_path = issuer(server, roles_claim="realm_access.roles")
+    fixed = issuer(server, roles_claim=None, roles=(Role.VIEWER,))
+    word = token(realm_access={"roles": ["admin"]})
+
+    admin = await JwtIssuers([by_path], clock).principal_of(word)
+    viewer = await JwtIssuers([fixed], clock).principal_of(word)
+
+    assert admin.policy.allows(Action.ADMIN_KEYS, "x")
+    assert not viewer.policy.allows(Action.QUEUE_SEND, "x")
+
+
+# The setting
+
+
+GOOD = {
+    "issuer": ISSUER,
+    "audience": AUDIENCE,
+    "jwks_url": "https://login.example.com/keys",
+    "namespace": "default",
+    "roles": ["viewer"],
+}
+
+
+def test_the_setting_is_a_list_of_issuers():
+    [read] = read_issuers(json.dumps([GOOD]))
+
+    assert (read.issuer, read.roles) == (ISSUER, (Role.VIEWER,))
+    assert read_issuers("") == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"jwks_url": "http://login.example.com/keys"},
+        {"jwks_url": "https://user:word@login.example.com/keys"},
+        {"jwks_url": "file:///etc/passwd"},
+        {"jwks_url": "https://[x"},
+        {"roles": ["owner"]},
+        {"roles": None},
+        {"roles_claim": "groups"},
+        {"namespace": None},
+        {"namespace": "a/b"},
+        {"namespace_claim": "tenant"},
+        {"audience": ""},
+        {"typo": 1},
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(wrong):
+    said = {name: value for name, value in (GOOD | wrong).items() if value is not None}
+
+    with pytest.raises(ValueError, match=r"issuer|jwks|jwt"):
+        read_issuers(json.dumps([said]))
+
+
+def test_an_issuer_is_named_once():
+    with pytest.raises(ValueError, match="twice"):
+        read_issuers(json.dumps([GOOD, GOOD]))
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110  what it waits for is on the other side of a socket
+            await asyncio.sleep(0.001)
+
+
+async def _refused(issuers: JwtIssuers, word: str) -> None:
+    """Until the token is of nobody."""
+    with suppress(Unauthenticated):
+        async with asyncio.timeout(10):
+            while True:
+                await issuers.principal_of(word)
+                await asyncio.sleep(0)
