@@ -272,10 +272,9 @@ class _Observed:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = message.get("headers", ())
-            message["headers"] = [*headers, *_caching(headers), (REQUEST_ID, self._request_id)]
             own = (REQUEST_ID, self._request_id)
             more = self.more if self.status < 400 else ()  # a refusal says what it has to
-            message["headers"] = [*message.get("headers", ()), own, *more]
+            message["headers"] = [*headers, *_caching(headers), own, *more]
         await self._send(message)
 
 
