@@ -26,5 +26,6 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/livez', timeout=2)"]
 ENTRYPOINT ["millstream"]
-# Nobody is asked who they are: publish the port on loopback, `-p 127.0.0.1:8080:8080`, or behind something that asks.
-CMD ["up", "--insecure"]
+# It listens beyond loopback, so everyone is asked for a key. The first start says an administrator's on standard output, which
+# `docker logs` keeps: make another with `docker exec … millstream key create … --local`, and revoke that one.
+CMD ["up"]

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -163,7 +163,6 @@ class Settings(BaseSettings):
         """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
-        self.issuers()
         return StorageSettings(
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
@@ -184,8 +183,14 @@ class Settings(BaseSettings):
         SecretBox(keys)
         return keys
 
+    @field_validator("jwt_issuers")
+    @classmethod
+    def _check_issuers(cls, text: str) -> str:
+        read_issuers(text)
+        return text
+
     def issuers(self) -> tuple[Issuer, ...]:
-        """Whose tokens are taken. Raises ValueError for what `jwt_issuers` cannot mean."""
+        """Whose tokens are taken."""
         return read_issuers(self.jwt_issuers)
 
     def cors_words(self) -> tuple[str, ...]:

@@ -134,8 +134,8 @@ class Credentials:
     ) -> tuple[IssuedCredential, NewSecret]:
         """A new credential in the namespace of `by`, and its secret, which nobody can show again.
 
-        Raises ValidationFailed, Forbidden when it would have more rights than `by`, KeyRefused when the namespace
-        has as many as it may, and SecretsOff: a pair's secret has to be kept.
+        Raises ValidationFailed, Forbidden when it would have more rights than `by`, NamespaceNotFound, KeyRefused
+        when the namespace has as many as it may, and SecretsOff: a pair's secret has to be kept.
         """
         issued, secret = self._new(by, request)
         await self._rows.insert(self._stored(issued, secret), issued.created_at_ms)

@@ -104,7 +104,7 @@ class Health:
                 str(policy),
                 "maxmemory-policy noeviction: anything else loses messages",
             ),
-            _memory_finding(info),
+            memory_finding(info),
         ]
 
     def _fsync_finding(self, fsync: str | None) -> Finding:
@@ -175,7 +175,8 @@ def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding
     )
 
 
-def _memory_finding(info: dict[str, Any]) -> Finding:
+def memory_finding(info: dict[str, Any]) -> Finding:
+    """Whether the store has room, and a limit by which that is known."""
     used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
     if not most:
         return Finding(

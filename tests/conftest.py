@@ -131,19 +131,19 @@ def migrated_template(postgres_server_url: str) -> str:
 @pytest.fixture
 def database_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
     """A migrated database of the test's own."""
-    with _fresh_database(postgres_server_url, migrated_template) as url:
+    with fresh_database(postgres_server_url, migrated_template) as url:
         yield url
 
 
 @pytest.fixture
 def empty_database_url(postgres_server_url: str) -> Iterator[str]:
     """A database of the test's own with nothing in it."""
-    with _fresh_database(postgres_server_url, "template1") as url:
+    with fresh_database(postgres_server_url, "template1") as url:
         yield url
 
 
 @contextmanager
-def _fresh_database(server_url: str, template: str) -> Iterator[str]:
+def fresh_database(server_url: str, template: str) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
     _execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
     yield _database(server_url, name)

@@ -241,7 +241,7 @@ async def _administrators(settings: Settings, storage: Storage) -> list[Finding]
     return [
         Finding(
             "keys",
-            True if lasting else None if live else False,
+            True if lasting else None,
             f"{len(live)} of administrators everywhere are live, {len(live) - len(lasting)} end within two weeks",
             "millstream key create NAME --role admin --everywhere --local",
         )

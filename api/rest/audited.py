@@ -83,7 +83,9 @@ def _about(operation: str, right: Right, request: Request) -> About:
     everything = request.path_params.get("namespace", "*")
     name = everything if right.everything else named_in(request) or ""
     noun, _, rest = resource.partition("/")
-    return About(operation, right.action, resource, name, noun, rest.partition("/")[0])
+    known_as, _, part = rest.partition("/")
+    makes_another = noun == "keys" and part != ""  # what a rotation made is told, by its answer
+    return About(operation, right.action, resource, name, noun, "" if makes_another else known_as)
 
 
 def _told(response: Response) -> Shown | None:

@@ -16,6 +16,7 @@ had taken before. What is taken and not spent is lost to others; a process whose
 more than its calls need, so it is at most a lease's worth for each process and second, and little as a rule.
 """
 
+from collections.abc import Sequence
 from math import ceil, floor
 
 from storage.domain import limits
@@ -71,17 +72,19 @@ class Lease:
         """Whether so much can be spent without asking."""
         return units <= self.left and (not units or now_ms < self.until_ms)
 
-    def asks(self, units: int, now_ms: int) -> tuple[int, int]:
-        """The least to ask for, so that so much can be spent, and what is wanted, so that the next calls need not ask.
+    def asks(self, units: Sequence[int], now_ms: int) -> tuple[int, int]:
+        """What to ask for, for calls that need so much: the least, which the smallest can pass with, and what is
+        wanted, so that all pass and the next ones need not ask.
 
         That grows while leases are used up in their time. Without units nothing is asked for.
         """
-        if not units:
+        needed = [some for some in units if some]
+        if not needed:
             return 0, 0
         used_up = now_ms < self.until_ms
         self._ahead = min(2 * self._ahead + 1, self.share) if used_up else 0
-        least = max(0, units - self._left_at(now_ms))
-        return least, least + self._ahead
+        left = self._left_at(now_ms)
+        return max(0, min(needed) - left), max(0, sum(needed) - left) + self._ahead
 
     def granted(self, units: int, debt_us: float, now_ms: int) -> None:
         """The store's answer to what was asked at `now_ms`."""

@@ -5,7 +5,8 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
-_PATIENCE_S = 0.5
+_PATIENCE_S = 0.02  # at first: what swallowed a cancellation is soon ready for the next
+_PATIENCE_S_MAX = 0.5
 
 
 async def end(*tasks: "asyncio.Task[None]") -> None:
@@ -15,10 +16,12 @@ async def end(*tasks: "asyncio.Task[None]") -> None:
     its own, which a loop then survives), so it is said again until it is heard.
     """
     waiting = {task for task in tasks if not task.done()}
+    patience_s = _PATIENCE_S
     while waiting:
         for task in waiting:
             task.cancel()
-        _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE_S)
+        _, waiting = await asyncio.wait(waiting, timeout=patience_s)
+        patience_s = min(2 * patience_s, _PATIENCE_S_MAX)
 
 
 def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:

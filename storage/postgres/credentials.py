@@ -17,7 +17,7 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.access import Grant, Role
 from storage.domain.credentials import CredentialKind, IssuedCredential, Rights
-from storage.domain.errors import KeyRefused
+from storage.domain.errors import KeyRefused, NamespaceNotFound
 from storage.domain.quotas import Rates
 from storage.postgres.database import Database
 from storage.postgres.queries import query
@@ -96,7 +96,7 @@ class CredentialRows:
         """The first of a family; ended ones of its namespace that were kept long enough go.
 
         With `only_first`, it is not made, and False told, where anyone was given rights everywhere before. Raises
-        OutcomeUnknown, and KeyRefused: the namespace has as many as it may, or is not there.
+        OutcomeUnknown, NamespaceNotFound, and KeyRefused where the namespace has as many as it may.
         """
         issued = stored.issued
         try:
@@ -109,7 +109,8 @@ class CredentialRows:
                 await _insert(session, stored)
                 return True
         except IntegrityError:
-            raise KeyRefused(f"There is no namespace '{issued.namespace}'.") from None
+            name = issued.namespace
+            raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name) from None
 
     @asynccontextmanager
     async def family_of(self, credential_id: str) -> AsyncGenerator[HeldFamily | None]:

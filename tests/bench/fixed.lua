@@ -18,6 +18,7 @@ end
 function init(args)
   local headers = { ['Content-Type'] = args[2], ['Accept'] = args[3], ['Host'] = wrk.headers['Host'] }
   headers['X-Amz-Target'] = args[8]
+  with_given(headers)
   local body = contents(args[4])
   for number = 1, tonumber(args[6]) do
     local path = string.gsub(args[5], '%%d', string.format('%d', (number - 1) * tonumber(args[7])))

@@ -4,7 +4,7 @@ import csv
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ HERE = Path(__file__).parent
 CONNECTIONS = 64
 PACKAGES = {"wrk": "wrk", "redis-benchmark": "redis-tools"}
 BEYOND_S_MAX = 60.0  # what a load may take beyond the time it was given
+
+_NO_HEADERS: Mapping[str, str] = {}
 
 R_CLIENTS, R_PIPELINE = 50, 32
 R_KEY = "bench:reference"
@@ -50,9 +52,18 @@ class Load:
         return self.delivered / self.seconds
 
 
-def wrk(port: int, script: str, *words: str, seconds: int, connections: int = CONNECTIONS) -> Load:
-    """Run a script of this folder. Raises Unmeasurable when any call went wrong."""
+def wrk(
+    port: int,
+    script: str,
+    *words: str,
+    seconds: int,
+    connections: int = CONNECTIONS,
+    headers: Mapping[str, str] = _NO_HEADERS,
+) -> Load:
+    """Run a script of this folder, with more headers. Raises Unmeasurable when any call went wrong."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script]
+    for name, value in headers.items():
+        command += ["-H", f"{name}: {value}"]
     said = _run([*command, f"http://127.0.0.1:{port}/", "--", *words], seconds)
     result = said.partition("RESULT ")[2]
     if not result:

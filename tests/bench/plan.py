@@ -240,6 +240,35 @@ WEBHOOKS = Row(
     reference="httpx",
 )
 
+KEYS_SEND = Row(
+    name="keys-send",
+    what="REST: send one message of 256 B, with an API key and quotas",
+    unit="calls/s",
+    reference="open mode",
+    bar=Bar(0.9),
+)
+KEYS_WORK = Row(
+    name="keys-receive-settle",
+    what="REST: receive 10 messages, acknowledge 10 in one call, with an API key and quotas",
+    unit="calls/s",
+    reference="open mode",
+    bar=Bar(0.9),
+)
+SIGV4_SEND = Row(
+    name="sigv4-send",
+    what="SQS: SendMessage of 256 B, signed, with quotas",
+    unit="calls/s",
+    reference="open mode",
+    bar=Bar(0.8),
+)
+SIGV4_BATCH = Row(
+    name="sigv4-batch",
+    what="Kinesis: PutRecords of 500 records of 256 B, signed, with quotas",
+    unit="records/s",
+    reference="open mode",
+    bar=Bar(0.95),
+)
+
 ROWS = (
     SEND_JSON,
     SEND_RAW,
@@ -270,4 +299,8 @@ ROWS = (
     SOURCE_HOT,
     SOURCE_ARCHIVE,
     WEBHOOKS,
+    KEYS_SEND,
+    KEYS_WORK,
+    SIGV4_SEND,
+    SIGV4_BATCH,
 )

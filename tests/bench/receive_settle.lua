@@ -19,7 +19,7 @@ local function send_of(path, file)
 end
 
 function init(args)
-  headers = { ['Content-Type'] = 'application/json', ['Host'] = wrk.headers['Host'] }
+  headers = with_given({ ['Content-Type'] = 'application/json', ['Host'] = wrk.headers['Host'] })
   receive = wrk.format('POST', args[1] .. '/receive', headers, '{"messages_max":10}')
   settle_path = args[1] .. '/settle'
   for number = 1, tonumber(args[3] or 0) do

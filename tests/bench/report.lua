@@ -2,6 +2,14 @@
 -- `delivered`, `empty` and `refused` are counted by the scripts that read their answers.
 local thread
 
+-- `headers` with those that wrk was given with -H.
+function with_given(headers)
+  for name, value in pairs(wrk.headers) do
+    headers[name] = headers[name] or value
+  end
+  return headers
+end
+
 function setup(one)  -- -t1: there is one thread, whose globals are not ours
   thread = one
 end

@@ -7,7 +7,7 @@ with the bench, also when it is killed.
 
 import signal
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from storage.lifespan import migrate
 from storage.settings import StorageSettings
 from tests.bench.ratios import Unmeasurable
 
+_NOTHING: Mapping[str, str] = {}
 START_S_MAX = 30.0
 STOP_S_MAX = 10.0
 REWRITE_S_MAX = 60.0
@@ -84,6 +85,13 @@ class House:
             yield served
 
     @contextmanager
+    def guarded_api(self, secret_keys: str) -> Generator[Served]:
+        """As fresh_api, which wants to know who calls."""
+        told = {"auth": "keys", "secret_keys": secret_keys}
+        with _serving(SERVICE, self.data, self.redis_url, self.database_url, told=told) as served:
+            yield served
+
+    @contextmanager
     def fresh_echo(self) -> Generator[Served]:
         """Another process of the reference, which has done nothing yet."""
         with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=True) as served:
@@ -137,24 +145,31 @@ def house(data: Path) -> Generator[House]:
             yield House(data, redis_url, database_url, valkey.socket, store, api, echo)
 
 
-def _settings(data: Path, redis_url: str, database_url: str) -> Settings:
+def _settings(data: Path, redis_url: str, database_url: str, **told: str) -> Settings:
     return read_settings(
         data=data,
         redis_url=redis_url,
         database_url=database_url,
         archive_url=f"file://{data}/archive",
         workers=1,
+        **told,
     )
 
 
 @contextmanager
 def _serving(
-    application: str, data: Path, redis_url: str, database_url: str, *, plain: bool = False
+    application: str,
+    data: Path,
+    redis_url: str,
+    database_url: str,
+    *,
+    plain: bool = False,
+    told: Mapping[str, str] = _NOTHING,
 ) -> Generator[Served]:
     metrics = data / "metrics"
     metrics.mkdir(exist_ok=True)
     with listening("127.0.0.1", 0) as listener:
-        settings = _settings(data, redis_url, database_url)
+        settings = _settings(data, redis_url, database_url, **told)
         [program] = api_programs(settings, listener, metrics)
         process = _start(program, _command(program, application, plain), data / "logs" / "http.log")
         served = Served(listener.getsockname()[1], process.pid)

@@ -1,8 +1,14 @@
 """`millstream key` against a service: what it says once, and what it never says."""
 
+import re
+import shlex
+from pathlib import Path
+
 import pytest
 
 from tests.commands import millstream
+
+PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +95,21 @@ def test_whoami_says_what_we_may_do():
 
     assert (mine["name"], mine["everywhere"]) == ("local-administrator", True)
     assert mine["grants"] == [{"effect": "allow", "actions": ["*"], "resources": ["*"]}]
+
+
+def test_the_page_runs(name):
+    """Every command of docs/keys.md, in order, but for the one that asks the database."""
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if "--local" not in line]
+    known = ""
+    for line in lines:
+        own = re.sub(r"\b(shop|billing)\b", rf"\1-{name}", line).replace("$ID", known)
+        asked = re.fullmatch(r"ID=\$\((.*)\)", own)
+
+        _, *words = shlex.split(asked[1] if asked else own)
+        ran = millstream(*words)
+
+        assert ran.code == 0, (line, ran.err)
+        known = ran.out.strip() if asked else known
+
+    assert len(lines) == 7

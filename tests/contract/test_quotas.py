@@ -2,8 +2,11 @@
 as long as a test lasts."""
 
 import itertools
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.test_refusals import refused
 
+PAGE = Path(__file__).parents[2] / "docs" / "quotas.md"
 ONE_IN_A_WHILE = {"calls_per_second": 0.001, "burst_seconds": 3600}  # three at once
 Tenant = Callable[..., str]
 
@@ -146,6 +150,21 @@ def test_tenants_have_queues_of_one_name_apart_and_see_nothing_of_each_others(cl
     assert settled.status_code != 200 or settled.json()["results"][0]["status"] != "ok"
     stats = client.get("/v1/queues/orders/stats", headers=in_(one)).json()
     assert stats["in_flight"] == 1
+
+
+def test_the_page_runs(service_url, client):
+    """docs/quotas.md: what it shows can be typed."""
+    [commands] = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    commands = commands.replace("http://127.0.0.1:8080", service_url)
+    commands = commands.replace("curl", "curl -sf").replace("/acme", "/of-the-page")
+
+    done = subprocess.run(
+        ["sh", "-ec", commands], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    made, shown = done.stdout.split("}{")
+    assert f"{{{shown}" == f"{made}}}"
+    client.delete("/v1/namespaces/of-the-page").raise_for_status()
 
 
 # Rates

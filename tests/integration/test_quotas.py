@@ -15,13 +15,16 @@ from storage.domain.errors import (
     QuotaExceeded,
     QuotaReached,
     QuotaTooSmall,
+    StorageUnavailable,
 )
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
 from storage.domain.streams import StreamSpec
+from storage.embedded.valkey import running_valkey
 from storage.lifespan import open_storage
+from storage.settings import StorageSettings
 
 ACME, RIVAL = Principal("a", "acme", credential="k1"), Principal("r", "rival", credential="k2")
 TEN = Rates(calls_per_second=10)
@@ -203,6 +206,32 @@ async def test_many_callers_at_once_share_a_renewal(engines, redis_url):
     assert after - before <= 20
 
 
+async def test_callers_that_come_first_and_together_all_pass_if_there_is_room(engines):
+    """Nothing is leased yet, and each of them would take it from the others."""
+    await engines.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=100)))
+
+    found = await asyncio.gather(*(passes(engines, ACME, 1) for _ in range(150)))
+
+    assert sum(found) == 100
+
+
+async def test_who_is_refused_by_one_policy_spends_nothing_of_the_others(engines, clock):
+    globs = (ResourceRates("queue/small", Rates(calls_per_second=2)),)
+    await engines.namespaces.put("acme", Quotas(rates=TEN, resources=globs))
+
+    assert await passes(engines, ACME, 20, "queue/small") == 2
+    assert await passes(engines, ACME, 20, "queue/other") == 8
+
+
+async def test_a_caller_that_gives_up_while_it_waits_spends_nothing(acme):
+    waiting = asyncio.ensure_future(spend(acme, ACME))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+    assert await passes(acme, ACME, 20) >= 9
+
+
 async def test_a_limit_that_is_changed_holds_at_once_and_elsewhere_in_a_moment(three):
     first, second, _ = three
     await first.namespaces.put("acme", Quotas(rates=Rates(calls_per_second=1)))
@@ -232,6 +261,22 @@ async def test_a_store_that_forgets_its_rates_lets_a_burst_pass_and_no_more(acme
     clock.advance(ms=100)
 
     assert await passes(acme, ACME, 30) <= 10 + 1
+
+
+@pytest.mark.one_store
+async def test_a_store_that_restarts_knows_what_has_passed(database_url, clock, short_folder):
+    with running_valkey(short_folder) as url:
+        settings = StorageSettings(redis_url=url, database_url=database_url)
+        async with open_storage(settings, clock=clock) as storage:
+            await storage.namespaces.put("acme", Quotas(rates=TEN))
+            assert await passes(storage, ACME, 20) == 10
+
+    clock.advance(ms=100)
+    async with open_storage(settings, clock=clock) as storage:
+        with pytest.raises(StorageUnavailable):
+            await spend(storage, ACME)
+        with running_valkey(short_folder):
+            assert await passes(storage, ACME, 20) == 1
 
 
 # Namespaces

@@ -88,7 +88,7 @@ def test_processes_that_lease_let_no_more_pass_than_the_rate_and_a_lease_each(ra
             if not lease.has(1, now_ms):
                 if lease.opens_in_ms(1, now_ms):
                     break
-                least, wanted = lease.asks(1, now_ms)
+                least, wanted = lease.asks([1], now_ms)
                 granted, paid_until_us = grant(
                     paid_until_us, now_ms * 1_000, lease.unit_us, lease.holds_us, least, wanted
                 )
@@ -108,7 +108,7 @@ def test_what_was_leased_and_not_spent_is_void_after_a_while():
 
     assert lease.has(1, now_ms=limits.LEASE_MS - 1)
     assert not lease.has(1, now_ms=limits.LEASE_MS)
-    assert lease.asks(1, now_ms=limits.LEASE_MS) == (1, 1)
+    assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 1)
 
 
 def test_a_process_takes_more_ahead_while_it_uses_it_up():
@@ -116,12 +116,19 @@ def test_a_process_takes_more_ahead_while_it_uses_it_up():
     wanted = []
 
     for now_ms in range(0, 80, 10):
-        _, most = lease.asks(1, now_ms)
+        _, most = lease.asks([1], now_ms)
         lease.granted(most, 0.0, now_ms)
         lease.left = 0
         wanted.append(most)
 
     assert wanted == [1, 2, 4, 8, 16, 32, 64, 101]
+
+
+def test_calls_that_wait_together_are_asked_for_together():
+    lease = Lease(1_000, 1.0)
+
+    assert lease.asks([3, 0, 1, 5], now_ms=0) == (1, 9)
+    assert lease.asks([0, 0], now_ms=0) == (0, 0)
 
 
 def test_a_shut_lease_knows_when_it_opens_without_asking():
@@ -136,7 +143,7 @@ def test_a_shut_lease_knows_when_it_opens_without_asking():
 def test_a_rate_below_one_a_second_lets_one_pass():
     lease = Lease(0.1, 1.0)
 
-    granted, _ = grant(0, 10**12, lease.unit_us, lease.holds_us, *lease.asks(1, 0))
+    granted, _ = grant(0, 10**12, lease.unit_us, lease.holds_us, *lease.asks([1], 0))
 
     assert lease.holds == granted == 1
 

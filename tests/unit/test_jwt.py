@@ -9,68 +9,28 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+from jwt.algorithms import RSAAlgorithm
 
 from api.auth.jwt_issuers import JwtIssuers
+from api.cli.settings import settings_said
+from api.cli.trouble import Trouble
 from api.issuers import Issuer, read_issuers
 from storage.domain import limits
 from storage.domain.access import Action, Role
 from storage.domain.clock import ManualClock
 from storage.domain.errors import Unauthenticated
+from tests.issuing import KEYS, RSA_KEY, Server, jwk, jwks, serving_keys
 
 ISSUER, AUDIENCE = "https://login.example.com/", "millstream"
-RSA_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
-EC_KEY = ec.generate_private_key(ec.SECP256R1())
-ED_KEY = ed25519.Ed25519PrivateKey.generate()
 OTHER_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 SHORT_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=1_024)
-KEYS: dict[str, tuple[Any, Any, str]] = {
-    "rsa": (RSA_KEY, RSAAlgorithm, "RS256"),
-    "ec": (EC_KEY, ECAlgorithm, "ES256"),
-    "ed": (ED_KEY, OKPAlgorithm, "EdDSA"),
-}
-
-
-def jwk(kid: str, key: Any, algorithm: Any, **more: Any) -> dict[str, Any]:
-    return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **more}
-
-
-def jwks(*names: str) -> bytes:
-    keys = [jwk(name, *KEYS[name][:2]) for name in names or KEYS]
-    return json.dumps({"keys": keys}).encode()
-
-
-class Server:
-    """Serves an issuer's keys, and counts who asks."""
-
-    def __init__(self) -> None:
-        self.body = jwks()
-        self.status = "200 OK"
-        self.headers = ""
-        self.asked = 0
-        self.url = ""
-        self.hold: asyncio.Event | None = None
-
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        self.asked += 1
-        if self.hold is not None:
-            await self.hold.wait()
-        head = f"HTTP/1.1 {self.status}\r\n{self.headers}connection: close\r\n"
-        writer.write(f"{head}content-length: {len(self.body)}\r\n\r\n".encode() + self.body)
-        with suppress(ConnectionError):
-            await writer.drain()
-        writer.close()
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    served = Server()
-    listener = await asyncio.start_server(served.answer, "127.0.0.1", 0)
-    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/keys"
-    async with listener:
+    async with serving_keys() as served:
         yield served
 
 
@@ -469,3 +429,10 @@ async def _refused(issuers: JwtIssuers, word: str) -> None:
             while True:
                 await issuers.principal_of(word)
                 await asyncio.sleep(0)
+
+
+def test_a_service_with_issuers_that_mean_nothing_does_not_start(monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_JWT_ISSUERS", '[{"issuer": "x"}]')
+
+    with pytest.raises(Trouble, match="jwt_issuers"):
+        settings_said()

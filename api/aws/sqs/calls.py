@@ -38,4 +38,4 @@ async def arns_of(call: Call[In]) -> Arns:
 
 async def url_of(call: Call[In], name: str) -> str:
     """A queue's URL, at the address that the caller used."""
-    return queue_url(call.host, await call.account_id(), name)
+    return queue_url(call.address, await call.account_id(), name)

@@ -1,6 +1,6 @@
 """Where a queue is: its URL, and its ARN.
 
-    http://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
+    <scheme>://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
 
 A client may reach the service by another name tomorrow, so any host is taken on the way in. In open mode the account
 is not looked at either; with credentials it is the caller's own, and what is another's is not there.
@@ -20,9 +20,9 @@ _ARN = re.compile(r"arn:[a-z-]+:sqs:[A-Za-z0-9-]*:([0-9]{12}):([A-Za-z0-9_.-]{1,
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
 
-def queue_url(host: str, account_id: str, name: str) -> str:
-    """A queue's URL."""
-    return f"http://{host}/{account_id}/{name}"
+def queue_url(address: str, account_id: str, name: str) -> str:
+    """A queue's URL, below the service's."""
+    return f"{address}/{account_id}/{name}"
 
 
 def queue_arn(region: str, account_id: str, name: str) -> str:

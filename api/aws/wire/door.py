@@ -22,7 +22,7 @@ from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.audited import about
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
-from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, host_of
+from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, base_of
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Call, Operation, Service, Surroundings
 from api.aws.wire.service import Told as Answered
@@ -53,6 +53,7 @@ class AwsDoor:
         *,
         protocol: str,
         region: str,
+        secure: bool = False,
         durability: Durability,
         storage: Callable[[], Storage],
         noun: str = "queue",
@@ -68,7 +69,7 @@ class AwsDoor:
         self._storage = storage
         self._requests = RequestMetrics(counts, protocol)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(region, metrics, kept, gate.guards)
+        self._around = Surroundings(region, metrics, kept, gate.guards, secure)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
@@ -121,7 +122,7 @@ class AwsDoor:
                 self._storage(),
                 principal,
                 operation.action,
-                host_of(request),
+                base_of(request, secure=self._around.secure),
                 request.is_there,
                 self._around,
                 await self._account(principal),

@@ -45,9 +45,11 @@ class Wire(Protocol):
     def error(self, error: AwsError, request_id: bytes) -> Told: ...
 
 
-def host_of(request: HotRequest) -> str:
-    """The service's address as the client wrote it."""
-    return request.headers.get(b"host", _UNNAMED_HOST).decode("latin-1")
+def base_of(request: HotRequest, *, secure: bool = False) -> str:
+    """The service's address as the client wrote it, with its scheme: by TLS of this process's own, or of a proxy before it."""
+    host = request.headers.get(b"host", _UNNAMED_HOST).decode("latin-1")
+    secure = secure or request.headers.get(b"x-forwarded-proto") == b"https"
+    return f"{'https' if secure else 'http'}://{host}"
 
 
 class JsonWire:
@@ -117,7 +119,7 @@ class QueryWire:
     def read(self, operation: Operation) -> Any:
         """The input; the path stands for the queue where no parameter does."""
         if len(self._request.words) > 2:
-            place = f"http://{host_of(self._request)}{'/'.join(self._request.words)}"
+            place = f"{base_of(self._request)}{'/'.join(self._request.words)}"
             self._parameters.setdefault(self._service.place_name, place)
         return read_parameters(self._parameters, operation.asked)
 

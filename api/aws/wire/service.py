@@ -16,16 +16,18 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide."""
+    """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide. `secure`:
+    this process speaks TLS."""
 
     region: str
     metrics: DoorMetrics
     kept: Any = None
     guarded: bool = False
+    secure: bool = False
 
 
 class Call(Generic[In]):
-    """One request, as an operation sees it. `host` is the service's address as this client wrote it.
+    """One request, as an operation sees it. `address` is the service's as this client wrote it.
 
     `account`: the only one that its addresses may name; "" in open mode, where any does.
     """
@@ -34,9 +36,9 @@ class Call(Generic[In]):
         "_around",
         "account",
         "action",
+        "address",
         "asked",
         "client_is_there",
-        "host",
         "principal",
         "storage",
     )
@@ -47,7 +49,7 @@ class Call(Generic[In]):
         storage: Storage,
         principal: Principal,
         action: Action,
-        host: str,
+        address: str,
         client_is_there: Callable[[], bool],
         around: Surroundings,
         account: str = "",
@@ -56,7 +58,7 @@ class Call(Generic[In]):
         self.storage = storage
         self.principal = principal
         self.action = action
-        self.host = host
+        self.address = address
         self.client_is_there = client_is_there
         self._around = around
         self.account = account

@@ -24,6 +24,14 @@ Server = Annotated[
     Literal["bundled", "path"] | None,
     typer.Option(help="The Valkey to start: the bundled one, or one on PATH."),
 ]
+MemoryMb = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-mb",
+        min=0,
+        help="What that Valkey may use; 0: no limit. Else half of the machine's.",
+    ),
+]
 Insecure = Annotated[
     bool | None,
     typer.Option("--insecure", help="Listen beyond loopback without asking who calls."),
@@ -39,6 +47,7 @@ def up(
     ephemeral: Ephemeral = None,
     durability: Durability = None,
     server: Server = None,
+    memory_mb: MemoryMb = None,
     insecure: Insecure = None,
 ) -> None:
     """Run everything on this machine: Valkey, Postgres, the API, the sweeper, a deliverer of webhooks
@@ -58,6 +67,7 @@ def up(
             ephemeral=ephemeral,
             durability=durability,
             server=server,
+            memory_mb=memory_mb,
             insecure=insecure,
         )
     )

@@ -82,7 +82,7 @@ async def create_queue(call: Call[CreateQueue]) -> QueueUrlResult:
         existing = await _create(call, name, arns)
     if existing is not None:
         _check_same(existing, attributes, arns)
-    return QueueUrlResult(queue_url(call.host, arns.account_id, name.name))
+    return QueueUrlResult(queue_url(call.address, arns.account_id, name.name))
 
 
 def _new_name(name: str, attributes: dict[str, str], call: Call[CreateQueue]) -> QueueName:

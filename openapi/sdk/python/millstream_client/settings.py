@@ -2,7 +2,8 @@
 
 import os
 import ssl
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -10,6 +11,9 @@ from millstream_client.retries import Retries
 
 URL = "http://127.0.0.1:8080"
 DEFAULT = Retries()
+
+ApiKey = str | Callable[[], str]
+"""A key or a token, or what gives the one that is good now: it is asked before each call."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Options:
     """
 
     url: str
-    api_key: str
+    api_key: ApiKey = field(repr=False)
     timeout_s: float = 30.0
     retries: Retries = DEFAULT
     ca_file: str | None = None
@@ -35,14 +39,15 @@ class Options:
     def headers(self) -> dict[str, str]:
         """What goes with every call."""
         headers = {"user-agent": f"millstream-client/{_version()}"}
-        if self.api_key:
-            headers["authorization"] = f"Bearer {self.api_key}"
+        key = self.api_key() if callable(self.api_key) else self.api_key
+        if key:
+            headers["authorization"] = f"Bearer {key}"
         return headers
 
 
 def read_options(
     url: str | None,
-    api_key: str | None,
+    api_key: ApiKey | None,
     timeout_s: float,
     retries: Retries,
     ca_file: str | None = None,

@@ -10,10 +10,13 @@ export type WebSocketLike = Pick<
 >;
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
+/** A key or a token, or what gives the one that is good now: it is asked before each call and each connection. */
+export type ApiKey = string | (() => string | Promise<string>);
+
 export interface Options {
   /** Where the service is; in a browser the page's own place unless said. */
   url?: string;
-  apiKey?: string;
+  apiKey?: ApiKey;
   retries?: RetryOptions;
   fetch?: typeof fetch;
   WebSocket?: WebSocketClass;
@@ -21,7 +24,8 @@ export interface Options {
 
 export interface Millstream {
   readonly url: string;
-  readonly apiKey: string;
+  /** The key or token that is good now; empty where there is none. */
+  readonly apiKey: () => Promise<string>;
   /** For the generated functions: `sendMessages({ client: millstream.client, path: { queue }, body })`. */
   readonly client: Client;
   readonly WebSocket: WebSocketClass;
@@ -32,10 +36,11 @@ const URL_DEFAULT = 'http://127.0.0.1:8080';
 /** A client of the service at `url`. Nothing is sent yet. */
 export function connect(options: Options = {}): Millstream {
   const url = (options.url ?? pageOrigin() ?? URL_DEFAULT).replace(/\/+$/, '');
-  const apiKey = options.apiKey ?? '';
+  const given = options.apiKey ?? '';
+  const apiKey = async () => (typeof given === 'function' ? await given() : given);
   const client = createClient({
     baseUrl: url,
-    auth: () => apiKey || undefined,
+    auth: async () => (await apiKey()) || undefined,
     fetch: retrying(options.fetch, options.retries),
   });
   return { url, apiKey, client, WebSocket: options.WebSocket ?? platformWebSocket() };

@@ -40,13 +40,14 @@ export class Conversation {
   readonly arrived: Arrived[] = [];
   /** Whether the service delivers over the socket that is there now. */
   isOn = false;
+  /** What says who we are, over the next socket. */
+  token = '';
   /** A service that is silent for so long is not there. */
   silenceSeconds = 60;
   /** Why the service closes. */
   bye: Extract<Frame, { type: 'bye' }> | undefined;
 
   readonly #ask: Ask;
-  readonly #token: string;
   readonly #settling: Settling;
   #session = '';
   #seq = 0;
@@ -58,9 +59,8 @@ export class Conversation {
   readonly #revoking = new Set<number>();
   readonly #waiting = new Map<string, Waiting>();
 
-  constructor(ask: Ask, token: string, settling: Settling) {
+  constructor(ask: Ask, settling: Settling) {
     this.#ask = ask;
-    this.#token = token;
     this.#settling = settling;
   }
 
@@ -69,7 +69,7 @@ export class Conversation {
     this.bye = undefined;
     this.isOn = false;
     const hello: Said = { type: 'hello', client: 'typescript' };
-    if (this.#token) hello['token'] = this.#token;
+    if (this.token) hello['token'] = this.token;
     if (this.#session) hello['resume'] = { session: this.#session, seq: this.#seq };
     return [hello];
   }

@@ -1,7 +1,7 @@
 /** Millstream: queues and streams, from Node and browsers. */
 
 export { Body } from './bodies.js';
-export { type Millstream, type Options, type WebSocketClass, type WebSocketLike, connect } from './client.js';
+export { type ApiKey, type Millstream, type Options, type WebSocketClass, type WebSocketLike, connect } from './client.js';
 export { type Gap, Message, StreamRecord } from './deliveries.js';
 export { Closed, MillstreamError, type Problem, errorOf } from './errors.js';
 export { type RetryOptions, retrying } from './retries.js';

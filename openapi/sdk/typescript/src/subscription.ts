@@ -126,7 +126,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   async open(): Promise<this> {
     if (this.#running === undefined) {
       const ask = await this.#prepare();
-      const talk = new Conversation(ask, this.#millstream.apiKey, this);
+      const talk = new Conversation(ask, this);
       this.#talk = talk;
       this.#running = this.#run(talk);
     }
@@ -206,6 +206,8 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
     for (let failures = 0; !this.#closing; failures++) {
       let after = 0;
       try {
+        talk.token = await this.#millstream.apiKey();
+        if (this.#closing) return;
         after = await this.#converse(talk);
       } catch (error) {
         this.#end(error as Error);

@@ -32,7 +32,7 @@ from millstream_client.core.models.replay_out import ReplayOut
 from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
-from millstream_client.settings import DEFAULT, read_options
+from millstream_client.settings import DEFAULT, ApiKey, read_options
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ class AsyncMillstream:
     """A client of one service, for as many tasks or threads as there are; close it, or use it `with`.
 
     Without arguments it calls what `MILLSTREAM_URL` names, with the key in `MILLSTREAM_API_KEY`, or else this machine.
+    `api_key` may be a function, asked before each call, that gives a token which is renewed elsewhere.
     `ca_file`: who signs the service's certificate, in PEM, or `MILLSTREAM_CA_FILE`. `http`: a client of httpx to use,
     with certificates or proxies of your own.
     """
@@ -50,7 +51,7 @@ class AsyncMillstream:
     def __init__(
         self,
         url: str | None = None,
-        api_key: str | None = None,
+        api_key: ApiKey | None = None,
         *,
         timeout_seconds: float = 30.0,
         retries: Retries = DEFAULT,

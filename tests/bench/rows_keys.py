@@ -1,0 +1,206 @@
+"""What it costs to know who calls and to hold it to quotas: the same load in open mode and with credentials, in turn.
+
+Both are fresh processes on the same stores. The guarded one's callers belong to a namespace of their own, with rates of
+the namespace, of the key, and of what the calls are about, all far above what the load makes.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
+from storage.domain.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
+from storage.domain.messages import NewMessage
+from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import Quotas, Rates, ResourceRates
+from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.secrets import new_key
+from tests.bench import payloads
+from tests.bench.load import wrk
+from tests.bench.plan import KEYS_SEND, KEYS_WORK, SIGV4_BATCH, SIGV4_SEND, Plan
+from tests.bench.ratios import Measured, Row, Unmeasurable
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.rows_http import BATCH, FIRST_GUESS, SPARE
+from tests.bench.servers import House, Served
+from tests.bench.wire import JSON
+
+TENANT = "bench-tenant"
+QUEUE, STREAM = "bench-keys", "bench-keys"
+PLENTY = Rates(calls_per_second=1e6, messages_per_second=1e7, bytes_per_second=1e11)
+QUOTAS = Quotas(
+    rates=PLENTY, resources=(ResourceRates("queue/*", PLENTY), ResourceRates("stream/*", PLENTY))
+)
+SQS_KIND, KINESIS_KIND = "application/x-amz-json-1.0", "application/x-amz-json-1.1"
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Each row against the same in open mode."""
+    keys = new_key()
+    settings = house.storage.model_copy(update={"secret_keys": (keys,)})
+    with asyncio.Runner() as runner, house.fresh_api() as open_, house.guarded_api(keys) as guarded:
+        opening = open_storage(settings)
+        storage = runner.run(opening.__aenter__())
+        try:
+            key, pair = runner.run(_prepare(storage))
+            rows = Rows(house, plan, storage, runner, key, pair)
+            loads: dict[Row, Callable[[Served, bool], float]] = {
+                KEYS_SEND: rows.send,
+                KEYS_WORK: rows.work,
+                SIGV4_SEND: rows.sqs_send,
+                SIGV4_BATCH: rows.put_records,
+            }
+            return [
+                one
+                for row, load in loads.items()
+                if row in wanted
+                for one in interleave(
+                    plan.rounds,
+                    partial(load, open_, False),
+                    [Contestant(row, partial(load, guarded, True))],
+                )
+            ]
+        finally:
+            runner.run(opening.__aexit__(None, None, None))
+
+
+async def _prepare(storage: Storage) -> tuple[NewSecret, NewSecret]:
+    """The tenant with its quotas, what the load is about in both namespaces, and credentials of the tenant."""
+    await storage.namespaces.put(TENANT, QUOTAS)
+    for namespace in (DEFAULT_NAMESPACE, TENANT):
+        await storage.catalog.put_queue(QueueName(QUEUE, namespace), QueueSpec())
+        await storage.catalog.put_stream(StreamName(STREAM, namespace), StreamSpec(shards=1))
+    by = Principal("bench", TENANT, LOCAL_ADMINISTRATOR.policy)
+    rights = Rights(roles=(Role.ADMIN,), rates=PLENTY)
+    made = [
+        await storage.credentials.create(
+            by, CredentialRequest(name="bench", rights=rights, kind=kind, everywhere=False)
+        )
+        for kind in (CredentialKind.KEY, CredentialKind.PAIR)
+    ]
+    return made[0][1], made[1][1]
+
+
+class Rows:
+    """The loads, each for a process with callers that are known or not."""
+
+    def __init__(
+        self,
+        house: House,
+        plan: Plan,
+        storage: Storage,
+        runner: asyncio.Runner,
+        key: NewSecret,
+        pair: NewSecret,
+    ) -> None:
+        self._house = house
+        self._seconds = plan.seconds
+        self._storage = storage
+        self._runner = runner
+        self._bearer = {"Authorization": f"Bearer {key.word}"}
+        self._signer = Credentials(pair.id, pair.word)
+        self._wanted = FIRST_GUESS * plan.seconds
+        self._message = payloads.message_as_json()
+        self._sends = house.file("keys-message.json", self._message)
+
+    def send(self, served: Served, guarded: bool) -> float:
+        """Sends a second, over REST."""
+        words = ("POST", JSON, JSON, self._sends, f"/v1/queues/{QUEUE}/messages", "1", "0")
+        headers = self._bearer if guarded else {}
+        rate = wrk(served.port, "fixed.lua", *words, seconds=self._seconds, headers=headers).rate
+        self._purge(guarded)
+        return rate
+
+    def work(self, served: Served, guarded: bool) -> float:
+        """Calls a second; a round that runs dry is filled better and taken again."""
+        headers = self._bearer if guarded else {}
+        for _ in range(3):
+            self._fill(guarded)
+            load = wrk(
+                served.port,
+                "receive_settle.lua",
+                f"/v1/queues/{QUEUE}",
+                seconds=self._seconds,
+                headers=headers,
+            )
+            self._wanted = round(max(self._wanted, SPARE * load.delivered))
+            if not load.empty:
+                return load.rate
+        raise Unmeasurable("the queue ran dry in every attempt")
+
+    def sqs_send(self, served: Served, guarded: bool) -> float:
+        """Sends a second, at the SQS door."""
+        account = self._storage.namespaces.table[_namespace(guarded)].account_id
+        url = f"http://127.0.0.1:{served.port}/{account}/{QUEUE}"
+        body = json.dumps({"QueueUrl": url, "MessageBody": payloads.BODY.decode()}).encode()
+        rate = self._call(served, "sqs", SQS_KIND, "AmazonSQS.SendMessage", body, guarded)
+        self._purge(guarded)
+        return rate
+
+    def put_records(self, served: Served, guarded: bool) -> float:
+        """Records a second, at the Kinesis door."""
+        data = base64.b64encode(payloads.BODY).decode()
+        records = [{"Data": data, "PartitionKey": f"key-{nth}"} for nth in range(payloads.RECORDS)]
+        body = json.dumps({"StreamName": STREAM, "Records": records}).encode()
+        target = "Kinesis_20131202.PutRecords"
+        rate = self._call(served, "kinesis", KINESIS_KIND, target, body, guarded)
+        self._runner.run(self._empty_stream(_namespace(guarded)))
+        return rate * payloads.RECORDS
+
+    def _call(
+        self, served: Served, service: str, kind: str, target: str, body: bytes, guarded: bool
+    ) -> float:
+        file = self._house.file(f"keys-{service}.json", body)
+        words = ("POST", kind, "*/*", file, "/", "1", "0", target)
+        headers = self._signed(served, service, kind, target, body) if guarded else {}
+        return wrk(served.port, "fixed.lua", *words, seconds=self._seconds, headers=headers).rate
+
+    def _signed(
+        self, served: Served, service: str, kind: str, target: str, body: bytes
+    ) -> Mapping[str, str]:
+        """The headers of one signature, good for five minutes; each call with it is checked."""
+        request = AWSRequest(
+            "POST",
+            f"http://127.0.0.1:{served.port}/",
+            headers={"Content-Type": kind, "X-Amz-Target": target},
+            data=body,
+        )
+        SigV4Auth(self._signer, service, "us-east-1").add_auth(request)
+        return {
+            name: value
+            for name, value in request.headers.items()
+            if name.startswith(("X-Amz-D", "A"))
+        }
+
+    def _fill(self, guarded: bool) -> None:
+        self._purge(guarded)
+        self._runner.run(self._send_many(_namespace(guarded)))
+        self._house.wait_for_freeing()
+
+    async def _send_many(self, namespace: str) -> None:
+        batch = [NewMessage(payloads.BODY)] * BATCH
+        queue = QueueName(QUEUE, namespace)
+        for _ in range(-(-self._wanted // BATCH)):
+            await self._storage.queues.send(queue, batch)
+
+    def _purge(self, guarded: bool) -> None:
+        self._runner.run(self._storage.queues.purge(QueueName(QUEUE, _namespace(guarded))))
+        self._house.wait_for_freeing()
+
+    async def _empty_stream(self, namespace: str) -> None:
+        name = StreamName(STREAM, namespace)
+        [state] = await self._storage.streams.shards(name)
+        start = 0
+        while start < state.next:
+            start = await self._storage.streams.truncate(name, 0, state.next)
+
+
+def _namespace(guarded: bool) -> str:
+    return TENANT if guarded else DEFAULT_NAMESPACE

@@ -1,0 +1,99 @@
+"""A service that asks for keys: what is shown to it comes out nowhere."""
+
+import json
+import logging
+
+import httpx
+import jwt
+import pytest
+
+from api.settings import Settings
+from storage.domain.access import LOCAL_ADMINISTRATOR, Role
+from storage.domain.clock import SystemClock
+from storage.domain.credentials import CredentialRequest, Rights
+from storage.domain.limits import Limits
+from storage.lifespan import open_storage
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.issuing import RSA_KEY, serving_keys
+from tests.sockets import serving
+
+pytestmark = pytest.mark.one_store
+ADMIN = CredentialRequest(name="ada", rights=Rights(roles=(Role.ADMIN,)))
+
+
+async def test_no_secret_is_in_a_log_an_error_or_an_answer_about_something_else(
+    redis_url, database_url, caplog, capfd
+):
+    caplog.set_level(logging.DEBUG)
+    where = StorageSettings(
+        redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
+    )
+    async with (
+        serving_keys() as issuer,
+        open_storage(where) as storage,
+        serving(storage, Limits(), _settings(issuer.url)) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
+        _, key = await storage.credentials.create(LOCAL_ADMINISTRATOR, ADMIN)
+        token = _token()
+        bearer = {"authorization": f"Bearer {key.word}"}
+        pair = (
+            await client.post(
+                "/v1/keys", json={"name": "p", "kind": "pair", "roles": ["viewer"]}, headers=bearer
+            )
+        ).json()
+        session = (await client.post("/v1/sessions", headers=bearer)).headers["set-cookie"]
+        ticket = (await client.post("/v1/tickets", headers=bearer)).json()["ticket"]
+        wrong = key.word[:-1] + ("a" if key.word[-1] != "a" else "b")
+        words = [
+            key.word,
+            wrong,
+            token,
+            ticket,
+            pair["secret"],
+            session.split("=")[1].split(";")[0],
+        ]
+
+        said = [repr(await storage.credentials.find(key.id)), repr(key)]
+        for word in words:
+            for headers in (
+                {"authorization": f"Bearer {word}"},
+                {"authorization": f"Basic {word}"},
+                {"x-api-key": word},
+                {"cookie": f"ms_session={word}"},
+            ):
+                paths = ("/v1/whoami", f"/v1/keys/{pair['id']}", "/v1/audit", "/metrics")
+                said += [(await client.get(path, headers=headers)).text for path in paths]
+                said.append((await client.post("/v1/keys", headers=headers, content=b"{")).text)
+        known = (
+            await client.get("/v1/whoami", headers={"authorization": f"Bearer {token}"})
+        ).json()
+
+    out, err = capfd.readouterr()
+    everything = "\n".join([*said, caplog.text, out, err])
+    assert (known["name"], known["credential"]) == ("ann", None)
+    for word in words:
+        assert word not in everything
+    assert key.secret not in everything
+
+
+def _settings(jwks_url: str) -> Settings:
+    issuer = {
+        "issuer": "https://login.example.com/",
+        "audience": "millstream",
+        "jwks_url": jwks_url,
+        "namespace": "default",
+        "roles": ["admin"],
+    }
+    return Settings(auth="keys", jwt_issuers=json.dumps([issuer]))
+
+
+def _token() -> str:
+    claims = {
+        "iss": "https://login.example.com/",
+        "aud": "millstream",
+        "sub": "ann",
+        "exp": SystemClock().now_ms() // 1000 + 600,
+    }
+    return jwt.encode(claims, RSA_KEY, "RS256", headers={"kid": "rsa"})

@@ -1,0 +1,26 @@
+"""How a client of the SDK says who it is."""
+
+from millstream_client.retries import Retries
+from millstream_client.settings import read_options
+
+
+def test_a_key_goes_with_every_call_and_is_shown_nowhere(monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_API_KEY", "from-the-environment")
+
+    said = read_options(None, "msk_x", 1.0, Retries())
+    unsaid = read_options(None, None, 1.0, Retries())
+    nobody = read_options(None, "", 1.0, Retries())
+
+    assert said.headers["authorization"] == "Bearer msk_x"
+    assert unsaid.headers["authorization"] == "Bearer from-the-environment"
+    assert "authorization" not in nobody.headers
+    assert "msk_x" not in repr(said)
+
+
+def test_a_token_that_is_renewed_is_asked_for_each_time():
+    tokens = iter(["one", "two"])
+
+    options = read_options(None, lambda: next(tokens), 1.0, Retries())
+
+    assert options.headers["authorization"] == "Bearer one"
+    assert options.headers["authorization"] == "Bearer two"

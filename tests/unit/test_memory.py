@@ -1,0 +1,42 @@
+"""How much memory the store may have, and what is said of one that has no limit."""
+
+import pytest
+
+from api.cli.up import memory_bytes
+from api.native.errors import problem
+from api.settings import Settings
+from storage.domain import limits
+from storage.domain.errors import BacklogFull
+from storage.health import memory_finding
+
+
+@pytest.mark.parametrize(("said", "expected"), [(0, 0), (512, 512 * limits.MIB)])
+def test_the_private_valkey_has_the_memory_that_is_said(said, expected):
+    assert memory_bytes(Settings(memory_mb=said)) == expected
+
+
+def test_the_private_valkey_has_half_of_the_machines_unless_told_otherwise():
+    assert limits.MEMORY_BYTES_MIN <= memory_bytes(Settings()) < 2**50
+
+
+@pytest.mark.parametrize(
+    ("used", "most", "ok", "said"),
+    [
+        (10 << 20, 0, None, "the memory guard is off"),
+        (10 << 20, 100 << 20, True, "10 of 100 MiB"),
+        (84 << 20, 100 << 20, None, "84 of 100 MiB"),
+    ],
+)
+def test_doctor_says_when_the_guard_is_off_or_about_to_close(used, most, ok, said):
+    found = memory_finding({"used_memory": used, "maxmemory": most})
+
+    assert found.ok is ok
+    assert said in found.detail
+
+
+def test_a_full_store_is_told_with_when_to_come_back():
+    told = problem(BacklogFull(retry_after_seconds=5), instance="/v1/queues/a", request_id="r")
+
+    assert told.status == 429
+    assert (b"retry-after", b"5") in told.headers
+    assert b"#temporary-reduced-capacity" in told.body
