@@ -152,14 +152,23 @@ def create_app(
         lambda: control.state.storage.places,
     )
     return Doors(
-        control, dispatcher, aws, push, gate, standing, auditing, counts, settings.durability
+        control,
+        dispatcher,
+        aws,
+        push,
+        gate,
+        standing,
+        auditing,
+        counts,
+        settings.durability,
+        settings.cors_words(),
     )
 
 
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
         return KeyGate(lambda: opened().credentials, JwtIssuers(settings.issuers()))
-    return TrustingMode() if settings.insecure else OpenMode()
+    return TrustingMode() if settings.insecure else OpenMode(settings.cors_words())
 
 
 def _control_plane(

@@ -36,6 +36,7 @@ from api.payloads import (
 from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from consumers.feeds import Feeds
+from storage.domain import limits
 from storage.domain.access import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
@@ -409,7 +410,16 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
     """The query as a struct of `kind`. Raises ValidationFailed for unknown, repeated or wrong parameters."""
     if kind is None or not query_string:
         return kind and kind()
-    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
+    try:
+        pairs = parse_qsl(
+            query_string.decode("latin-1"),
+            keep_blank_values=True,
+            errors="replace",
+            max_num_fields=limits.QUERY_PARAMETERS_MAX,
+        )
+    except ValueError:
+        detail = f"A query has at most {limits.QUERY_PARAMETERS_MAX} parameters."
+        raise ValidationFailed(detail) from None
     parameters: dict[str, Any] = dict(pairs)
     if repeatable := _repeatable(kind):
         for name in repeatable & parameters.keys():

@@ -9,7 +9,7 @@ request ─▶ request id, gate, count
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from api.auth.auditing import Auditing
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.target import Fork
+from api.cors import with_cors
 from api.dataplane import (
     Dispatcher,
     HotRequest,
@@ -42,20 +43,28 @@ from api.dataplane import (
 from api.metrics import Counts, RequestMetrics
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
-from api.payloads import RequestHeaders
+from api.payloads import RequestHeaders, too_large
 from api.push.door import PushDoor
 from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
+from api.rest import callers
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
+from api.unfinished import Unfinished
+from storage.domain import limits
 from storage.domain.access import Principal
 from storage.domain.audit import Door
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
+NO_STORE = (b"cache-control", b"no-store")
+_ASK_AGAIN = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """What quotas of resources can be about."""
+
+_FOR_STRANGERS = frozenset({*health.PATHS, callers.SESSIONS_PATH})
+"""Where callers are asked for nothing: who logs in is still to say who it is."""
 
 
 class Doors:
@@ -72,6 +81,7 @@ class Doors:
         auditing: Auditing,
         counts: Counts,
         durability: Durability,
+        cors_origins: Sequence[str] = (),
     ) -> None:
         self.control = control
         self.dispatcher = dispatcher
@@ -82,6 +92,10 @@ class Doors:
         self._standing = standing
         self._auditing = auditing
         self._metrics = RequestMetrics(counts, "http")
+        self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
+        """What requests of other sites' pages take; None where there are none."""
+        self.unfinished = Unfinished()
+        """Connections of this process whose request has not come whole."""
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
         """The place of a method and a raw path. A path means the same for ever."""
@@ -101,6 +115,10 @@ class Doors:
         if scope["type"] != "http":
             await self.control(scope, receive, send)
             return
+        await (self.cors or self._serve)(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request over HTTP."""
         method = scope["method"]
         only_head = method == "HEAD"
         if only_head:  # answered as GET; the server leaves the body out
@@ -191,10 +209,10 @@ class Doors:
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control
         try:
-            if scope["path"] not in health.PATHS:
+            if scope["path"] not in _FOR_STRANGERS:
                 principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
                 answer.more = await self._spend_call(principal, scope["path"])
-            await app(scope, receive, answer.send)
+            await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
             if isinstance(error, Unauthenticated):
                 self._auditing.note_stranger(
@@ -220,6 +238,31 @@ class Doors:
         return rate_limit_headers(quotas.low_standings(principal, resource))
 
 
+def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    """What has an ETag may be kept, and asked for again; anything else is for who asked."""
+    names = {name for name, _ in headers}
+    if b"cache-control" in names:
+        return ()
+    return (_ASK_AGAIN,) if b"etag" in names else (NO_STORE,)
+
+
+def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
+    """`receive`, which raises Refusal when a body is larger than it may be. JSON becomes values, which are larger."""
+    is_json = b"json" in headers.get(b"content-type", b"json")
+    bytes_max = limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
+    size = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > bytes_max:
+            raise too_large(bytes_max)
+        return message
+
+    return receive_bounded
+
+
 class _Observed:
     """Sends FastAPI's answer on with the request id and what else it is given, and remembers its status."""
 
@@ -232,9 +275,10 @@ class _Observed:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            headers = message.get("headers", ())
             own = (REQUEST_ID, self._request_id)
             more = self.more if self.status < 400 else ()  # a refusal says what it has to
-            message["headers"] = [*message.get("headers", ()), own, *more]
+            message["headers"] = [*headers, *_caching(headers), own, *more]
         await self._send(message)
 
 
@@ -272,13 +316,18 @@ async def _send_head(send: Send, answer: Answer) -> None:
 
 
 async def _start(send: Send, answer: Answer) -> None:
-    headers = [(b"content-type", answer.kind.encode()), (REQUEST_ID, answer.request_id)]
-    headers += answer.more
+    headers = [
+        NO_STORE,
+        (b"content-type", answer.kind.encode()),
+        (REQUEST_ID, answer.request_id),
+        *answer.more,
+    ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 
 async def _send(send: Send, answer: Answer) -> None:
     headers = [
+        NO_STORE,
         (b"content-type", answer.kind.encode()),
         (b"content-length", b"%d" % len(answer.body)),
         (REQUEST_ID, answer.request_id),

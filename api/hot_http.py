@@ -12,13 +12,12 @@ ASGI leads to. Whatever is unusual takes uvicorn's way.
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from http import HTTPStatus
-from typing import Any, cast
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from typing import Any
 
 from api.answers import Answer, FindPlace, Place
 from api.dataplane import HotRequest
 from api.doors import Doors
+from api.paced_http import PacedProtocol
 from api.payloads import RequestHeaders
 from storage.domain import limits
 
@@ -65,39 +64,42 @@ class HotCycle:
         return not self.disconnected
 
 
-class HotProtocol(HttpToolsProtocol):
+class HotProtocol(PacedProtocol):
     """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
 
     # Slots, since with more names Python would no longer share the keys of the instances' dicts.
-    __slots__ = ("_busy_at", "_drains", "_find", "_hot", "_lasting")
+    __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hot: HotCycle | None = None  # what is being received or answered
-        self._busy_at = 0.0
         self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
         self._drains = False  # whether that ends by itself when the server does
         self._find: FindPlace | None = None
+        self._has_cors = False
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and isinstance(self.app, Doors):
             self._find = self.app.find_place
+            self._has_cors = self.app.cors is not None
 
     # What httptools calls
 
     def on_message_begin(self) -> None:
         """Leave the scope to requests that need one."""
+        super().on_message_begin()
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
 
     def on_headers_complete(self) -> None:
-        """Take the short way if there is one."""
+        """Take the short way if there is one. Raises Refusal."""
+        self.check_head()
         if self._find is not None and (hot := self._hot_request()) is not None:
             self._hot = self.cycle = hot  # type: ignore[assignment]
             return
         self._hot = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
-        super().on_message_begin()
+        self.begin_scope()
         self.url, self.expect_100_continue = url, expects
         self.scope["headers"] = self.headers = headers
         super().on_headers_complete()
@@ -114,6 +116,7 @@ class HotProtocol(HttpToolsProtocol):
         if self._hot is None:
             super().on_message_complete()
             return
+        self.is_whole()
         task = self.loop.create_task(self._serve(self._hot))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -132,13 +135,9 @@ class HotProtocol(HttpToolsProtocol):
         if parser.get_http_version() != "1.1" or parser.should_upgrade():
             return None
         headers = dict(self.headers)
-        if not _is_bounded(headers, place):
+        if not _is_bounded(headers, place) or (self._has_cors and b"origin" in headers):
             return None
         return HotCycle(place, headers, query, parser.should_keep_alive(), self.client)
-
-    def _is_answering(self) -> bool:
-        before = cast("HotCycle | None", self.cycle)
-        return before is not None and not before.response_complete
 
     # The answer
 
@@ -193,14 +192,17 @@ class HotProtocol(HttpToolsProtocol):
 
     def _head(self, answer: Answer, length: bytes, cycle: HotCycle) -> bytes:
         """The status and the headers."""
-        return b"%b%bcontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n" % (
-            _STATUS_LINES[answer.status],
-            _server_lines(self.server_state.default_headers),
-            answer.kind.encode(),
-            length,
-            answer.request_id,
-            _lines(answer.more) if answer.more else b"",
-            b"" if cycle.keep_alive else b"connection: close\r\n",
+        return (
+            b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
+            % (
+                _STATUS_LINES[answer.status],
+                _server_lines(self.server_state.default_headers),
+                answer.kind.encode(),
+                length,
+                answer.request_id,
+                _lines(answer.more) if answer.more else b"",
+                b"" if cycle.keep_alive else b"connection: close\r\n",
+            )
         )
 
     # Connections that nobody uses: one timer looks again, rather than one for each request

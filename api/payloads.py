@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
+from api.containers import check_json, check_msgpack
 from api.refusals import DoorCode, Refusal
 from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, FieldFault, ValidationFailed
@@ -80,7 +81,9 @@ class StructBody(Generic[In]):
         if kind not in (JSON, MSGPACK, UNNAMED):
             raise unsupported(kind)
         if kind == MSGPACK:
+            check_msgpack(payload)
             return decoding(self._msgpack.decode, payload, DoorCode.MALFORMED_MSGPACK)
+        check_json(payload)
         return decoding(self._json.decode, payload or b"{}", DoorCode.MALFORMED_JSON)
 
 
@@ -134,9 +137,12 @@ class ItemsBody(Generic[Item]):
 
     def decode(self, payload: bytes, headers: RequestHeaders) -> Items[Item]:
         kind = media_type(headers)
+        if kind in (JSON, NDJSON):
+            check_json(payload)
         if kind == JSON:
             return self._one_or_many(decoding(self._json.decode, payload, DoorCode.MALFORMED_JSON))
         if kind == MSGPACK:
+            check_msgpack(payload)
             code = DoorCode.MALFORMED_MSGPACK
             return self._one_or_many(decoding(self._msgpack.decode, payload, code))
         if kind == NDJSON and self._lines:
@@ -276,6 +282,11 @@ def _one_line(item: Any) -> bytes:
 def check_request_bytes(count: int) -> None:
     """Raise Refusal when a request's body is larger than any request may be."""
     if count > limits.REQUEST_BYTES_MAX:
-        raise Refusal(
-            DoorCode.REQUEST_TOO_LARGE, f"A request is at most {limits.REQUEST_BYTES_MAX} bytes."
-        )
+        raise too_large(limits.REQUEST_BYTES_MAX)
+
+
+def too_large(bytes_max: int) -> Refusal:
+    """The refusal of a body that is larger than that."""
+    return Refusal(
+        DoorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
+    )

@@ -6,6 +6,7 @@ keys           `api.auth.keys`: whoever shows a credential that holds
 """
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -81,7 +82,8 @@ class OpenMode:
 
     guards = False
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Sequence[str] = ()) -> None:
+        self._origins = frozenset(origins)
         self._local_hosts: set[bytes] = set()
 
     async def admit(self, headers: RequestHeaders) -> Principal:
@@ -90,7 +92,7 @@ class OpenMode:
         if host is not None and host not in self._local_hosts:
             self._check_host(host)
         origin = headers.get(b"origin")
-        if origin is not None and not _is_loopback(origin.decode("latin-1")):
+        if origin is not None and not self._is_ours(origin.decode("latin-1")):
             raise Forbidden("In open mode no page of another site may call this service.")
         return local_administrator(headers)
 
@@ -109,6 +111,10 @@ class OpenMode:
     async def holds(self, principal: Principal) -> bool:
         """As Gate."""
         return True
+
+    def _is_ours(self, origin: str) -> bool:
+        """Whether it is a page of this machine, or of a site that the owner names."""
+        return origin in self._origins or _is_loopback(origin)
 
     def _check_host(self, host: bytes) -> None:
         if not _is_loopback(f"//{host.decode('latin-1')}"):

@@ -27,6 +27,8 @@ PROTOCOLS = (
     f"--ws-max-size={limits.FRAME_BYTES_MAX}",
     "--ws-per-message-deflate=false",  # a seventh of the processor for what is mostly small already
     "--lifespan=on",
+    "--header=x-content-type-options:nosniff",
+    "--header=referrer-policy:no-referrer",
     "--no-access-log",
     "--no-proxy-headers",  # a middleware for every request, and nobody asks for the address
 )

@@ -47,7 +47,7 @@ from storage.domain.selections import Selects
 dataplane = Dataplane()
 
 OUTAGE_PAUSE_S = 1.0  # before the store is asked again that did not answer
-_HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
+_HEADERS = ((b"x-accel-buffering", b"no"),)
 _LASTING = {
     EVENT_STREAM: "An event for each record, whose id is where to go on; and gap, shard_ended, error, end.",
     JSON_LINES: "A line for each record; and lines with a type: gap, shard_ended, heartbeat, error, end.",

@@ -8,8 +8,10 @@ import msgspec
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from api.auth.auditing import About, Auditing, Caller, address_of, spelled
+from api.refusals import DoorCode
 from api.rest.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
 from storage.domain.audit import Door, Shown, is_administrative, outcome
 from storage.domain.errors import ErrorCode
@@ -70,6 +72,8 @@ async def _audited(handle: Handler, operation: str, right: Right, request: Reque
 def _spelled(error: Exception) -> str:
     if isinstance(error, RequestValidationError):
         return outcome("refused", ErrorCode.VALIDATION_FAILED.value)
+    if isinstance(error, HTTPException):
+        return outcome("refused", DoorCode.BAD_REQUEST.value)
     return spelled(error)
 
 

@@ -52,6 +52,8 @@ async def _refuse_input(request: Request, error: Exception) -> Response:
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refusal):  # raised while FastAPI read the body
+        return await answer_problem(request, error.__cause__)
     return await answer_problem(request, _from_starlette(request, error))
 
 

@@ -21,6 +21,7 @@ from storage.domain.access import (
     Principal,
     Role,
 )
+from storage.domain.audit import Wanted
 from storage.domain.credentials import (
     CredentialKind,
     NewSecret,
@@ -221,6 +222,27 @@ async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guard
     ]
 
 
+async def test_who_signs_wrongly_is_told_of_in_the_audit_log(guarded: Guarded):
+    one = await pair(guarded)
+
+    await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
+
+    [entry] = await _refusals(guarded)
+    assert (entry.asked.operation, entry.asked.credential) == ("log_in", one.id)
+    assert entry.outcome == "refused:SignatureDoesNotMatch"
+
+
+async def _refusals(guarded: Guarded) -> list[Any]:
+    """What the audit log has of strangers, once it is there: it is written beside the answer."""
+    async with asyncio.timeout(SOON_S):
+        while True:
+            page = await guarded.storage.audit.page(Wanted())
+            found = [entry for entry in page if entry.asked.operation == "log_in"]
+            if found:
+                return found
+            await asyncio.sleep(0.05)
+
+
 async def test_a_presigned_address_is_used_without_any_key(guarded: Guarded):
     one = await pair(guarded)
 
@@ -356,6 +378,21 @@ async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guard
 
 
 # Sessions
+
+
+async def test_a_browser_logs_in_by_a_key_in_the_body_alone(guarded: Guarded):
+    key = await guarded.key()
+
+    right = await guarded.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    wrong = await guarded.ask("POST", "/v1/sessions", json={"api_key": "msk_nonsense"})
+    nothing = await guarded.ask("POST", "/v1/sessions", json={})
+    cookie = {"cookie": right.headers["set-cookie"].partition(";")[0]}
+    listed = await guarded.ask("GET", "/v1/queues", headers=cookie)
+    out = await guarded.ask("DELETE", "/v1/sessions", headers=cookie)
+    after = await guarded.ask("GET", "/v1/queues", headers=cookie)
+
+    assert [one.status_code for one in (right, wrong, nothing)] == [201, 401, 401]
+    assert [one.status_code for one in (listed, out, after)] == [200, 204, 401]
 
 
 async def test_a_session_is_for_the_services_own_pages(guarded: Guarded):

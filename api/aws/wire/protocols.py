@@ -14,6 +14,7 @@ from api.aws.wire.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERATION
 from api.aws.wire.query import parse_parameters, read_parameters
 from api.aws.wire.service import Operation, Service
 from api.aws.wire.xml import answer_xml, error_xml
+from api.containers import check_json
 from api.dataplane import HotRequest
 
 XML = "text/xml"
@@ -71,6 +72,7 @@ class JsonWire:
 
     def read(self, operation: Operation) -> Any:
         """The input."""
+        check_json(self._request.body)
         try:
             return operation.decode_json(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

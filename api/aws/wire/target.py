@@ -25,6 +25,7 @@ from api.aws.wire.errors import (
 from api.aws.wire.event_stream import KIND, EventStream
 from api.aws.wire.protocols import Told
 from api.aws.wire.service import Operation, Service
+from api.containers import check_cbor, check_json
 from api.dataplane import HotRequest
 
 CBOR = "application/x-amz-cbor-1.1"
@@ -100,6 +101,7 @@ class TargetWire:
         payload = self._request.body
         if not self._cbor:
             return self._decode(lambda body: msgspec.json.decode(body, type=kind))
+        check_cbor(payload)
         try:
             plain = cbor.loads(payload) if payload else {}
             return msgspec.convert(plain, kind, builtin_types=(bytes,))
@@ -107,6 +109,7 @@ class TargetWire:
             raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
 
     def _decode(self, decode: Any) -> Any:
+        check_json(self._request.body)
         try:
             return decode(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

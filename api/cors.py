@@ -1,0 +1,31 @@
+"""Pages of other sites, where the owner names those sites: off unless they are named, and never with cookies."""
+
+from collections.abc import Sequence
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_SHOWN = (
+    "etag",
+    "location",
+    "retry-after",
+    "ratelimit",
+    "ratelimit-policy",
+    "millstream-durability",
+    "x-request-id",
+)
+_REMEMBERED_S = 600
+
+
+def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """The application, which answers the browsers of these origins."""
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=_METHODS,
+        allow_headers=("*",),
+        allow_credentials=False,
+        expose_headers=_SHOWN,
+        max_age=_REMEMBERED_S,
+    )

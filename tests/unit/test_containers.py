@@ -1,0 +1,106 @@
+"""A body is counted before it is decoded, so that what it becomes in memory is bounded."""
+
+import cbor2
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api import containers
+from api.containers import _after_cbor, _after_msgpack, _walk, check_cbor, check_json, check_msgpack
+from api.refusals import Refusal
+from api.rest import messages
+from storage.domain import limits
+
+JSON = {b"content-type": b"application/json"}
+MSGPACK = {b"content-type": b"application/msgpack"}
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=300)
+    | st.binary(max_size=300),
+    lambda inner: (
+        st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=40), inner, max_size=20)
+    ),
+    max_leaves=40,
+)
+
+
+def items_of(value):
+    if isinstance(value, list):
+        return 1 + sum(map(items_of, value))
+    if isinstance(value, dict):
+        return 1 + sum(items_of(key) + items_of(below) for key, below in value.items())
+    return 1
+
+
+@given(PLAIN)
+def test_a_walk_meets_every_item_and_ends_with_the_last(value):
+    for encoded, after in (
+        (msgspec.msgpack.encode(value), _after_msgpack),
+        (cbor2.dumps(value), _after_cbor),
+    ):
+        at = items = 0
+        while at < len(encoded):
+            at, items = after(encoded, at), items + 1
+
+        assert (at, items) == (len(encoded), items_of(value))
+
+
+@given(st.binary(max_size=2_000))
+def test_a_walk_over_anything_ends(payload):
+    for after in (_after_msgpack, _after_cbor):
+        _walk(payload, after)
+
+
+@pytest.mark.parametrize(
+    ("check", "hostile"),
+    [
+        (check_json, b'{"messages":[' + b"{}," * 600_000 + b"{}]}"),
+        (check_json, b"[" * 600_000),
+        (check_msgpack, b"\xdd\x00\x10\x00\x00" + b"\x80" * (1 << 20)),
+        (check_cbor, b"\x9f" + b"\x80" * (1 << 20)),
+    ],
+)
+def test_a_body_of_nothing_but_containers_is_refused(check, hostile):
+    with pytest.raises(Refusal, match="more values"):
+        check(hostile)
+
+
+def test_the_largest_batch_that_is_allowed_passes():
+    body = "x" * 12_000
+    batch = {"messages": [{"body": body, "headers": {"a": "b"}} for _ in range(1_000)]}
+
+    check_json(msgspec.json.encode(batch))
+    check_msgpack(msgspec.msgpack.encode(batch))
+    check_cbor(cbor2.dumps(batch))
+
+
+def test_a_batch_of_structured_bodies_passes():
+    body = {"lines": [{"sku": f"a-{number}", "count": number} for number in range(200)]}
+    batch = {"messages": [{"body": body} for _ in range(1_000)]}
+
+    check_json(msgspec.json.encode(batch))
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (JSON, b'{"messages":[' + b"{}," * 900_000),
+        (MSGPACK, b"\x81\xa8messages\xdd\x00\x10\x00\x00" + b"\x80" * (1 << 20)),
+    ],
+)
+def test_the_routes_refuse_it_before_they_decode(kind, payload):
+    [send] = [one for one in messages.dataplane.routes if one.operation == "send_messages"]
+    assert send.body is not None
+
+    with pytest.raises(Refusal, match="more values"):
+        send.body.decode(payload, kind)
+
+
+def test_small_bodies_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(containers, "_walk", None)
+
+    check_msgpack(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)

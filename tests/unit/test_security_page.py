@@ -1,0 +1,48 @@
+"""The page on security says what is so."""
+
+import re
+from pathlib import Path
+
+from storage.domain import limits
+from storage.domain.access import GRANTS_OF, Action, Role
+
+PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+
+
+def test_the_table_of_roles_is_what_roles_may_do():
+    head = "| action | " + " | ".join(role.value for role in Role) + " |"
+    rows = [
+        f"| `{action}` | "
+        + " | ".join("yes" if GRANTS_OF[role].names_action(action) else "" for role in Role)
+        + " |"
+        for action in Action
+    ]
+
+    told = [re.sub(r" +", " ", line) for line in PAGE.splitlines()]
+
+    assert head in told
+    assert [line for line in told if line.startswith("| `") and ":" in line.split("`")[1]] == [
+        re.sub(r" +", " ", row) for row in rows
+    ]
+
+
+def test_the_limits_on_the_page_are_the_limits():
+    for said in (
+        f"{limits.HEAD_BYTES_MAX // limits.KIB} KiB, {limits.HEAD_HEADERS_MAX} headers, "
+        f"{limits.URL_BYTES_MAX // limits.KIB} KiB of URL",
+        f"{limits.HEAD_MS_MAX // 1_000} s (408)",
+        f"{limits.REQUEST_BYTES_MAX // limits.MIB} MiB, {limits.CONTROL_BYTES_MAX // limits.MIB} MiB of",
+        f"{(limits.HEAD_MS_MAX + limits.BODY_MS_MAX) // 1_000} s and at least "
+        f"{limits.BODY_BYTES_PER_SECOND_MIN // limits.KIB} KiB/s",
+        f"{limits.QUERY_PARAMETERS_MAX} |",
+        f"{limits.FRAME_BYTES_MAX // limits.MIB} MiB |",
+    ):
+        assert said in PAGE
+
+
+def test_what_the_page_names_is_there():
+    root = Path(__file__).parents[2]
+    for path in re.findall(r"`(tests/[a-z_/]+\.py)`", PAGE):
+        assert (root / path).is_file(), path
+    for page in re.findall(r"\]\((\w+\.md)\)", PAGE):
+        assert (root / "docs" / page).is_file() or page == "keys.md", page
