@@ -17,6 +17,7 @@ from calendar import timegm
 from collections.abc import Sequence
 from functools import lru_cache
 from time import strptime
+from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -214,11 +215,18 @@ def _names(signed: str) -> tuple[str, ...]:
     return tuple(signed.split(";"))
 
 
+class _Names(NamedTuple):
+    """Names of signed headers: in order, to look them up, and as the canonical request ends with them."""
+
+    ordered: tuple[bytes, ...]
+    known: frozenset[bytes]
+    line: bytes
+
+
 @lru_cache(maxsize=1024)
-def _encoded_names(signed: tuple[str, ...]) -> tuple[tuple[bytes, ...], frozenset[bytes]]:
-    """The names as headers have them, in order and to look them up."""
+def _encoded_names(signed: tuple[str, ...]) -> _Names:
     encoded = tuple(name.encode("latin-1") for name in signed)
-    return encoded, frozenset(encoded)
+    return _Names(encoded, frozenset(encoded), b"\n%b\n" % b";".join(encoded))
 
 
 # What has to hold
@@ -255,12 +263,12 @@ def _check_scope(signature: Signature, service: str) -> None:
 
 def _check_signed(signature: Signature, request: HotRequest) -> None:
     """What decides on an answer has to be signed, and what is signed has to be there."""
-    _, signed = _encoded_names(signature.signed)
-    unsigned = [name for name in request.headers if name not in signed]
-    if b"host" not in signed or any(name.startswith(b"x-amz-") for name in unsigned):
-        text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
-        raise AwsError(WRONG_SIGNATURE, text)
-    if not signed <= request.headers.keys():
+    signed = _encoded_names(signature.signed).known
+    for name in request.headers.keys() - signed:
+        if name.startswith((b"x-amz-", b"host")):
+            text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
+            raise AwsError(WRONG_SIGNATURE, text)
+    if b"host" not in signed or not signed <= request.headers.keys():
         raise _NO_MATCH
 
 
@@ -274,31 +282,23 @@ def _to_sign(signature: Signature, request: HotRequest, method: str) -> bytes:
 
 
 def _canonical(signature: Signature, request: HotRequest, method: str) -> bytes:
-    names, _ = _encoded_names(signature.signed)
-    headers = b"".join([b"%b:%b\n" % (name, _trimmed(request.headers[name])) for name in names])
-    path = _quoted("/".join(request.words))
-    query = _canonical_query(request.query_string) if request.query_string else ""
-    return b"\n".join(
-        (
-            method.encode(),
-            path.encode(),
-            query.encode(),
-            headers,
-            ";".join(signature.signed).encode("latin-1"),
-            hashlib.sha256(request.body).hexdigest().encode(),
-        )
-    )
-
-
-def _trimmed(value: bytes) -> bytes:
-    """Without spaces around it, or two in a row."""
-    value = value.strip()
-    return _SPACES.sub(b" ", value) if b"  " in value else value
+    names, given = _encoded_names(signature.signed), request.headers
+    lines = [_first_lines(method, "/".join(request.words))]
+    if request.query_string:
+        lines.append(_canonical_query(request.query_string).encode())
+    lines.append(b"\n")
+    for name in names.ordered:
+        value = given[name]
+        if b" " in value:
+            value = _SPACES.sub(b" ", value.strip())
+        lines += (name, b":", value, b"\n")
+    lines += (names.line, hashlib.sha256(request.body).hexdigest().encode())
+    return b"".join(lines)
 
 
 @lru_cache(maxsize=1024)
-def _quoted(path: str) -> str:
-    return quote(path, safe="/" + _SAFE)
+def _first_lines(method: str, path: str) -> bytes:
+    return f"{method}\n{quote(path, safe='/' + _SAFE)}\n".encode()
 
 
 def _canonical_query(query_string: bytes) -> str:
