@@ -42,6 +42,10 @@ class Audit:
             facts = {"reason": error.detail, "operation": intent.asked.operation}
             logger.warning("audit entry put off", extra=facts)
 
+    async def withdraw(self, intent: Intent) -> None:
+        """It changed nothing, and is not told. Raises StorageUnavailable."""
+        await self._rows.withdraw(intent.intent_id)
+
     async def record(self, asked: Asked, outcome: str, after: Shown | None = None) -> Entry:
         """Append a call that had no intent: one that was refused at the door. Raises StorageUnavailable."""
         return await self._rows.conclude(None, asked, outcome, None, after)
