@@ -124,8 +124,12 @@ class Auditing:
         client: Client,
         headers: RequestHeaders,
         request_id: bytes,
+        word: str = "",
     ) -> None:
-        """Tell of a caller whom nobody knows, beside its request, which does not wait for that."""
+        """Tell of a caller whom nobody knows, beside its request, which does not wait for that.
+
+        `word`: the outcome that the error is, where its door has words of its own.
+        """
         storage = self._storage()
         asked = Asked.of(
             at_ms=storage.audit.now_ms(),
@@ -140,7 +144,7 @@ class Auditing:
             resource="",
             request_id=request_id.decode("latin-1"),
         )
-        task = asyncio.get_running_loop().create_task(self._note(asked, spelled(error)))
+        task = asyncio.get_running_loop().create_task(self._note(asked, word or spelled(error)))
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 

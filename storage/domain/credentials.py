@@ -265,18 +265,14 @@ def digest_of(secret: str) -> bytes:
 
 
 def covers_rates(own: Rates | None, given: Rates | None) -> bool:
-    """Whether `given` lets nothing pass faster than `own` does."""
-    if own is None:
+    """Whether `given` lets nothing pass faster than `own` does, nor more at once."""
+    if own is None or all(rate is None for rate in _rates(own)):
         return True
-    if given is None:
-        return _limits_nothing(own)
+    if given is None or given.burst_seconds > own.burst_seconds:
+        return False
     return all(
         _at_most(theirs, mine) for theirs, mine in zip(_rates(given), _rates(own), strict=True)
     )
-
-
-def _limits_nothing(rates: Rates) -> bool:
-    return not any(rate is not None for rate in _rates(rates))
 
 
 def _rates(rates: Rates) -> tuple[float | None, ...]:

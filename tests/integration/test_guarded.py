@@ -21,6 +21,7 @@ from storage.domain.access import (
     Principal,
     Role,
 )
+from storage.domain.audit import Wanted
 from storage.domain.credentials import (
     CredentialKind,
     NewSecret,
@@ -219,6 +220,27 @@ async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guard
         "InvalidSignatureException",
         *("InvalidClientTokenId", "UnrecognizedClientException") * 2,
     ]
+
+
+async def test_who_signs_wrongly_is_told_of_in_the_audit_log(guarded: Guarded):
+    one = await pair(guarded)
+
+    await asyncio.to_thread(lambda: _refused(guarded.client("sqs", one.id, "x" * 40).list_queues))
+
+    [entry] = await _refusals(guarded)
+    assert (entry.asked.operation, entry.asked.credential) == ("log_in", one.id)
+    assert entry.outcome == "refused:SignatureDoesNotMatch"
+
+
+async def _refusals(guarded: Guarded) -> list[Any]:
+    """What the audit log has of strangers, once it is there: it is written beside the answer."""
+    async with asyncio.timeout(SOON_S):
+        while True:
+            page = await guarded.storage.audit.page(Wanted())
+            found = [entry for entry in page if entry.asked.operation == "log_in"]
+            if found:
+                return found
+            await asyncio.sleep(0.05)
 
 
 async def test_a_presigned_address_is_used_without_any_key(guarded: Guarded):

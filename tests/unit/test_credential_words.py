@@ -114,7 +114,11 @@ def test_a_digest_is_compared_whole():
 
 RATE = st.none() | st.floats(0.1, 1e6)
 RATES = st.none() | st.builds(
-    Rates, calls_per_second=RATE, messages_per_second=RATE, bytes_per_second=RATE
+    Rates,
+    calls_per_second=RATE,
+    messages_per_second=RATE,
+    bytes_per_second=RATE,
+    burst_seconds=st.sampled_from([1.0, 10.0]),
 )
 
 
@@ -126,6 +130,7 @@ def test_rates_are_covered_when_each_is_no_faster(own, given_rates):
 
     covered = covers_rates(own, given_rates)
 
-    assert covered == all(
-        a is None or (b is not None and b <= a) for a, b in zip(mine, theirs, strict=True)
-    )
+    each = all(a is None or (b is not None and b <= a) for a, b in zip(mine, theirs, strict=True))
+    unlimited = own is None or mine == [None] * 3
+    bursts = own is None or given_rates is None or given_rates.burst_seconds <= own.burst_seconds
+    assert covered == (unlimited or (each and bursts))

@@ -139,9 +139,8 @@ class AwsDoor:
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
-                self._auditing.note_stranger(
-                    error, self._door, request.client, request.headers, request_id
-                )
+                client, headers, word = request.client, request.headers, self._spelled(error)
+                self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
             status, told = self._refused(error, wire, name, request_id)
         self._requests.observe(name, status, time.perf_counter() - started)
         more = (*self._more, (HEADER, request_id), *told.headers)

@@ -38,6 +38,7 @@ _END = "aws4_request"
 _PRESIGNED = b"X-Amz-Signature="
 _TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _SAFE = "-_.~"
+_LAST = b", Signature="
 _SPACES = re.compile(rb" +")
 _SKEW_S = limits.SIGNATURE_SKEW_MS_MAX // limits.SECOND_MS
 _EXPIRES_S_MAX = limits.PRESIGNED_MS_MAX // limits.SECOND_MS
@@ -122,7 +123,7 @@ def check_signature(
     _check_scope(signature, service)
     _check_signed(signature, request)
     key = signing_key(secret, *signature.scope)
-    wanted = hmac.new(key, _to_sign(signature, request, method), hashlib.sha256).hexdigest()
+    wanted = hmac.digest(key, _to_sign(signature, request, method), "sha256").hex()
     if not hmac.compare_digest(wanted.encode(), signature.hex.encode()):
         raise _NO_MATCH
 
@@ -140,10 +141,7 @@ def signing_key(secret: bytes, date: str, region: str, service: str) -> bytes:
 
 
 def _of_header(header: bytes, request: HotRequest) -> Signature:
-    parts = {}
-    for part in header[len(_SCHEME) :].decode("latin-1").split(","):
-        name, _, value = part.strip().partition("=")
-        parts[name] = value
+    parts = _parts(header)
     missing = [name for name in ("Credential", "Signature", "SignedHeaders") if not parts.get(name)]
     if missing:
         wants = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
@@ -153,6 +151,23 @@ def _of_header(header: bytes, request: HotRequest) -> Signature:
         text = "Authorization header requires existence of a 'X-Amz-Date' header."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
     return _signature(parts["Credential"], moment, parts["SignedHeaders"], parts["Signature"])
+
+
+def _parts(header: bytes) -> dict[str, str]:
+    """What the header says, by name. All but the signature is the same in a client's next call."""
+    same, found, hex_ = header.rpartition(_LAST)
+    if found and b"," not in hex_:
+        return {**_same_parts(same), "Signature": hex_.decode("latin-1").strip()}
+    return _same_parts(header)
+
+
+@lru_cache(maxsize=1024)
+def _same_parts(header: bytes) -> dict[str, str]:
+    parts = {}
+    for part in header[len(_SCHEME) :].decode("latin-1").split(","):
+        name, _, value = part.strip().partition("=")
+        parts[name] = value
+    return parts
 
 
 def _of_query(query_string: bytes) -> Signature:
@@ -179,13 +194,31 @@ def _of_query(query_string: bytes) -> Signature:
 def _signature(
     credential: str, moment: str, signed: str, hex_: str, expires_s: int | None = None
 ) -> Signature:
+    key_id, scope = _credential(credential)
+    return Signature(key_id, scope, moment, _names(signed), hex_, expires_s)
+
+
+@lru_cache(maxsize=1024)
+def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
+    """The key's id, and date, region and service. Raises AwsError."""
     words = credential.split("/")
     if len(words) != 5 or words[4] != _END or not all(words):
         text = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/aws4_request."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
     key_id, date, region, service, _ = words
-    names = tuple(signed.split(";"))
-    return Signature(key_id, (date, region, service), moment, names, hex_, expires_s)
+    return key_id, (date, region, service)
+
+
+@lru_cache(maxsize=1024)
+def _names(signed: str) -> tuple[str, ...]:
+    return tuple(signed.split(";"))
+
+
+@lru_cache(maxsize=1024)
+def _encoded_names(signed: tuple[str, ...]) -> tuple[tuple[bytes, ...], frozenset[bytes]]:
+    """The names as headers have them, in order and to look them up."""
+    encoded = tuple(name.encode("latin-1") for name in signed)
+    return encoded, frozenset(encoded)
 
 
 # What has to hold
@@ -222,12 +255,12 @@ def _check_scope(signature: Signature, service: str) -> None:
 
 def _check_signed(signature: Signature, request: HotRequest) -> None:
     """What decides on an answer has to be signed, and what is signed has to be there."""
-    signed = {name.encode("latin-1") for name in signature.signed}
-    wanted = [name for name in request.headers if name == b"host" or name.startswith(b"x-amz-")]
-    if b"host" not in signed or any(name not in signed for name in wanted):
+    _, signed = _encoded_names(signature.signed)
+    unsigned = [name for name in request.headers if name not in signed]
+    if b"host" not in signed or any(name.startswith(b"x-amz-") for name in unsigned):
         text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
         raise AwsError(WRONG_SIGNATURE, text)
-    if any(name not in request.headers for name in signed):
+    if not signed <= request.headers.keys():
         raise _NO_MATCH
 
 
@@ -241,11 +274,9 @@ def _to_sign(signature: Signature, request: HotRequest, method: str) -> bytes:
 
 
 def _canonical(signature: Signature, request: HotRequest, method: str) -> bytes:
-    headers = b"".join(
-        b"%b:%b\n" % (name, _SPACES.sub(b" ", request.headers[name].strip()))
-        for name in (name.encode("latin-1") for name in signature.signed)
-    )
-    path = quote("/".join(request.words), safe="/" + _SAFE)
+    names, _ = _encoded_names(signature.signed)
+    headers = b"".join([b"%b:%b\n" % (name, _trimmed(request.headers[name])) for name in names])
+    path = _quoted("/".join(request.words))
     query = _canonical_query(request.query_string) if request.query_string else ""
     return b"\n".join(
         (
@@ -257,6 +288,17 @@ def _canonical(signature: Signature, request: HotRequest, method: str) -> bytes:
             hashlib.sha256(request.body).hexdigest().encode(),
         )
     )
+
+
+def _trimmed(value: bytes) -> bytes:
+    """Without spaces around it, or two in a row."""
+    value = value.strip()
+    return _SPACES.sub(b" ", value) if b"  " in value else value
+
+
+@lru_cache(maxsize=1024)
+def _quoted(path: str) -> str:
+    return quote(path, safe="/" + _SAFE)
 
 
 def _canonical_query(query_string: bytes) -> str:
