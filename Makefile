@@ -59,7 +59,7 @@ chaos: install
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.
 audit-deps: install
-	@$(BIN)/uv tool run pip-audit --disable-pip --require-hashes -r requirements.lock || { \
+	@$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
 		echo "Either something above is known to be faulty, or the advisory service could not be asked: then nothing is known." >&2; \
 		exit 1; }
 
