@@ -30,14 +30,18 @@ class Audit:
         await self._rows.intend(intent)
         return intent
 
-    async def conclude(self, intent: Intent, outcome: str, after: Shown | None) -> None:
-        """Append what became of it.
+    async def conclude(
+        self, intent: Intent, outcome: str, after: Shown | None, told: Shown | None = None
+    ) -> None:
+        """Append what became of it. `told`: what there is to say where the definition is as it was.
 
         What cannot be written now is found by a sweep later, and told as unknown: the call is over.
         """
-        told = changes(intent.before, after)
+        was, became = changes(intent.before, after)
+        if was is became is None:
+            became = told
         try:
-            await self._rows.conclude(intent.intent_id, intent.asked, outcome, *told)
+            await self._rows.conclude(intent.intent_id, intent.asked, outcome, was, became)
         except MillstreamError as error:
             facts = {"reason": error.detail, "operation": intent.asked.operation}
             logger.warning("audit entry put off", extra=facts)

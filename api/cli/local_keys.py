@@ -41,7 +41,7 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
             except MillstreamError as error:
                 await audit.conclude(intent, outcome_of(error), None)
                 raise
-            await audit.conclude(intent, DONE, {"id": issued.id, "name": issued.name})
+            await audit.conclude(intent, DONE, None, {"id": issued.id, "name": issued.name})
             return KeyCreated.of(issued, secret.word).model_dump(mode="json")
 
     return asyncio.run(make())
@@ -58,7 +58,7 @@ def create_first() -> str | None:
             if secret is None:
                 await audit.withdraw(intent)
                 return None
-            await audit.conclude(intent, DONE, {"id": secret.id})
+            await audit.conclude(intent, DONE, None, {"id": secret.id})
             return secret.word
 
     return asyncio.run(make())
