@@ -49,6 +49,7 @@ from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
+from api.rest import callers
 from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.unfinished import Unfinished
 from storage.domain import limits
@@ -61,6 +62,9 @@ NO_STORE = (b"cache-control", b"no-store")
 _ASK_AGAIN = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """What quotas of resources can be about."""
+
+_FOR_STRANGERS = frozenset({*health.PATHS, callers.SESSIONS_PATH})
+"""Where callers are asked for nothing: who logs in is still to say who it is."""
 
 
 class Doors:
@@ -205,7 +209,7 @@ class Doors:
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control
         try:
-            if scope["path"] not in health.PATHS:
+            if scope["path"] not in _FOR_STRANGERS:
                 principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
                 answer.more = await self._spend_call(principal, scope["path"])
             await app(scope, _bounded(receive, headers), answer.send)

@@ -14,6 +14,9 @@ from storage.domain.errors import Unauthenticated
 
 router = APIRouter(prefix="/v1", tags=["keys"])
 
+SESSIONS_PATH = "/v1/sessions"
+"""Where nobody need be known yet."""
+
 JSON_ONLY = Depends(require_json)
 _BEARER = "bearer "
 _SESSION_SECONDS = limits.SESSION_MS_MAX // limits.SECOND_MS

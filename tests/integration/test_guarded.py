@@ -380,6 +380,21 @@ async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guard
 # Sessions
 
 
+async def test_a_browser_logs_in_by_a_key_in_the_body_alone(guarded: Guarded):
+    key = await guarded.key()
+
+    right = await guarded.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    wrong = await guarded.ask("POST", "/v1/sessions", json={"api_key": "msk_nonsense"})
+    nothing = await guarded.ask("POST", "/v1/sessions", json={})
+    cookie = {"cookie": right.headers["set-cookie"].partition(";")[0]}
+    listed = await guarded.ask("GET", "/v1/queues", headers=cookie)
+    out = await guarded.ask("DELETE", "/v1/sessions", headers=cookie)
+    after = await guarded.ask("GET", "/v1/queues", headers=cookie)
+
+    assert [one.status_code for one in (right, wrong, nothing)] == [201, 401, 401]
+    assert [one.status_code for one in (listed, out, after)] == [200, 204, 401]
+
+
 async def test_a_session_is_for_the_services_own_pages(guarded: Guarded):
     key = await guarded.key()
     logged_in = await guarded.storage.credentials.log_in(key.word)
