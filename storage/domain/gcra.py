@@ -48,6 +48,7 @@ class Lease:
     __slots__ = (
         "_ahead",
         "_debt_us",
+        "_given",
         "_seen_ms",
         "holds",
         "holds_us",
@@ -65,6 +66,7 @@ class Lease:
         self.left = 0
         self.until_ms = 0
         self._ahead = 0  # of the share: what is taken beside what calls need
+        self._given = 0  # what was left when the lease began
         self._debt_us = 0.0
         self._seen_ms = 0
 
@@ -76,19 +78,22 @@ class Lease:
         """What to ask for, for calls that need so much: the least, which the smallest can pass with, and what is
         wanted, so that all pass and the next ones need not ask.
 
-        That grows while leases are used up in their time. Without units nothing is asked for.
+        A lease that is used up in its time makes the next one twice as large; after one that was not, the next has
+        what was spent of it. Without units nothing is asked for.
         """
         needed = [some for some in units if some]
         if not needed:
             return 0, 0
+        together = sum(needed)
         used_up = now_ms < self.until_ms
-        self._ahead = min(2 * self._ahead + 1, self.share) if used_up else 0
+        ahead = 2 * max(self._ahead, together) if used_up else self._given - self.left
+        self._ahead = max(0, min(ahead, self.share))
         left = self._left_at(now_ms)
-        return max(0, min(needed) - left), max(0, sum(needed) - left) + self._ahead
+        return max(0, min(needed) - left), max(0, together - left) + self._ahead
 
     def granted(self, units: int, debt_us: float, now_ms: int) -> None:
         """The store's answer to what was asked at `now_ms`."""
-        self.left = self._left_at(now_ms) + units
+        self.left = self._given = self._left_at(now_ms) + units
         self.until_ms = now_ms + limits.LEASE_MS
         self._debt_us = debt_us
         self._seen_ms = now_ms

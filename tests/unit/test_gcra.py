@@ -121,7 +121,15 @@ def test_a_process_takes_more_ahead_while_it_uses_it_up():
         lease.left = 0
         wanted.append(most)
 
-    assert wanted == [1, 2, 4, 8, 16, 32, 64, 101]
+    assert wanted == [1, 3, 5, 9, 17, 33, 65, 101]
+
+
+def test_after_a_lease_that_was_not_used_up_a_process_takes_what_it_spent_of_it():
+    lease = Lease(1_000, 1.0)
+    lease.granted(90, 0.0, now_ms=0)
+    lease.left -= 12
+
+    assert lease.asks([1], now_ms=limits.LEASE_MS) == (1, 13)
 
 
 def test_calls_that_wait_together_are_asked_for_together():

@@ -1,0 +1,72 @@
+"""Namespaces and quotas where callers have keys: who manages them, what a key's own rates are, and what the audit tells."""
+
+import pytest
+
+from storage.domain.access import EVERYTHING, Principal, Role
+from storage.domain.credentials import Rights
+from storage.domain.quotas import NO_QUOTAS, Rates
+from tests.guarded import Guarded, guarding
+
+pytestmark = pytest.mark.one_store
+
+TENANT = "tenant-a"
+
+
+@pytest.fixture
+async def guarded(redis_url, database_url):
+    async with guarding(redis_url, database_url) as guarded:
+        await guarded.storage.namespaces.put(TENANT, NO_QUOTAS)
+        yield guarded
+
+
+async def test_only_an_administrator_of_all_namespaces_says_anything_of_them(guarded: Guarded):
+    everywhere = await guarded.key(everywhere=True)
+    own = await guarded.key(by=Principal("root", TENANT, EVERYTHING))
+    path = f"/v1/namespaces/{TENANT}"
+
+    refused = [
+        await guarded.ask("GET", "/v1/namespaces", own),
+        await guarded.ask("GET", path, own),
+        await guarded.ask("PUT", path, own, json={}),
+        await guarded.ask("DELETE", path, own),
+    ]
+    changed = await guarded.ask("PUT", path, everywhere, json={"queues_max": 3})
+
+    assert {answer.status_code for answer in refused} == {403}
+    assert changed.status_code == 200
+
+
+async def test_a_namespace_with_keys_that_are_good_is_not_deleted(guarded: Guarded):
+    everywhere = await guarded.key(everywhere=True)
+    await guarded.key(by=Principal("root", TENANT, EVERYTHING))
+
+    answer = await guarded.ask("DELETE", f"/v1/namespaces/{TENANT}", everywhere)
+
+    assert answer.status_code == 409
+    assert answer.json()["holds"] == {"live_keys": 1}
+
+
+async def test_a_change_of_quotas_is_in_the_audit_with_what_was_before(guarded: Guarded):
+    everywhere = await guarded.key(everywhere=True)
+    path = f"/v1/namespaces/{TENANT}"
+    await guarded.ask("PUT", path, everywhere, json={"queues_max": 3})
+    await guarded.ask("PUT", path, everywhere, json={"queues_max": 5})
+
+    told = await guarded.ask("GET", "/v1/audit?operation=put_namespace", everywhere)
+
+    [last, *_] = told.json()["items"]
+    assert (last["resource"], last["outcome"]) == (f"namespaces/{TENANT}", "done")
+    assert (last["before"], last["after"]) == ({"queues_max": 3}, {"queues_max": 5})
+
+
+async def test_a_key_has_its_own_rates_and_another_one_is_not_held_to_them(guarded: Guarded):
+    slow = Rates(calls_per_second=0.001, burst_seconds=3600)
+    first = await guarded.key(Rights(roles=(Role.ADMIN,), rates=slow))
+    other = await guarded.key(Rights(roles=(Role.ADMIN,)))
+
+    answers = [await guarded.ask("GET", "/v1/queues", first) for _ in range(4)]
+    elsewhere = await guarded.ask("GET", "/v1/queues", other)
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert answers[3].json()["policy"] == "key"
+    assert elsewhere.status_code == 200
