@@ -10,13 +10,14 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos lint bench openapi sdk sdk-go sdk-java
+.PHONY: help install up test check chaos lint audit-deps bench openapi sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    kill everything at every step: longer runs"
+	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
 	@echo "make sdk      write the SDKs anew, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
@@ -55,6 +56,12 @@ test: install
 
 chaos: install
 	$(BIN)/pytest -m chaos tests
+
+# Not part of the suite: it needs the network, and what it says changes while nothing here does.
+audit-deps: install
+	@$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
+		echo "Either something above is known to be faulty, or the advisory service could not be asked: then nothing is known." >&2; \
+		exit 1; }
 
 bench: install
 	$(BIN)/python -m tests.bench $(ARGS)

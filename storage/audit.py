@@ -30,17 +30,25 @@ class Audit:
         await self._rows.intend(intent)
         return intent
 
-    async def conclude(self, intent: Intent, outcome: str, after: Shown | None) -> None:
-        """Append what became of it.
+    async def conclude(
+        self, intent: Intent, outcome: str, after: Shown | None, told: Shown | None = None
+    ) -> None:
+        """Append what became of it. `told`: what there is to say where the definition is as it was.
 
         What cannot be written now is found by a sweep later, and told as unknown: the call is over.
         """
-        told = changes(intent.before, after)
+        was, became = changes(intent.before, after)
+        if was is became is None:
+            became = told
         try:
-            await self._rows.conclude(intent.intent_id, intent.asked, outcome, *told)
+            await self._rows.conclude(intent.intent_id, intent.asked, outcome, was, became)
         except MillstreamError as error:
             facts = {"reason": error.detail, "operation": intent.asked.operation}
             logger.warning("audit entry put off", extra=facts)
+
+    async def withdraw(self, intent: Intent) -> None:
+        """It changed nothing, and is not told. Raises StorageUnavailable."""
+        await self._rows.withdraw(intent.intent_id)
 
     async def record(self, asked: Asked, outcome: str, after: Shown | None = None) -> Entry:
         """Append a call that had no intent: one that was refused at the door. Raises StorageUnavailable."""

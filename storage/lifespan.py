@@ -248,6 +248,13 @@ async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credenti
 
 
 @asynccontextmanager
+async def open_audit(settings: StorageSettings) -> AsyncGenerator[Audit]:
+    """The audit log alone, for who has the machine."""
+    async with open_database(settings) as database:
+        yield Audit(database, SystemClock())
+
+
+@asynccontextmanager
 async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
     """A stack whose closing is bounded: what does not end in time is cancelled, and the rest still closes."""
     stack = AsyncExitStack()

@@ -89,7 +89,7 @@ class Auditing:
             await storage.audit.conclude(intent, word, await self._after(caller, about, before))
             raise
         after = await self._after(caller, about, before)
-        await storage.audit.conclude(intent, DONE, told(answer) if after is None else after)
+        await storage.audit.conclude(intent, DONE, after, told(answer))
         return answer
 
     async def _check(self, caller: Caller, about: About, asked: Asked) -> None:

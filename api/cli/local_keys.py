@@ -12,9 +12,12 @@ from api.cli.settings import settings_said
 from api.cli.trouble import ExitCode, Trouble
 from api.rest.key_schemas import KeyConfig, KeyCreated
 from api.settings import Settings
-from storage.domain.access import LOCAL_ADMINISTRATOR
+from storage.audit import Audit
+from storage.domain.access import LOCAL_ADMINISTRATOR, Action
+from storage.domain.audit import DONE, Asked, Door, outcome_of
+from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
-from storage.lifespan import open_credentials
+from storage.lifespan import open_audit, open_credentials
 from storage.settings import StorageSettings
 
 _UNUSED = "redis://unused"
@@ -31,8 +34,14 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
         raise Trouble(f"{where}: {fault['msg']}", ExitCode.USAGE) from None
 
     async def make() -> Row:
-        async with open_credentials(settings) as credentials:
-            issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, asked.to_domain())
+        async with open_credentials(settings) as credentials, open_audit(settings) as audit:
+            intent = await audit.intend(_asked(audit, "create_key"), None)
+            try:
+                issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, asked.to_domain())
+            except MillstreamError as error:
+                await audit.conclude(intent, outcome_of(error), None)
+                raise
+            await audit.conclude(intent, DONE, None, {"id": issued.id, "name": issued.name})
             return KeyCreated.of(issued, secret.word).model_dump(mode="json")
 
     return asyncio.run(make())
@@ -43,11 +52,33 @@ def create_first() -> str | None:
     settings = _storage(settings_said())
 
     async def make() -> str | None:
-        async with open_credentials(settings) as credentials:
+        async with open_credentials(settings) as credentials, open_audit(settings) as audit:
+            intent = await audit.intend(_asked(audit, "create_first_key"), None)
             secret = await credentials.create_first()
-            return None if secret is None else secret.word
+            if secret is None:
+                await audit.withdraw(intent)
+                return None
+            await audit.conclude(intent, DONE, None, {"id": secret.id})
+            return secret.word
 
     return asyncio.run(make())
+
+
+def _asked(audit: Audit, operation: str) -> Asked:
+    """Who has the machine is asked for nothing, and leaves a trace all the same."""
+    return Asked.of(
+        at_ms=audit.now_ms(),
+        door=Door.CLI,
+        namespace=LOCAL_ADMINISTRATOR.namespace,
+        principal=LOCAL_ADMINISTRATOR.name,
+        credential="",
+        authenticated="machine",
+        address="",
+        operation=operation,
+        action=Action.ADMIN_KEYS.value,
+        resource="keys",
+        request_id="",
+    )
 
 
 def _json(config: dict[str, Any]) -> bytes:

@@ -107,7 +107,7 @@ class Wire:
         except msgspec.ValidationError as error:
             marks = self._marks_of(payload)
             raise BadFrame(from_msgspec(error), _text(marks.id), _text(marks.sub)) from None
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise Malformed from None
         return found if isinstance(found, list) else (found,)
 
@@ -116,7 +116,7 @@ class Wire:
             found: _Marks = self._marks.decode(payload)
         except msgspec.ValidationError:  # a list of frames: which one it was is not told
             return _Marks()
-        except msgspec.DecodeError:  # it was wrong before it ended too early
+        except (msgspec.DecodeError, RecursionError):  # it was wrong before it ended too early
             raise Malformed from None
         return found
 

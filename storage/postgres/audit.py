@@ -72,6 +72,11 @@ class AuditRows:
                 await _forget(session, intent_id)
             return await _append(session, asked, outcome, before, after)
 
+    async def withdraw(self, intent_id: str) -> None:
+        """Forget an intent."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await _forget(session, intent_id)
+
     async def give_up(self, intent_id: str, outcome: str) -> bool:
         """Append the outcome of an intent, if it is still there."""
         async with self._database.writing(unknown=StorageUnavailable) as session:

@@ -49,6 +49,7 @@ def test_what_was_done_to_a_queue_is_told_with_what_changed(client, name):
     assert (changed["before"], changed["after"]) == ({"delay_ms": 5_000}, {"delay_ms": 7_000})
     assert told(purged) == ("purge_queue", "queue:purge", "done")
     assert purged["resource"] == f"queues/{name}/purges"
+    assert (purged["before"], purged["after"]) == (None, {"purged": 1})
     assert told(deleted) == ("delete_queue", "queue:manage", "done")
     assert (deleted["before"]["delay_ms"], deleted["after"]) == (7_000, None)
 

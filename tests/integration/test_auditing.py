@@ -172,6 +172,38 @@ def test_of_what_a_stranger_shows_only_an_id_is_told(headers, claimed):
     assert claimed_id(headers) == claimed
 
 
+async def test_a_key_is_told_by_its_rights_and_never_by_its_secret(engines):
+    app = create_app(Settings(_env_file=None), engines)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        made = (await client.post("/v1/keys", json={"name": "shop", "roles": ["viewer"]})).json()
+        path = f"/v1/keys/{made['id']}"
+        await client.patch(path, json={"roles": ["producer"]})
+        rotated = (await client.post(f"{path}/rotations", json={"overlap_seconds": 60})).json()
+        await client.delete(path)
+        vain = await client.post("/v1/sessions", json={"api_key": "msk_" + "0" * 50})
+        await app.control.state.auditing.settled()
+
+    created, changed, renewed, revoked, stranger = await engines.audit.page(
+        Wanted(), oldest_first=True
+    )
+    assert (created.before, created.after["id"], created.after["roles"]) == (
+        None,
+        made["id"],
+        ["viewer"],
+    )
+    assert (changed.before["rights"]["roles"], changed.after["rights"]["roles"]) == (
+        ["viewer"],
+        ["producer"],
+    )
+    assert renewed.after["id"] == rotated["id"] or "rights" in renewed.after
+    assert revoked.asked.operation == "revoke_key"
+    assert (vain.status_code, stranger.asked.operation) == (401, "log_in")
+    everything = str([created, changed, renewed, revoked, stranger])
+    for secret in (made["secret"], rotated["secret"]):
+        assert secret.rpartition("_")[2] not in everything
+
+
 def test_a_ration_counts_what_it_leaves_out():
     ration = Ration(2)
 

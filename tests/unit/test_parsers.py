@@ -1,0 +1,196 @@
+"""Whatever comes from outside: a parser takes it, or raises what it says it raises, and nothing else."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import cbor2
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.auth.auditing import claimed_id
+from api.aws.kinesis.arns import read_arn
+from api.aws.kinesis.tokens import ListToken, NotOurs, ShardIterator, unseal
+from api.aws.sqs.actions.move_tasks import _decode as read_task_handle
+from api.aws.sqs.pages import page_of
+from api.aws.sqs.service import SQS
+from api.aws.sqs.shapes import SendMessageBatch
+from api.aws.wire import cbor
+from api.aws.wire.errors import BAD_REQUEST, AwsError
+from api.aws.wire.query import parse_parameters, read_parameters
+from api.aws.wire.xml import error_xml
+from api.cli.commands.audit import parse_known
+from api.dataplane import read_query
+from api.native import fields
+from api.native.pages import decode_cursor
+from api.push.places import read_place
+from api.push.wire import JSON as JSON_WIRE
+from api.push.wire import MSGPACK as MSGPACK_WIRE
+from api.push.wire import BadFrame, Malformed
+from api.refusals import Refusal
+from api.rest import columns, group_records, messages, records
+from storage.domain.access import Effect, Grant, Policy
+from storage.domain.credentials import could_be_id, parse_key
+from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.messages import ReceiptHandle
+from storage.domain.names import check_name
+from storage.domain.selections import at_pointer
+
+ANYTHING = st.binary(max_size=300)
+TEXT = st.text(max_size=200)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+WORDS = st.sampled_from(
+    ["type", "hello", "subscribe", "publish", "ack", "id", "sub", "source", "queue:orders"]
+)
+FRAMES = st.dictionaries(WORDS | TEXT, WORDS | PLAIN, max_size=6)
+HEADERS = st.dictionaries(st.binary(max_size=20).map(bytes.lower), ANYTHING, max_size=4)
+
+
+def only(parse: Callable[..., Any], *given: Any, raises: tuple[type[Exception], ...]) -> None:
+    """`parse` gives something, or raises one of these."""
+    with suppress(*raises):
+        parse(*given)
+
+
+@given(ANYTHING | FRAMES.map(lambda frame: json.dumps(frame).encode()))
+def test_json_frames(payload):
+    only(JSON_WIRE.decode, payload, raises=(BadFrame, Malformed))
+
+
+@given(ANYTHING | FRAMES.filter(lambda frame: _fits(frame)).map(msgspec.msgpack.encode))
+def test_msgpack_frames(payload):
+    only(MSGPACK_WIRE.decode, payload, raises=(BadFrame, Malformed))
+
+
+@given(TEXT | ANYTHING.map(lambda raw: raw.decode("latin-1")))
+def test_words_that_we_gave_out(text):
+    only(decode_cursor, text, ("queues", "default"), str, raises=(MillstreamError,))
+    only(ReceiptHandle.decode, text, "00ff00ff00ff00ff", raises=(MillstreamError,))
+    only(unseal, text, ShardIterator, b"s" * 32, raises=(NotOurs,))
+    only(unseal, text, ListToken, b"s" * 32, raises=(NotOurs,))
+    only(read_task_handle, text, raises=(AwsError,))
+    only(page_of, 10, text, raises=(AwsError,))
+    only(read_place, text, raises=(MillstreamError,))
+    only(parse_key, text, raises=())
+    only(could_be_id, text, raises=())
+    only(read_arn, text, raises=())
+    only(check_name, text, raises=(ValidationFailed,))
+    only(parse_known, text, raises=(ValueError,))
+
+
+@given(ANYTHING, ANYTHING)
+def test_query_calls(query_string, body):
+    def read() -> None:
+        parameters = parse_parameters(query_string, body)
+        for kind in (SendMessageBatch, SQS.operations["CreateQueue"].asked):
+            read_parameters(parameters, kind)
+
+    only(read, raises=(AwsError,))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["SendMessageBatchRequestEntry", "Id", "1", "member", "a"]), TEXT)
+    )
+)
+def test_query_names_that_are_trees(pairs):
+    name = ".".join(word for word, _ in pairs)
+
+    only(read_parameters, {name: "x", f"{name}.1": "y"}, SendMessageBatch, raises=(AwsError,))
+
+
+@given(ANYTHING | PLAIN.map(lambda value: cbor2.dumps(value)))
+def test_cbor(payload):
+    only(cbor.loads, payload, raises=(cbor.Malformed,))
+
+
+@given(TEXT)
+def test_xml_tells_what_it_was_given(text):
+    encoded = error_xml(
+        AwsError(BAD_REQUEST, text), "r", "http://queue.amazonaws.com/doc/2012-11-05/"
+    )
+
+    assert ET.fromstring(encoded) is not None
+
+
+@given(
+    ANYTHING,
+    st.sampled_from(
+        [b"application/json", b"application/msgpack", b"application/x-ndjson", b"", b"a/b"]
+    ),
+)
+def test_bodies_of_the_native_api(payload, kind):
+    planes = (messages, records, columns, group_records)
+    for route in (one for plane in planes for one in plane.dataplane.routes if one.body):
+        assert route.body is not None
+        only(route.body.decode, payload, {b"content-type": kind}, raises=(Refusal, MillstreamError))
+
+
+@given(ANYTHING)
+def test_queries_of_the_native_api(query_string):
+    planes = (messages, records, columns, group_records)
+    for route in (one for plane in planes for one in plane.dataplane.routes if one.query):
+        only(read_query, query_string, route.query, raises=(MillstreamError,))
+
+
+@given(
+    HEADERS
+    | st.dictionaries(
+        st.sampled_from(
+            [
+                b"idempotency-key",
+                b"content-type",
+                b"traceparent",
+                b"millstream-header-a",
+                b"millstream-delay",
+            ]
+        ),
+        ANYTHING,
+    )
+)
+def test_headers(headers):
+    for read in (
+        fields.headers_from_http,
+        fields.content_type_from_http,
+        fields.trace_headers,
+        fields.idempotency_key,
+        claimed_id,
+    ):
+        only(read, headers, raises=(MillstreamError, Refusal))
+    only(fields.http_number, headers, "millstream-delay", raises=(MillstreamError, Refusal))
+
+
+@given(PLAIN, TEXT)
+def test_pointers_of_filters(value, pointer):
+    only(at_pointer, value, pointer, raises=())
+
+
+@given(st.text("*?[]!ab-\\", max_size=12), TEXT)
+def test_globs_of_grants(glob, name):
+    policy = Policy((Grant(Effect.ALLOW, ("queue:*", glob), (glob,)),))
+
+    assert policy.covers(policy.grants)
+
+
+@pytest.mark.parametrize("depth", [10, 1_000, 100_000])
+def test_depth_is_refused_not_suffered(depth):
+    nested = b"[" * depth
+    only(JSON_WIRE.decode, b'{"type":"publish","messages":' + nested, raises=(BadFrame, Malformed))
+    only(cbor.loads, b"\x81" * depth, raises=(cbor.Malformed,))
+    only(MSGPACK_WIRE.decode, b"\x91" * depth, raises=(BadFrame, Malformed))
+
+
+def _fits(frame: Any) -> bool:
+    try:
+        msgspec.msgpack.encode(frame)
+    except (OverflowError, UnicodeEncodeError):
+        return False
+    return True
