@@ -1,4 +1,4 @@
-"""Real servers, started once per run, and a fresh database for each test that asks for one.
+"""Real servers, started once per run, and a database that is empty for each test that asks for one.
 
 Every server ends with the run, also when the run is killed: see `child_setup` in
 `storage.embedded.processes`.
@@ -7,13 +7,9 @@ Every server ends with the run, also when the run is killed: see `child_setup` i
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
@@ -21,10 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from storage.embedded.postgres import running_postgres
 from storage.embedded.valkey import running_valkey
-
-TEMPLATE = "migrated"
-
-_numbers = count(1)
+from tests.databases import TEMPLATE, ReusedDatabase, database, execute, fresh_database
 
 # Real servers stand behind the examples: how long one takes says nothing.
 settings.register_profile("dev", max_examples=50, deadline=None)
@@ -123,16 +116,22 @@ def migrated_template(postgres_server_url: str) -> str:
     """The name of a migrated database, to be copied."""
     from storage.postgres.migrate import migrate
 
-    _execute(postgres_server_url, f'CREATE DATABASE "{TEMPLATE}"')
-    migrate(_database(postgres_server_url, TEMPLATE))
+    execute(postgres_server_url, f'CREATE DATABASE "{TEMPLATE}"')
+    migrate(database(postgres_server_url, TEMPLATE))
     return TEMPLATE
 
 
+@pytest.fixture(scope="session")
+def reused_database(postgres_server_url: str, migrated_template: str) -> ReusedDatabase:
+    """One for all tests that need one."""
+    return ReusedDatabase(postgres_server_url)
+
+
 @pytest.fixture
-def database_url(postgres_server_url: str, migrated_template: str) -> Iterator[str]:
-    """A migrated database of the test's own."""
-    with fresh_database(postgres_server_url, migrated_template) as url:
-        yield url
+def database_url(reused_database: ReusedDatabase) -> Iterator[str]:
+    """A migrated database, as if it were the test's own."""
+    yield reused_database.url
+    reused_database.clean()
 
 
 @pytest.fixture
@@ -140,23 +139,6 @@ def empty_database_url(postgres_server_url: str) -> Iterator[str]:
     """A database of the test's own with nothing in it."""
     with fresh_database(postgres_server_url, "template1") as url:
         yield url
-
-
-@contextmanager
-def fresh_database(server_url: str, template: str) -> Iterator[str]:
-    name = f"test_{next(_numbers)}"
-    _execute(server_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
-    yield _database(server_url, name)
-    _execute(server_url, f'DROP DATABASE "{name}" WITH (FORCE)')
-
-
-def _database(server_url: str, name: str) -> str:
-    return urlsplit(server_url)._replace(path=f"/{name}").geturl()
-
-
-def _execute(url: str, statement: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(statement.encode())
 
 
 @pytest.fixture(scope="session")

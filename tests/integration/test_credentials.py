@@ -38,7 +38,7 @@ from storage.postgres.database import open_database
 from storage.postgres.listener import Listener, running
 from storage.secrets import SecretBox, new_key
 from storage.settings import StorageSettings
-from tests.conftest import fresh_database
+from tests.databases import fresh_database
 
 pytestmark = pytest.mark.one_store
 
