@@ -1,0 +1,127 @@
+"""The OpenAPI document: committed, unique and complete."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.app import create_app
+from api.native.errors import TABLE
+from api.rest.examples import EXAMPLES
+from api.rest.repeats import GUARDS, KEYED, SAFE_POSTS
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "openapi" / "openapi.json"
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return create_app().openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def test_the_committed_document_is_the_current_one(document):
+    """When this fails, run `make openapi` and look at the difference."""
+    assert json.loads(COMMITTED.read_text()) == document
+
+
+def test_operation_ids_are_unique_words(document):
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", name) for name in names)
+
+
+def test_every_operation_is_described_and_has_an_example(document):
+    for _, _, operation in operations(document):
+        assert operation["summary"].endswith(".") or ":" in operation["summary"]
+        assert operation["operationId"] in EXAMPLES
+    assert len(list(operations(document))) == len(EXAMPLES)
+
+
+def test_every_operation_may_end_in_a_problem(document):
+    for _, _, operation in operations(document):
+        content = operation["responses"]["default"]["content"]
+        assert content.keys() == {"application/problem+json"}
+        assert "422" not in operation["responses"]
+
+
+def test_every_code_is_told(document):
+    codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
+
+    assert codes == [str(code) for code in TABLE]
+    assert all(f"| `{code}` |" in document["info"]["description"] for code in codes)
+
+
+def test_a_generator_finds_what_each_code_means(document):
+    told = document["components"]["schemas"]["Problem"]["x-millstream-problems"]
+
+    assert told.keys() == {str(code) for code in TABLE}
+    assert told["storage_timeout"] == {
+        "status": 504,
+        "title": "Outcome unknown",
+        "retryable": True,
+        "nothing_happened": False,
+    }
+
+
+def test_every_operation_says_what_a_repeat_does(document):
+    """A safe method is safe, an Idempotency-Key makes a call keyed, and a guard is a field of the body."""
+    schemas = document["components"]["schemas"]
+    for method, _, operation in operations(document):
+        repeat = operation["x-millstream-repeat"]
+        guards = operation.get("x-millstream-guards", [])
+        takes_key = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+        if guards:
+            body = operation["requestBody"]["content"]["application/json"]["schema"]
+            assert set(guards) <= schemas[referred(body)]["properties"].keys()
+        assert (repeat == "guarded") == bool(guards)
+        assert (repeat == "keyed") == takes_key
+        assert method == "post" or repeat == "safe"
+
+
+def referred(schema: dict[str, Any]) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def test_what_nobody_has_thought_of_is_not_repeated(document):
+    repeats = {one["operationId"]: one["x-millstream-repeat"] for _, _, one in operations(document)}
+
+    assert repeats["rotate_webhook_secret"] == repeats["purge_queue"] == "unsafe"
+    assert repeats["settle_messages"] == repeats["delete_queue"] == "safe"
+
+
+def test_the_table_of_repeats_names_operations_only(document):
+    named = {operation["operationId"] for _, _, operation in operations(document)}
+
+    assert KEYED | SAFE_POSTS | GUARDS.keys() <= named
+
+
+def test_every_tag_is_described_and_every_operation_has_one(document):
+    described = [tag["name"] for tag in document["tags"]]
+    used = {tuple(operation["tags"]) for _, _, operation in operations(document)}
+
+    assert sorted(used) == sorted((name,) for name in described)
+    assert all(tag["description"] for tag in document["tags"])
+
+
+def test_credentials_are_described_and_open_mode_needs_none(document):
+    schemes = document["components"]["securitySchemes"]
+
+    assert schemes.keys() == {"bearer", "api_key", "sigv4"}
+    assert document["security"] == [{}, {"bearer": []}, {"api_key": []}]
+    assert document["paths"]["/livez"]["get"]["security"] == []
+
+
+def test_every_reference_leads_somewhere(document):
+    named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+
+    assert named == document["components"]["schemas"].keys()
