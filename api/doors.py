@@ -232,6 +232,8 @@ class Doors:
         quotas = self.control.state.storage.quotas
         _, _, noun, word, *_ = (*path.split("/"), "", "", "")
         resource = resource_of(noun, word) if noun in _COUNTED else ""
+        if not principal.policy.allows_something(resource.partition("/")[0], word):
+            resource = ""  # who has no business there takes nothing from those who have
         waiting = quotas.spend(principal, resource)
         if waiting is not None:
             await waiting

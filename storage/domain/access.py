@@ -52,6 +52,12 @@ class Action(StrEnum):
     ADMIN_NAMESPACES = "admin:namespaces"
 
 
+_OF_NOUN = {
+    noun: tuple(action for action in Action if action.value.startswith(f"{noun}:"))
+    for noun in {action.value.partition(":")[0] for action in Action}
+}
+
+
 class Effect(StrEnum):
     """What a grant says of what it speaks of."""
 
@@ -128,6 +134,10 @@ class Policy:
                 self._decided.clear()
             self._decided[action, name] = decided
         return decided
+
+    def allows_something(self, noun: str, name: str) -> bool:
+        """Whether any action of a noun, such as `queue`, is allowed on `name`: it is a caller's business."""
+        return any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
 
     def allows_somewhere(self, action: Action) -> bool:
         """Whether `action` is allowed on any name at all, so that a list of names means something."""

@@ -29,7 +29,7 @@ from storage.domain.credentials import (
 )
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
-from storage.domain.quotas import NO_QUOTAS
+from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
 from tests.guarded import LET_IN, Guarded, guarding
 from tests.sockets import Socket
 
@@ -375,6 +375,59 @@ async def test_a_followed_stream_ends_with_its_readers_credential(guarded: Guard
         async with asyncio.timeout(SOON_S):
             async for _ in answer.aiter_bytes():
                 pass
+
+
+async def test_a_subscription_to_a_shard_ends_with_its_readers_credential(guarded: Guarded):
+    one = await pair(guarded)
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        kinesis = guarded.client("kinesis", one.id, one.word)
+        arn = kinesis.describe_stream_summary(StreamName="clicks")["StreamDescriptionSummary"][
+            "StreamARN"
+        ]
+        consumer = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="reader")
+        told = kinesis.subscribe_to_shard(
+            ConsumerARN=consumer["Consumer"]["ConsumerARN"],
+            ShardId="shardId-000000000000",
+            StartingPosition={"Type": "TRIM_HORIZON"},
+        )
+        for _ in told["EventStream"]:
+            loop.call_soon_threadsafe(begun.set)
+
+    reading = asyncio.create_task(asyncio.to_thread(read))
+    async with asyncio.timeout(SOON_S):
+        await begun.wait()
+
+    await _revoke(guarded, one)
+
+    async with asyncio.timeout(SOON_S):
+        await reading
+
+
+async def test_who_has_no_business_with_a_queue_takes_nothing_of_its_rates(guarded: Guarded):
+    few = Rates(calls_per_second=5.0)
+    await guarded.storage.namespaces.put(
+        "default", Quotas(resources=(ResourceRates("queue/orders", few),))
+    )
+    stranger = await pair(guarded, Rights(grants=(Grant(Effect.ALLOW, ("queue:*",), ("mine",)),)))
+    stranger_key = await guarded.key(Rights(grants=(Grant(Effect.ALLOW, ("*",), ("mine",)),)))
+    owner = await guarded.key()
+
+    def knock() -> set[str]:
+        sqs = guarded.client("sqs", stranger.id, stranger.word)
+        return {_refused(lambda: sqs.get_queue_url(QueueName="orders")) for _ in range(20)}
+
+    knocked = await asyncio.to_thread(knock)
+    over_rest = [await guarded.ask("GET", "/v1/queues/orders", stranger_key) for _ in range(20)]
+    owned = [await guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(3)]
+    many = [await guarded.ask("GET", "/v1/queues/orders/stats", owner) for _ in range(20)]
+
+    assert knocked == {"AccessDenied"}
+    assert {one.status_code for one in over_rest} == {403}
+    assert [one.status_code for one in owned] == [200] * 3
+    assert 429 in {one.status_code for one in many}
 
 
 # Sessions

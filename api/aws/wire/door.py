@@ -152,10 +152,17 @@ class AwsDoor:
         """Spend what the call costs. Raises AwsError when that is too much now."""
         load = self._service.load_of(operation, asked)
         counted = size_bytes if load.messages else 0
+        noun, _, name = load.resource.partition("/")
+        mine = principal.policy.allows_something(
+            noun, name
+        )  # or it takes nothing from those whose it is
         quotas = self._storage().quotas
         try:
             waiting = quotas.spend(
-                principal, load.resource, messages=load.messages, size_bytes=counted
+                principal,
+                load.resource if mine else "",
+                messages=load.messages,
+                size_bytes=counted,
             )
             if waiting is not None:
                 await waiting
