@@ -264,11 +264,11 @@ def _check_scope(signature: Signature, service: str) -> None:
 def _check_signed(signature: Signature, request: HotRequest) -> None:
     """What decides on an answer has to be signed, and what is signed has to be there."""
     signed = _encoded_names(signature.signed).known
-    for name in request.headers.keys() - signed:
-        if name.startswith((b"x-amz-", b"host")):
-            text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
-            raise AwsError(WRONG_SIGNATURE, text)
-    if b"host" not in signed or not signed <= request.headers.keys():
+    unsigned = request.headers.keys() - signed
+    if b"host" not in signed or any(name.startswith(b"x-amz-") for name in unsigned):
+        text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
+        raise AwsError(WRONG_SIGNATURE, text)
+    if not signed <= request.headers.keys():
         raise _NO_MATCH
 
 
