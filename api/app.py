@@ -44,6 +44,7 @@ from api.metrics import (
     render_metrics,
     set_build_info,
 )
+from api.native.dependencies import may_all
 from api.openapi import build_document
 from api.push import door as push_door
 from api.push import events
@@ -76,7 +77,6 @@ from api.rest import (
     webhooks,
     writes,
 )
-from api.rest.dependencies import may_all
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from consumers.feeds import Feeds

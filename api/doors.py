@@ -41,6 +41,7 @@ from api.dataplane import (
     resource_of,
 )
 from api.metrics import Counts, RequestMetrics
+from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.errors import PROBLEM_JSON, problem
 from api.openapi import build_document
 from api.payloads import RequestHeaders, too_large
@@ -50,7 +51,6 @@ from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest import callers
-from api.rest.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.unfinished import Unfinished
 from storage.domain import limits
 from storage.domain.access import Principal

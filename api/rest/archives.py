@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from api.native.pages import decode_cursor, encode_cursor
 from api.rest.archive_schemas import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from storage.domain import limits
 from storage.domain.access import Action
 

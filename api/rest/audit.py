@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime
 
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.fields import moment_ms
 from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import NDJSON, answer_type
 from api.rest.audit_schemas import AuditEntry, AuditOrder, AuditPage
-from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from storage.domain import limits
 from storage.domain.access import Action, Principal
 from storage.domain.audit import Wanted, canonical

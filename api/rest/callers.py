@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Request, Response
 
 from api.auth.cookies import session_word, set_cookie
+from api.native.dependencies import PrincipalDep, StorageDep, require_json
 from api.native.fields import rfc3339
-from api.rest.dependencies import PrincipalDep, StorageDep, require_json
 from api.rest.key_schemas import LoggedInOut, LogIn, TicketOut, WhoamiOut
 from api.rest.keys import NO_STORE
 from storage.domain import limits

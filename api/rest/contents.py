@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 import msgspec
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
 from api.native.fields import to_ms
 from api.native.message_schemas import BrowsedMessageOut, DeadLetterOut
 from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import JSON
-from api.rest.audited import AuditedRoute
 from api.rest.content_schemas import (
     DeathReasonOut,
     DeathReasons,
@@ -21,7 +22,6 @@ from api.rest.content_schemas import (
     Redriven,
     Resumed,
 )
-from api.rest.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
 from api.rest.move_schemas import MoveOut
 from storage.domain import limits
 from storage.domain.access import Action

@@ -4,16 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Response
 
-from api.native.pages import decode_cursor, page_of
-from api.rest.audited import AuditedRoute
-from api.rest.conditions import (
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_create_only,
-)
-from api.rest.dependencies import (
+from api.native.audited import AuditedRoute
+from api.native.dependencies import (
     Cursor,
     GroupPath,
     Limit,
@@ -23,6 +15,14 @@ from api.rest.dependencies import (
     StorageDep,
     may,
     require_json,
+)
+from api.native.pages import decode_cursor, page_of
+from api.rest.conditions import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
 )
 from api.rest.group_schemas import (
     BookmarkIn,

@@ -8,9 +8,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from api.auth.auditing import Auditing
+from api.native.dependencies import REQUEST_ID_KEY
 from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
-from api.rest.dependencies import REQUEST_ID_KEY
 from storage.domain.audit import Door
 from storage.domain.errors import FieldFault, MillstreamError, Unauthenticated, ValidationFailed
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
 from api.native.pages import decode_cursor, page_of
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
 from api.rest.job_schemas import JobDetail, JobOut, JobPage
 from storage.domain import limits
 from storage.domain.access import Action, Principal

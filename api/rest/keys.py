@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
 from api.native.fields import to_ms
 from api.native.pages import decode_cursor, encode_cursor
-from api.rest.audited import AuditedRoute
 from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_unchanged
-from api.rest.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
 from api.rest.key_schemas import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
 from storage.domain import limits
 from storage.domain.access import Action

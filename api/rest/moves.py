@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Response
 
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
 from api.rest.move_schemas import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
 from storage.domain.access import Action

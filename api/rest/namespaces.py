@@ -4,10 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from api.native.pages import decode_cursor, encode_cursor
-from api.rest.audited import AuditedRoute
-from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_create_only
-from api.rest.dependencies import (
+from api.native.audited import AuditedRoute
+from api.native.dependencies import (
     Cursor,
     Limit,
     NamePart,
@@ -17,6 +15,8 @@ from api.rest.dependencies import (
     may_all,
     require_json,
 )
+from api.native.pages import decode_cursor, encode_cursor
+from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_create_only
 from api.rest.namespace_schemas import NamespaceConfig, NamespaceOut, NamespacePage
 from storage.domain import limits
 from storage.domain.access import Action

@@ -4,17 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 
-from api.native.pages import decode_cursor, page_of
-from api.rest.audited import AuditedRoute
-from api.rest.conditions import (
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_create_only,
-    is_unchanged,
-)
-from api.rest.dependencies import (
+from api.native.audited import AuditedRoute
+from api.native.dependencies import (
     Cursor,
     Limit,
     Prefix,
@@ -23,6 +14,15 @@ from api.rest.dependencies import (
     StorageDep,
     may,
     require_json,
+)
+from api.native.pages import decode_cursor, page_of
+from api.rest.conditions import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+    is_unchanged,
 )
 from api.rest.queue_schemas import (
     Purged,

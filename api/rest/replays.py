@@ -4,9 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from api.native.pages import decode_cursor, page_of
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import (
+from api.native.audited import AuditedRoute
+from api.native.dependencies import (
     Cursor,
     Limit,
     PrincipalDep,
@@ -14,6 +13,7 @@ from api.rest.dependencies import (
     may,
     require_json,
 )
+from api.native.pages import decode_cursor, page_of
 from api.rest.replay_schemas import (
     PlanOut,
     ReplayConfig,

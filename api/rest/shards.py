@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Depends, Path, Response
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import StorageDep, StreamPath, may, require_json
 from api.native.record_schemas import RecordOut
 from api.payloads import JSON
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import StorageDep, StreamPath, may, require_json
 from api.rest.shard_schemas import (
     FenceConfig,
     FenceOut,

@@ -5,8 +5,8 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.metrics import DoorMetrics
+from api.native.dependencies import StorageDep, StreamPath, may
 from api.payloads import ARROW
-from api.rest.dependencies import StorageDep, StreamPath, may
 from api.rest.shards import ShardPath
 from storage.domain import limits
 from storage.domain.access import Action

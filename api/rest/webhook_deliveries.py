@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import AwareDatetime
 
+from api.native.audited import AuditedRoute
+from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
 from api.native.fields import moment_ms
 from api.native.pages import decode_cursor, encode_cursor
-from api.rest.audited import AuditedRoute
-from api.rest.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
 from api.rest.webhook_schemas import AttemptOut, DeliveryOut, DeliveryPage
 from consumers.webhooks.requested import Requested
 from storage.domain import limits

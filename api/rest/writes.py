@@ -6,8 +6,8 @@ from fastapi import APIRouter, Body, Depends, Path, Request
 from pydantic import BaseModel, Field
 
 from api.dataplane import read_body
+from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.payloads import ARROW, media_type, unsupported
-from api.rest.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.rest.schemas import Config
 from storage.domain import limits
 from storage.domain.access import Action

@@ -9,7 +9,7 @@ from botocore.config import Config
 from api.app import create_app
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
-from api.rest.audited import AuditedRoute
+from api.native.audited import AuditedRoute
 from api.settings import Settings
 from storage.domain.audit import Chain, is_administrative
 

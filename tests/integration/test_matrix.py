@@ -21,7 +21,7 @@ from websockets.typing import Subprotocol
 from api.app import create_app
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
-from api.rest.dependencies import right_of
+from api.native.dependencies import right_of
 from api.settings import Settings
 from storage.domain.access import EVERYTHING, GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.credentials import CredentialKind, Rights
