@@ -42,6 +42,7 @@ from storage.postgres.manifest import ManifestRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.postgres.writes import WriteRows
+from storage.presence import Presence
 from storage.queues import Queues
 from storage.quotas import QuotaKeeper
 from storage.redis.client import open_client
@@ -52,6 +53,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pacing import HotPacing
 from storage.redis.pipeline import Pipeline
+from storage.redis.presence import HotPresence
 from storage.redis.queues import HotQueueStates
 from storage.redis.ranges import HotRanges
 from storage.redis.rates import HotRates
@@ -98,6 +100,7 @@ class Storage:
     namespaces: Namespaces
     quotas: QuotaKeeper
     places: Places
+    presence: Presence
     room: Room
     weighing: Weighing
     access: Access
@@ -220,6 +223,7 @@ async def open_storage(
             namespaces,
             QuotaKeeper(hot_rates, namespaces, clock),
             places,
+            Presence(HotPresence(pipeline), wakeups, clock),
             room,
             Weighing(logs, catalog),
             Access(),

@@ -391,6 +391,11 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
+PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
+PRESENCE_SOCKETS_MAX = (
+    500  # of a process, told with every beat at some 300 bytes each; the rest are counted
+)
 WEIGHED_AT_ONCE = 50  # logs
 STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
 
@@ -481,6 +486,7 @@ class Limits(msgspec.Struct, frozen=True):
     push_heartbeat_ms: int = PUSH_HEARTBEAT_MS
     push_pong_ms_max: int = PUSH_PONG_MS_MAX
     push_tick_ms: int = PUSH_TICK_MS
+    presence_beat_ms: int = PRESENCE_BEAT_MS
     push_kept_bytes: int = PUSH_KEPT_BYTES
     resume_ms: int = RESUME_MS
     slow_consumer_ms: int = SLOW_CONSUMER_MS

@@ -6,6 +6,7 @@
     ms:<namespace>:{<name>}:pace      what processes do together at one rate; it ends by itself
     ms:<namespace>:{<policy>}:rate    what may pass of a policy, such as key/<id> or queue/<name>; it ends by itself
     ms:<namespace>:{places}:held      how many connections each process has
+    ms:{presence}:<part>              which processes are there, and their sockets (storage.redis.presence)
 
 `storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
 """
@@ -88,6 +89,11 @@ def rate_key(namespace: str, bucket: str) -> bytes:
 def places_key(namespace: str) -> bytes:
     """The key of a namespace's connections."""
     return key(namespace, "places", "held").encode()
+
+
+def presence_keys() -> tuple[bytes, ...]:
+    """The keys of who is there: the processes, their sockets, and what is asked of them."""
+    return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
