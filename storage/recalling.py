@@ -31,8 +31,9 @@ class Memory:
         self.open[nth][id(known)] = namespace, known
 
 
-async def recall(hot: HotSeries, slot: int) -> Memory:
-    """What was measured up to a slot."""
+async def recall(hot: HotSeries, slot: int, taken: int) -> Memory:
+    """What was measured up to a slot. `taken`: a later one that somebody began and did not finish; what that had kept
+    already is taken back."""
     memory = Memory(slot)
     totals = await hot.latest("", TOTAL.kind)
     if slot < 0 or "" not in totals:
@@ -49,7 +50,7 @@ async def recall(hot: HotSeries, slot: int) -> Memory:
             known[namespace, name] = _known(shape, kept, at_ms)
 
     await together(one, wanted)
-    await _go_on(hot, memory)
+    await _go_on(hot, memory, max(slot, taken))
     return memory
 
 
@@ -61,11 +62,11 @@ def _known(shape: Shape[Any], kept: Kept, at_ms: int) -> Known:
     return known
 
 
-async def _go_on(hot: HotSeries, memory: Memory) -> None:
+async def _go_on(hot: HotSeries, memory: Memory, taken: int) -> None:
     """Look again at the slots that are under way, of what changed in them."""
     longest = LONGER[-1]
     first = _begin(longest, memory.slot) // FINEST.step_ms
-    numbers = FINEST.chunks(first, memory.slot)
+    numbers = FINEST.chunks(first, taken)
     measured = ticks_of(await hot.chunks("", DEPLOYMENT, FINEST, numbers), FINEST)
     ticks = {slot: measured[slot] for slot in sorted(measured) if first <= slot <= memory.slot}
     memory.looked = [_looked(ring, memory.slot, ticks) for ring in LONGER]
@@ -78,9 +79,12 @@ async def _go_on(hot: HotSeries, memory: Memory) -> None:
             number: read_chunk(packed, number * FINEST.chunk_slots, wide)
             for number, packed in found.items()
         }
-        rows = rows_of(chunks, FINEST, first, memory.slot, None)
+        rows = dict(enumerate(rows_of(chunks, FINEST, first, taken, None), start=first))
+        if taken > memory.slot:
+            stood = rows[memory.slot]
+            known.values = None if stood is None else narrowed(known.shape, stood)
         for ring in LONGER:
-            _look_again(known, ring, memory.slot, ticks, dict(enumerate(rows, start=first)))
+            _look_again(known, ring, memory.slot, ticks, rows)
 
     busy = []
     for of_kind in memory.known.values():

@@ -8,7 +8,8 @@
     finish    the slot
 
 A crash in between leaves a slot that was taken and not finished: some of what was kept may be missing in the rings, so
-the next look adds everything once, whether it changed or not.
+the next look goes on from the last slot that was finished, and adds everything once, whether it changed or not. What a
+stream took, or a group committed, between those two slots is in no count then.
 """
 
 import secrets
@@ -77,7 +78,7 @@ class Sampler:
         whole = claimed.taken == claimed.done
         mine = claimed.after_me and memory is not None and memory.slot == claimed.done
         if memory is None or not mine or not whole:
-            memory = await recall(self._hot, claimed.done)
+            memory = await recall(self._hot, claimed.done, claimed.taken)
         look = _Look(memory, at_ms, forced=not whole)
         try:
             count = await self._look(look)
