@@ -390,6 +390,10 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+TRACE_LINKS_MAX = 128  # of one span: as the OpenTelemetry SDK keeps
+TRACE_LONG_POLL_MS = (
+    SECOND_MS  # a receive that took longer has waited: its span is of what followed
+)
 PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
 PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
 PRESENCE_SOCKETS_MAX = (

@@ -18,6 +18,7 @@ from storage.domain.messages import (
 from storage.domain.names import LogId
 from storage.domain.queue_rules import ParkedGroup
 from storage.domain.queues import Queue
+from storage.domain.traces import with_noted
 from storage.redis.answers import checked
 from storage.redis.client import Reply
 from storage.redis.pipeline import Pipeline
@@ -192,7 +193,7 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
         message_id=words.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=words.headers,
+        headers=with_noted(words.headers, words.system),
         content_type=words.content_type,
         group=words.group,
         dedup_id=words.dedup_id,
@@ -214,7 +215,7 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         message_id=words.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=words.headers,
+        headers=with_noted(words.headers, words.system),
         content_type=words.content_type,
         group=words.group,
         sent_at_ms=arrival_ms,

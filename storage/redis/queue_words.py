@@ -21,6 +21,7 @@ from storage.domain.names import LogId
 from storage.domain.queue_rules import GroupWeight, PoisonPolicy
 from storage.domain.queues import Queue, QueueType
 from storage.domain.streams import LogRecord
+from storage.domain.traces import with_noted
 from storage.redis.keys import queue_keys
 
 _encoder = msgspec.msgpack.Encoder()
@@ -96,7 +97,7 @@ def words_of(record: Record) -> Words:
 def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
     """A message as its queue's stream view shows it: its key is its group, or else its id."""
     words = words_of(at.record)
-    headers = words.headers
+    headers = with_noted(words.headers, words.system)
     if words.content_type:
         headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
     known_as = words.message_id or message_id(log_id, at.offset)
