@@ -6,6 +6,7 @@ from storage.domain import limits
 from storage.domain.batches import Record, decode_one, encode_batch
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import MessageInFlight, MessageNotFound
+from storage.domain.history import MessageEvent, Noted, What
 from storage.domain.limits import Limits
 from storage.domain.messages import (
     BrowsedMessage,
@@ -95,14 +96,30 @@ class HotContents:
         )
         _check_found(reply[1])
 
-    async def drop(self, queue: Queue, offset: int) -> bool:
+    async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
         """Drop one message; whether it was there."""
         reply = checked(
             await self._pipeline.write(
-                "drop_message", queue_keys_of(queue), fifo_word(queue), offset
+                "drop_message", queue_keys_of(queue), fifo_word(queue), offset, now
             )
         )
         return bool(reply[1])
+
+    async def history(
+        self, queue: Queue, offset: int | None, after: str
+    ) -> tuple[list[Noted], str]:
+        """What of HISTORY_LOOKS_MAX events is about a message or all of them, and the event to go on after, empty
+        at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "read_history",
+                queue_keys_of(queue),
+                "" if offset is None else offset,
+                after,
+                limits.HISTORY_LOOKS_MAX,
+            )
+        )
+        return [_noted(row) for row in reply[2:]], reply[1].decode()
 
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
@@ -176,6 +193,18 @@ class HotContents:
             )
         )
         return None if reply[1] < 0 else int(reply[1])
+
+
+def _noted(row: Reply) -> Noted:
+    place, what, at_ms, until_ms, number, reason = row
+    event = MessageEvent(
+        What(what.decode()),
+        at_ms,
+        until_ms or None,
+        number or None,
+        reason.decode(errors="replace"),
+    )
+    return place.decode(), event
 
 
 def _check_found(result: int) -> None:

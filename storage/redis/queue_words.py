@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import msgspec
 
+from storage.domain import limits
 from storage.domain.batches import (
     CONTENT_TYPE,
     DEAD_LETTER_SOURCE,
@@ -60,6 +61,11 @@ def encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
 def view_word(queue: Queue) -> str:
     """What scripts are told of a queue's stream view."""
     return "1" if queue.spec.stream_view else "0"
+
+
+def history_word(queue: Queue) -> str:
+    """What scripts are told of a queue's history: how many events it has at most."""
+    return str(limits.HISTORY_EVENTS_MAX) if queue.spec.history else "0"
 
 
 class Words(msgspec.Struct, gc=False):
