@@ -46,6 +46,7 @@ _QUEUE = {
     "group_weights": [],
     "stream_view": False,
     "archive": False,
+    "history": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
@@ -447,6 +448,19 @@ EXAMPLES: dict[str, Example] = {
         "/v1/queues/orders/messages/2",
         answer=_BROWSED,
         before=(("POST", "/v1/queues/orders/messages", {"body": "hello"}),),
+    ),
+    "get_message_history": Example(
+        "/v1/queues/orders/messages/0/history",
+        answer={
+            "id": "0",
+            "offset": 0,
+            "state": "in_flight",
+            "truncated": False,
+            "events": [
+                {"what": "sent", "at": _AT, "until": None, "number": None, "reason": ""},
+                {"what": "delivered", "at": _AT, "until": _LATER, "number": 1, "reason": ""},
+            ],
+        },
     ),
     "change_message": Example(
         "/v1/queues/orders/messages/2",

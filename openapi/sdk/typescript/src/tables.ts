@@ -53,6 +53,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/queues/{queue}/messages/{message}", "safe", []],
   ["PATCH", "/v1/queues/{queue}/messages/{message}", "safe", []],
   ["DELETE", "/v1/queues/{queue}/messages/{message}", "safe", []],
+  ["GET", "/v1/queues/{queue}/messages/{message}/history", "safe", []],
   ["POST", "/v1/queues/{queue}/moves", "unsafe", []],
   ["GET", "/v1/queues/{queue}/moves", "safe", []],
   ["GET", "/v1/queues/{queue}/moves/{move}", "safe", []],

@@ -37,6 +37,7 @@ REPEATS: dict[str, str] = {
     "get_key": "safe",
     "get_latest_record": "safe",
     "get_message": "safe",
+    "get_message_history": "safe",
     "get_move": "safe",
     "get_namespace": "safe",
     "get_namespace_series": "safe",

@@ -1921,6 +1921,69 @@ export type MessageChange = {
 };
 
 /**
+ * MessageEventOut
+ *
+ * One change of a message's state.
+ */
+export type MessageEventOut = {
+    what: What;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Until
+     *
+     * When the delay or the delivery ends that it began.
+     */
+    until: string | null;
+    /**
+     * Number
+     *
+     * Of a delivery: which one. Of a failure, or a lease that ended: how many.
+     */
+    number: number | null;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * MessageHistoryOut
+ *
+ * What has happened to a message, oldest first.
+ */
+export type MessageHistoryOut = {
+    /**
+     * Id
+     *
+     * As it was asked for.
+     */
+    id: string;
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * State
+     *
+     * Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty where none is known.
+     */
+    state: string;
+    /**
+     * Truncated
+     *
+     * Its beginning is not there: it is too old, or the history was off.
+     */
+    truncated: boolean;
+    /**
+     * Events
+     */
+    events: Array<MessageEventOut>;
+};
+
+/**
  * MessageIn
  *
  * A message to send: `body` or `body_base64`.
@@ -2616,6 +2679,12 @@ export type QueueConfig = {
      */
     archive?: boolean;
     /**
+     * History
+     *
+     * Keep each change of a message's state, for a while.
+     */
+    history?: boolean;
+    /**
      * Tags
      *
      * Up to 50 words of your own.
@@ -2706,6 +2775,10 @@ export type QueueOut = {
      * Archive
      */
     archive: boolean;
+    /**
+     * History
+     */
+    history: boolean;
     /**
      * Tags
      */
@@ -2820,6 +2893,10 @@ export type QueuePatch = {
      * Archive
      */
     archive?: boolean | null;
+    /**
+     * History
+     */
+    history?: boolean | null;
     /**
      * Tags
      */
@@ -4812,6 +4889,13 @@ export type WebhookStored = {
 };
 
 /**
+ * What
+ *
+ * A change of a message's state.
+ */
+export type What = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'acknowledged' | 'nacked' | 'rejected' | 'released' | 'lease_ended' | 'dead_lettered' | 'parked' | 'redriven' | 'changed' | 'departed' | 'put_back' | 'moved_out' | 'expired' | 'dropped' | 'purged';
+
+/**
  * WhoamiOut
  *
  * Who is calling, and what they may do in which namespace. `credential` is null where none is stored.
@@ -6558,6 +6642,40 @@ export type ChangeMessageResponses = {
 };
 
 export type ChangeMessageResponse = ChangeMessageResponses[keyof ChangeMessageResponses];
+
+export type GetMessageHistoryData = {
+    body?: never;
+    path: {
+        /**
+         * A message's id, or its offset.
+         */
+        message: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/messages/{message}/history';
+};
+
+export type GetMessageHistoryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMessageHistoryError = GetMessageHistoryErrors[keyof GetMessageHistoryErrors];
+
+export type GetMessageHistoryResponses = {
+    /**
+     * Successful Response
+     */
+    200: MessageHistoryOut;
+};
+
+export type GetMessageHistoryResponse = GetMessageHistoryResponses[keyof GetMessageHistoryResponses];
 
 export type ListMovesData = {
     body?: never;
