@@ -20,6 +20,7 @@ from typing import Any, cast
 from fastapi import APIRouter, Depends, FastAPI, Response
 
 from api import health
+from api.admin import door as admin_door
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
@@ -191,6 +192,7 @@ def _control_plane(
         separate_input_output_schemas=False,
     )
     app.state.durability = settings.durability
+    app.state.guarded = settings.wants_credentials
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
@@ -216,6 +218,7 @@ def _control_plane(
         audit.router,
         health.router,
         operator,
+        *admin_door.ROUTERS,
     )
     for router in routers:
         app.include_router(router)

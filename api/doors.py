@@ -4,7 +4,7 @@ socket  ─▶ push
 request ─▶ request id, gate, count
              ├─ a hot route ─▶ dataplane
              ├─ /, or a queue's address at Amazon's ─▶ aws
-             └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
+             └─ anything else ─▶ FastAPI: configuration, dashboard, health, metrics, openapi.json
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import health
+from api.admin import entrance
 from api.answers import (
     CLIENT_GONE_STATUS,
     Answer,
@@ -64,7 +65,11 @@ _COUNTED = frozenset({"queues", "streams", "groups"})
 """What quotas of resources can be about."""
 
 _FOR_STRANGERS = frozenset({*health.PATHS, callers.SESSIONS_PATH})
-"""Where callers are asked for nothing: who logs in is still to say who it is."""
+
+
+def _is_for_strangers(path: str) -> bool:
+    """Whether callers are asked for nothing there: who logs in is still to say who it is."""
+    return path in _FOR_STRANGERS or entrance.is_for_strangers(path)
 
 
 class Doors:
@@ -208,12 +213,18 @@ class Doors:
         answer = _Observed(send, request_id)
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control
+        path: str = scope["path"]
         try:
-            if scope["path"] not in _FOR_STRANGERS:
+            if not _is_for_strangers(path):
+                if entrance.is_page(path):
+                    headers = entrance.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
-                answer.more = await self._spend_call(principal, scope["path"])
+                answer.more = await self._spend_call(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
+            if isinstance(error, Unauthenticated) and (login := entrance.sent_to_login(scope)):
+                await login(scope, receive, answer.send)
+                return "login", answer.status
             if isinstance(error, Unauthenticated):
                 self._auditing.note_stranger(
                     error, Door.REST, scope.get("client"), headers, request_id

@@ -26,6 +26,7 @@ from storage.domain.names import LogId
 from storage.groups import Groups
 from storage.health import Health
 from storage.jobs import Jobs
+from storage.listings import Listings
 from storage.logs import LogKeeper, StoreEpoch
 from storage.moves import Moves
 from storage.namespaces import Namespaces
@@ -93,6 +94,7 @@ class Storage:
     webhooks: Webhooks
     deliveries: Deliveries
     catalog: Catalog
+    listings: Listings
     namespaces: Namespaces
     quotas: QuotaKeeper
     places: Places
@@ -214,6 +216,7 @@ async def open_storage(
             webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
+            Listings(database),
             namespaces,
             QuotaKeeper(hot_rates, namespaces, clock),
             places,

@@ -45,6 +45,7 @@ TABLE_BYTES_MAX = 16 * MIB  # of records that go out as one Arrow stream: a row 
 TABLES_AT_ONCE = 4  # in a process: each takes some four times its bytes while it is made
 TABLES_WAITING_MAX = 64  # calls that wait for one of these to end; beyond it the caller hears 503
 PAGE_ITEMS_MAX = 1_000
+LISTED_NAMES_MAX = 20_000  # names that one search gives: 100 B each, 30 ms to read
 PAGE_ITEMS_DEFAULT = 100
 WAIT_MS_MAX = 20 * SECOND_MS  # as SQS
 
