@@ -51,6 +51,7 @@ from api.push import door as push_door
 from api.push import events
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
+from api.push.present import SocketsHere
 from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
@@ -68,10 +69,12 @@ from api.rest import (
     messages,
     moves,
     namespaces,
+    processes,
     queues,
     records,
     replays,
     shards,
+    sockets,
     streams,
     tables,
     webhook_deliveries,
@@ -85,7 +88,9 @@ from consumers.webhooks.requested import Requested
 from storage.domain.access import Action
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
+from storage.domain.presence import ProcessRole
 from storage.lifespan import Storage, open_storage
+from storage.presence import present
 
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
@@ -192,6 +197,7 @@ def _control_plane(
         separate_input_output_schemas=False,
     )
     app.state.durability = settings.durability
+    app.state.settings = settings
     app.state.guarded = settings.wants_credentials
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")
@@ -213,6 +219,8 @@ def _control_plane(
         replays.router,
         archives.router,
         namespaces.router,
+        processes.router,
+        sockets.router,
         keys.router,
         callers.router,
         audit.router,
@@ -257,6 +265,10 @@ def _lifespan(
                 counts.also(Refusals(refusing.refused))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
+            here = SocketsHere(app.state.sessions, SystemClock())
+            await stack.enter_async_context(
+                present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
+            )
             stack.callback(counts.flush)
             _settle_memory()
             yield

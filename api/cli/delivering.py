@@ -11,7 +11,9 @@ from api.metrics import DeliveryMetrics
 from api.settings import Settings
 from consumers.webhooks.deliverer import Deliverer
 from storage.domain.errors import StorageUnavailable
+from storage.domain.presence import ProcessRole
 from storage.lifespan import open_storage
+from storage.presence import present
 
 
 def run(settings: Settings) -> None:
@@ -26,5 +28,5 @@ def run(settings: Settings) -> None:
 
 async def _deliver(settings: Settings) -> None:
     told = settings.storage()
-    async with open_storage(told) as storage:
+    async with open_storage(told) as storage, present(storage.presence, ProcessRole.DELIVERER):
         await Deliverer(storage, told.webhook_allow, DeliveryMetrics()).run()

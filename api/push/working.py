@@ -17,6 +17,7 @@ from api.push.frames import (
     Ack,
     Extend,
     Messages,
+    Mode,
     Nack,
     Reject,
     Release,
@@ -91,6 +92,21 @@ class Work:
         self._outages = Outages(session, self.name)
         self._paused = False
         self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def source(self) -> str:
+        """As Subscription."""
+        return f"queue:{self._queue.name}"
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.WORK
+
+    @property
+    def group(self) -> None:
+        """As Subscription."""
+        return None
 
     # Delivery
 

@@ -364,6 +364,37 @@ RISING_OVER_MS = DAY_MS  # no attempt that was stopped lives longer than this
 RISING_OVER_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
 RISING_FLOORS_KNOWN_MAX = 10_000  # logs of which a process knows what their ancestors took
 
+# Time series: fine for the last hour, a day by minutes, two weeks by quarters of an hour
+SERIES_STEP_MS = (
+    10 * SECOND_MS
+)  # what is wrong shows within seconds, and 10 000 queues are measured in time
+SERIES_REACH_MS = HOUR_MS
+SERIES_CHUNK_SLOTS = (
+    60  # ten minutes: of a busy queue some 2 KB, and a chart of an hour is seven chunks
+)
+SERIES_MINUTE_STEP_MS = MINUTE_MS
+SERIES_MINUTE_REACH_MS = DAY_MS
+SERIES_MINUTE_CHUNK_SLOTS = 120  # two hours
+SERIES_QUARTER_STEP_MS = 15 * MINUTE_MS
+SERIES_QUARTER_REACH_MS = 14 * DAY_MS  # last week's same hour, twice
+SERIES_QUARTER_CHUNK_SLOTS = 96  # a day
+SERIES_LOGS_PER_TICK = (
+    20_000  # queues and shards; with more, each is looked at in turn, every second or third step
+)
+SERIES_LOGS_AT_ONCE = (
+    500  # calls of one tick that wait together: other reads of the process come in between
+)
+SERIES_NAMES_PER_CALL = 500  # samples that one call keeps
+SERIES_RATE_STEPS = (
+    3  # a rate is told over so many steps at most: after a longer gap it is not known
+)
+SERIES_CLOCK_SLOTS = 360  # an hour: what was measured further ahead came of a clock that was wrong
+SERIES_KNOWN_MS = (
+    2 * SECOND_MS
+)  # what was last measured, and when, is kept in a process for so long
+SERIES_ROWS_PER_PAGE = 5_000  # names and ids alone, of one statement
+SERIES_PAGE_MAX = 100  # charts that are read together
+
 # Offsets
 OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
 RESERVATION_OFFSETS_MIN = 10_000
@@ -391,6 +422,11 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
+PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
+PRESENCE_SOCKETS_MAX = (
+    500  # of a process, told with every beat at some 300 bytes each; the rest are counted
+)
 WEIGHED_AT_ONCE = 50  # logs
 STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
 
@@ -481,6 +517,7 @@ class Limits(msgspec.Struct, frozen=True):
     push_heartbeat_ms: int = PUSH_HEARTBEAT_MS
     push_pong_ms_max: int = PUSH_PONG_MS_MAX
     push_tick_ms: int = PUSH_TICK_MS
+    presence_beat_ms: int = PRESENCE_BEAT_MS
     push_kept_bytes: int = PUSH_KEPT_BYTES
     resume_ms: int = RESUME_MS
     slow_consumer_ms: int = SLOW_CONSUMER_MS

@@ -109,7 +109,7 @@ local function fail(offset, record, delay_ms, reason, fatal)
   record[FAILURES] = record[FAILURES] + 1
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
-    give_up(offset, record, reason, attempts_max, now)
+    give_up(offset, record, reason, fatal and 'rejected' or 'exhausted', attempts_max, now)
     stirred = true
     return DONE
   end
