@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from playwright.async_api import ConsoleMessage, Page, Response
+from playwright.async_api import ConsoleMessage, Page, Request
 
 ASSETS = Path(__file__).parent / "assets"
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
@@ -39,7 +39,7 @@ async def axe(page: Page) -> list[str]:
     if not await page.evaluate("typeof window.axe === 'object'"):
         await page.evaluate(_axe)
     found = await page.evaluate(
-        "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+        "async () => (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations"
     )
     return [
         f"{one['impact']} {one['id']}: {node['target']} {node.get('failureSummary', '')}"
@@ -87,7 +87,7 @@ class Complaints(list[str]):
 
 
 class Bytes:
-    """What a page consists of, unpacked."""
+    """What came for a page over the wire, by address: compressed, as operators far away get it."""
 
     def __init__(self) -> None:
         self.of: dict[str, int] = {}
@@ -100,17 +100,16 @@ class Bytes:
 
 @asynccontextmanager
 async def page_bytes(page: Page) -> AsyncGenerator[Bytes]:
-    """Weigh the document and the assets that arrive within the block. What is fetched twice counts once."""
-    counted, answers = Bytes(), list[Response]()
+    """Weigh the document and the assets that arrive whole within the block. What is fetched twice counts once."""
+    counted, asked = Bytes(), list[Request]()
 
-    def came(answer: Response) -> None:
-        answers.append(answer)
+    def came(request: Request) -> None:
+        asked.append(request)
 
-    page.on("response", came)
+    page.on("requestfinished", came)
     try:
         yield counted
-        for answer in answers:
-            if answer.ok:
-                counted.of[answer.url] = len(await answer.body())
+        for request in asked:
+            counted.of[request.url] = (await request.sizes())["responseBodySize"]
     finally:
-        page.remove_listener("response", came)
+        page.remove_listener("requestfinished", came)

@@ -78,6 +78,7 @@ async def make_world(settings: StorageSettings) -> None:
         await archive(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
         await _set_about(storage)
+        await storage.series.sample()
 
 
 async def make_crowd(database_url: str) -> None:
@@ -139,7 +140,6 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
         for n, body in enumerate(HOSTILE)
     ]
     await storage.streams.append(READINGS, hostile)
-    await _commit(storage, BILLING)
     clock.advance(ms=HOUR_MS - MINUTE_MS)
     await _send(storage, EMAILS, [b'{"to": "user-%d"}' % n for n in range(60)])
     taken = await storage.queues.receive(EMAILS, messages_max=10)
@@ -148,6 +148,16 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
     clock.advance(ms=20 * SECOND_MS)
     await storage.queues.receive(EMAILS, messages_max=8)
     await _send(storage, REMINDERS, [b"call back %d" % n for n in range(9)])
+    await _measure(storage, clock, chance)
+    await _commit(storage, BILLING)
+
+
+async def _measure(storage: Storage, clock: ManualClock, chance: random.Random) -> None:
+    """The last half minute as the sweeper would have seen it."""
+    for count in (5, 30, 12):
+        await storage.series.sample()
+        clock.advance(ms=10 * SECOND_MS)
+        await _put(storage, CLICKS, chance, count)
 
 
 async def _send(storage: Storage, name: QueueName, bodies: Sequence[bytes]) -> None:
