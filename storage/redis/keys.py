@@ -97,6 +97,8 @@ def places_key(namespace: str) -> bytes:
 def presence_keys() -> tuple[bytes, ...]:
     """The keys of who is there: the processes, their sockets, and what is asked of them."""
     return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
+
+
 def latest_key(namespace: str, kind: str) -> bytes:
     """The key of what was last measured of a kind of resource."""
     return key(namespace, "series", kind).encode()

@@ -327,7 +327,7 @@ async def test_ten_thousand_queues_take_bounded_calls_and_little_room(
     engines, clock, redis_url, database_url, monkeypatch
 ):
     _make_queues(database_url, 10_000)
-    calls = []
+    calls: list[str] = []
     pipeline = engines.series._hot._pipeline
     for lane in ("read", "write"):
         monkeypatch.setattr(pipeline, lane, _counted(getattr(pipeline, lane), calls))
