@@ -20,6 +20,7 @@ from typing import Any, cast
 from fastapi import APIRouter, FastAPI
 
 from api import health
+from api.admin import door as admin_door
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
@@ -32,6 +33,7 @@ from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
+from api.collecting import close_tracing, open_tracing
 from api.dataplane import Dispatcher, Opened
 from api.doors import Doors
 from api.logs import configure_logs
@@ -48,6 +50,7 @@ from api.push import door as push_door
 from api.push import events
 from api.push.door import PushDoor
 from api.push.formats import FORMATS
+from api.push.present import SocketsHere
 from api.push.publishing import Publisher, PublishMetrics
 from api.push.sessions import Sessions
 from api.push.subscribing import Sources
@@ -65,11 +68,13 @@ from api.rest import (
     messages,
     moves,
     namespaces,
+    processes,
     queues,
     records,
     replays,
     series,
     shards,
+    sockets,
     streams,
     tables,
     webhook_deliveries,
@@ -79,11 +84,14 @@ from api.rest import (
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
 from api.state_metrics import StateMetrics
+from api.tracing import Tracing
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
+from storage.domain.presence import ProcessRole
 from storage.lifespan import Storage, open_storage
+from storage.presence import present
 
 GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
@@ -109,9 +117,10 @@ def create_app(
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
+    tracing = open_tracing(settings)
     gate = _gate(settings, opened)
     standing, auditing = Standing(gate), Auditing(opened)
-    control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+    control = _control_plane(settings, storage, dispatcher, counts, known, standing, tracing)
     control.state.auditing = auditing
 
     sqs = AwsDoor(
@@ -126,6 +135,7 @@ def create_app(
         durability=settings.durability,
         storage=opened,
         kept=LikeAmazon(settings.limits == "aws"),
+        tracing=tracing,
     )
     kinesis = TargetDoor(
         KINESIS,
@@ -140,6 +150,7 @@ def create_app(
         storage=opened,
         noun="stream",
         kept=Kept(settings.limits),
+        tracing=tracing,
     )
     aws = Fork(sqs, kinesis)
     push = PushDoor(
@@ -161,6 +172,7 @@ def create_app(
         counts,
         settings.durability,
         settings.cors_words(),
+        tracing,
     )
 
 
@@ -177,11 +189,12 @@ def _control_plane(
     counts: Counts,
     known: Limits,
     standing: Standing,
+    tracing: Tracing | None,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, known, standing),
+        lifespan=_lifespan(settings, storage, counts, known, standing, tracing),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -190,6 +203,8 @@ def _control_plane(
         separate_input_output_schemas=False,
     )
     app.state.durability = settings.durability
+    app.state.settings = settings
+    app.state.guarded = settings.wants_credentials
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
@@ -211,12 +226,15 @@ def _control_plane(
         archives.router,
         series.router,
         namespaces.router,
+        processes.router,
+        sockets.router,
         keys.router,
         callers.router,
         audit.router,
         health.router,
         metrics_router(counts, lambda: app.state.state_metrics),
         operator,
+        *admin_door.ROUTERS,
     )
     for router in routers:
         app.include_router(router)
@@ -235,7 +253,12 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
 
 
 def _lifespan(
-    settings: Settings, given: Storage | None, counts: Counts, known: Limits, standing: Standing
+    settings: Settings,
+    given: Storage | None,
+    counts: Counts,
+    known: Limits,
+    standing: Standing,
+    tracing: Tracing | None,
 ) -> Any:
     metrics = PublishMetrics(
         DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
@@ -246,16 +269,21 @@ def _lifespan(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         configure_logs(settings.log_level)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(close_tracing, tracing)
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
-            await stack.enter_async_context(_pushing(app, metrics, known))
+            await stack.enter_async_context(_pushing(app, metrics, known, tracing))
             storage: Storage = app.state.storage
             for refusing in (storage.quotas, storage.places, storage.room):
                 counts.also(Refusals(refusing.refused))
             counts.also(StoreCounts(storage.meters))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
+            here = SocketsHere(app.state.sessions, SystemClock())
+            await stack.enter_async_context(
+                present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
+            )
             stack.callback(counts.flush)
             _settle_memory()
             yield
@@ -264,7 +292,9 @@ def _lifespan(
 
 
 @asynccontextmanager
-async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
+async def _pushing(
+    app: FastAPI, metrics: PublishMetrics, known: Limits, tracing: Tracing | None
+) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
     feeds: Feeds = app.state.feeds
     sessions = Sessions(known, asyncio.get_running_loop().time)
@@ -273,8 +303,10 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
         storage,
         feeds,
         metrics,
-        Publisher(storage.queues, storage.streams, storage.access, storage.quotas, metrics),
-        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+        Publisher(
+            storage.queues, storage.streams, storage.access, storage.quotas, metrics, tracing
+        ),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing),
     )
     try:
         yield

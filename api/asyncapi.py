@@ -67,6 +67,7 @@ CLOSE_CODES: dict[int, str] = {
     Close.SLOW_CONSUMER: "What waited could not be sent for too long.",
     Close.TAKEN_OVER: "Another socket resumed the session.",
     Close.CREDENTIAL_ENDED: "The credential was revoked, has expired, or gives other rights now.",
+    Close.CLOSED_BY_OPERATOR: "An operator closed it.",
     Close.PROTOCOL_ERROR: "What came was no frame, or not at its time.",
     Close.UNAUTHENTICATED: "Nobody is known by what the upgrade or the `hello` showed.",
     Close.HELLO_TIMEOUT: "No `hello` came in time.",

@@ -16,6 +16,8 @@ TAGS = (
     {"name": "archives", "description": "What of a stream lies in Parquet files."},
     {"name": "replays", "description": "Sending records of a stream again."},
     {"name": "jobs", "description": "The long work that a Spark worker does."},
+    {"name": "sockets", "description": "Who is connected over WebSocket."},
+    {"name": "processes", "description": "What a deployment is made of."},
     {"name": "namespaces", "description": "Tenants, and what each may have."},
     {"name": "keys", "description": "Who may call, and what they may do."},
     {

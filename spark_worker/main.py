@@ -19,7 +19,9 @@ from spark_worker.sparks import SharedSpark
 from spark_worker.work import Handler, Work
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
+from storage.domain.presence import ProcessRole
 from storage.lifespan import open_storage
+from storage.presence import present
 
 
 def _archive(work: Work) -> Mapping[str, Any] | None:
@@ -68,7 +70,8 @@ async def work(
     sparks = SharedSpark(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
         runner = Runner(worker_name(), storage, settings, handlers, sparks, limits, on_end)
-        await runner.run()
+        async with present(storage.presence, ProcessRole.WORKER):
+            await runner.run()
 
 
 def worker_name() -> str:

@@ -26,6 +26,7 @@ from storage.domain.names import LogId
 from storage.groups import Groups
 from storage.health import Health
 from storage.jobs import Jobs
+from storage.listings import Listings
 from storage.logs import LogKeeper, StoreEpoch
 from storage.looking import Looks
 from storage.meters import Meters
@@ -44,6 +45,7 @@ from storage.postgres.measured import MeasuredRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.postgres.writes import WriteRows
+from storage.presence import Presence
 from storage.queues import Queues
 from storage.quotas import QuotaKeeper
 from storage.redis.client import open_client
@@ -54,6 +56,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
 from storage.redis.pacing import HotPacing
 from storage.redis.pipeline import Pipeline
+from storage.redis.presence import HotPresence
 from storage.redis.queues import HotQueueStates
 from storage.redis.ranges import HotRanges
 from storage.redis.rates import HotRates
@@ -99,9 +102,11 @@ class Storage:
     webhooks: Webhooks
     deliveries: Deliveries
     catalog: Catalog
+    listings: Listings
     namespaces: Namespaces
     quotas: QuotaKeeper
     places: Places
+    presence: Presence
     room: Room
     weighing: Weighing
     access: Access
@@ -226,9 +231,11 @@ async def open_storage(
             webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
+            Listings(database),
             namespaces,
             QuotaKeeper(hot_rates, namespaces, clock),
             places,
+            Presence(HotPresence(pipeline), wakeups, clock),
             room,
             Weighing(logs, catalog),
             Access(),

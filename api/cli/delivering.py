@@ -6,12 +6,15 @@ import uvloop
 
 from api.cli.signals import until_told_to_stop
 from api.cli.trouble import ExitCode, Trouble
+from api.collecting import tracing
 from api.logs import configure_logs
 from api.metrics import DeliveryMetrics
 from api.settings import Settings
 from consumers.webhooks.deliverer import Deliverer
 from storage.domain.errors import StorageUnavailable
+from storage.domain.presence import ProcessRole
 from storage.lifespan import open_storage
+from storage.presence import present
 
 
 def run(settings: Settings) -> None:
@@ -26,5 +29,10 @@ def run(settings: Settings) -> None:
 
 async def _deliver(settings: Settings) -> None:
     told = settings.storage()
-    async with open_storage(told) as storage:
-        await Deliverer(storage, told.webhook_allow, DeliveryMetrics()).run()
+    async with (
+        tracing(settings) as opened,
+        open_storage(told) as storage,
+        present(storage.presence, ProcessRole.DELIVERER),
+    ):
+        metrics = DeliveryMetrics()
+        await Deliverer(storage, told.webhook_allow, metrics, tracing=opened).run()

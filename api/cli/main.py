@@ -26,6 +26,7 @@ from api.cli.commands.processes import processes
 from api.cli.commands.queue import queue
 from api.cli.commands.records import records
 from api.cli.commands.replay import replay
+from api.cli.commands.socket import process, socket
 from api.cli.commands.stream import stream
 from api.cli.commands.webhook import webhook
 from api.cli.terminal import CONTEXT
@@ -51,6 +52,8 @@ NOUNS = {
     "archive": archive,
     "webhook": webhook,
     "job": job,
+    "socket": socket,
+    "process": process,
     "namespace": namespace,
     "key": key,
     "audit": audit,

@@ -8,7 +8,9 @@ from api.logs import configure_logs
 from api.settings import Settings
 from consumers.sweeper import sweep
 from storage.domain.errors import StorageUnavailable
+from storage.domain.presence import ProcessRole
 from storage.lifespan import open_storage
+from storage.presence import present
 
 
 def run(settings: Settings) -> None:
@@ -21,5 +23,8 @@ def run(settings: Settings) -> None:
 
 
 async def _sweep(settings: Settings) -> None:
-    async with open_storage(settings.storage()) as storage:
+    async with (
+        open_storage(settings.storage()) as storage,
+        present(storage.presence, ProcessRole.SWEEPER),
+    ):
         await sweep(storage)

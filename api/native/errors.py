@@ -86,6 +86,7 @@ TABLE: dict[AnyCode, Row] = {
     ErrorCode.ARCHIVE_DAMAGED: Row(500, "Archive damaged"),
     ErrorCode.ARCHIVE_OFF: Row(409, "Archive off"),
     ErrorCode.JOB_NOT_FOUND: Row(404, "Job not found"),
+    ErrorCode.SOCKET_NOT_FOUND: Row(404, "Socket not found"),
     ErrorCode.JOB_REFUSED: Row(409, "Job refused"),
     ErrorCode.WEBHOOK_NOT_FOUND: Row(404, "Webhook not found"),
     ErrorCode.DELIVERY_NOT_FOUND: Row(404, "Delivery not found"),

@@ -26,9 +26,11 @@ class Connection:
         "_sending",
         "_waiting_bytes",
         "abort",
+        "address",
         "closed",
         "heard_s",
         "held_in",
+        "opened_s",
         "pinged_s",
         "stuck_s",
         "wire",
@@ -46,7 +48,9 @@ class Connection:
         self.closed = False
         self.held_in: str | None = None
         """The namespace whose place it has."""
-        self.heard_s = clock()
+        self.address = ""
+        """Of its other end."""
+        self.opened_s = self.heard_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None
         """Since when something waits to be sent; None while nothing does."""

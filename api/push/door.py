@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Message, Receive, Scope, Send
 
 from api.answers import log_failure
-from api.auth.auditing import Auditing
+from api.auth.auditing import Auditing, address_of
 from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.metrics import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
@@ -161,6 +161,7 @@ class PushDoor:
         abort = scope.get("extensions", {}).get(ABORT, _nothing)
         connection = Connection(send, abort, wire, self._sessions().clock)
         connection.held_in = None if principal is None else principal.namespace
+        connection.address = address_of(scope.get("client"))
         self._sessions().connected(connection)
         return connection, principal
 

@@ -13,7 +13,7 @@ import msgspec
 
 from api.metrics import DoorMetrics
 from api.push.connection import SocketGone
-from api.push.frames import Gap, ServerFrame, ShardEnded, Subscribe
+from api.push.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.push.outages import Outages
 from api.push.session import Session
 from consumers.chunks import Chunk
@@ -84,6 +84,21 @@ class ShardReaders:
         ] = {}  # records left out since the client last heard of a shard
         self._readers: dict[int, asyncio.Task[None]] = {}
         self._running = False
+
+    @property
+    def source(self) -> str:
+        """As Subscription."""
+        return f"stream:{self._stream.name}"
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.READ
+
+    @property
+    def group(self) -> str | None:
+        """As Subscription."""
+        return None
 
     # Running
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from api.push.connection import Connection, SocketGone
-from api.push.frames import Publish, ServerFrame
+from api.push.frames import Mode, Publish, ServerFrame
 from api.push.turns import Turns
 from api.push.wire import Wire
 from consumers.credit import Credit
@@ -41,6 +41,21 @@ class Subscription(Protocol):
     @property
     def name(self) -> str:
         """The client's word for it."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """`queue:orders`, or `stream:clicks`."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """How it is read."""
+        ...
+
+    @property
+    def group(self) -> str | None:
+        """The consumer group that it reads for."""
         ...
 
     @property
@@ -164,6 +179,11 @@ class Session:
         """Wait until all that the client has published is done."""
         if self.publishing is not None:
             await self.publishing.finished()
+
+    @property
+    def queued_bytes(self) -> int:
+        """What was sent, and is not known to have arrived."""
+        return self._kept_bytes
 
     # Sockets
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 
 from api.logs import get_logger
@@ -93,6 +93,17 @@ class Sessions:
         """It is over."""
         self._sessions.pop(session.id, None)
         await session.end(release=release)
+
+    def every(self) -> Collection[Session]:
+        """All of them, the oldest first."""
+        return self._sessions.values()
+
+    async def send_away(self, session: Session) -> None:
+        """An operator wants it gone: it is over, and what it holds goes back."""
+        connection = session.connection
+        await self.end(session, release=True)
+        if connection is not None:
+            await self.cut(connection, Close.CLOSED_BY_OPERATOR, "an operator closed it")
 
     async def expel(self, session: Session, connection: Connection) -> None:
         """Who has the socket may not stay: the session is over, and what it holds goes back."""

@@ -11,6 +11,7 @@ from api.push.frames import (
     Assigned,
     AssignedPlace,
     GiveUp,
+    Mode,
     Revoked,
     Revoking,
     ServerOk,
@@ -71,6 +72,16 @@ class Share(ShardReaders):
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.GROUP
+
+    @property
+    def group(self) -> str | None:
+        """As Subscription."""
+        return self._member.name.name
 
     async def open(self) -> None:
         """Join. Raises GroupNotFound, GroupFull, ValidationFailed."""

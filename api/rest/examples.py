@@ -46,6 +46,7 @@ _QUEUE = {
     "group_weights": [],
     "stream_view": False,
     "archive": False,
+    "history": False,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": _AT,
@@ -80,6 +81,8 @@ _NAMESPACE = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+SOCKET_ID = "5b1f9c22e07a4d36"
+_PROCESS_ID = "c0a81f6e2d93b574"
 JOB_ID = "0b1c2d3e4f5061728394a5b6c7d8e9f0"
 _JOB = {
     "id": JOB_ID,
@@ -445,6 +448,19 @@ EXAMPLES: dict[str, Example] = {
         "/v1/queues/orders/messages/2",
         answer=_BROWSED,
         before=(("POST", "/v1/queues/orders/messages", {"body": "hello"}),),
+    ),
+    "get_message_history": Example(
+        "/v1/queues/orders/messages/0/history",
+        answer={
+            "id": "0",
+            "offset": 0,
+            "state": "in_flight",
+            "truncated": False,
+            "events": [
+                {"what": "sent", "at": _AT, "until": None, "number": None, "reason": ""},
+                {"what": "delivered", "at": _AT, "until": _LATER, "number": 1, "reason": ""},
+            ],
+        },
     ),
     "change_message": Example(
         "/v1/queues/orders/messages/2",
@@ -893,6 +909,53 @@ EXAMPLES: dict[str, Example] = {
             "whole": False,
         },
     ),
+    "list_processes": Example(
+        "/v1/processes",
+        answer={
+            "items": [
+                {
+                    "id": _PROCESS_ID,
+                    "role": "api",
+                    "host": "mill-1",
+                    "pid": 4711,
+                    "version": "0.1.0",
+                    "started_at": _AT,
+                    "seen_at": _LATER,
+                    "event_loop_lag_seconds": 0.001,
+                    "sockets": 1,
+                    "sessions": 1,
+                }
+            ]
+        },
+    ),
+    "list_sockets": Example(
+        "/v1/sockets",
+        answer={
+            "items": [
+                {
+                    "id": SOCKET_ID,
+                    "process": _PROCESS_ID,
+                    "principal": "shop",
+                    "address": "192.0.2.7",
+                    "protocol": "millstream.v1.json",
+                    "connected_at": _AT,
+                    "queued_bytes": 512,
+                    "subscriptions": [
+                        {
+                            "name": "orders",
+                            "source": "queue:orders",
+                            "mode": "work",
+                            "group": None,
+                            "credit_messages": 98,
+                            "credit_bytes": 1048064,
+                        }
+                    ],
+                }
+            ],
+            "next_cursor": None,
+        },
+    ),
+    "close_socket": Example(f"/v1/sockets/{SOCKET_ID}", status=204),
     "check_live": Example("/livez", answer={"status": "ok"}),
     "check_ready": Example(
         "/readyz",

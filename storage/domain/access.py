@@ -46,6 +46,8 @@ class Action(StrEnum):
     JOB_MANAGE = "job:manage"
     WEBHOOK_LIST = "webhook:list"
     WEBHOOK_MANAGE = "webhook:manage"
+    SOCKET_LIST = "socket:list"
+    SOCKET_CLOSE = "socket:close"
     METRICS_READ = "metrics:read"
     AUDIT_READ = "audit:read"
     ADMIN_KEYS = "admin:keys"
@@ -100,7 +102,10 @@ def _allow(*actions: str) -> Grant:
     return Grant(Effect.ALLOW, actions)
 
 
-_SEES = ("queue:list", "stream:list", "group:list", "replay:list", "job:list", "webhook:list")
+_SEES = (
+    *("queue:list", "stream:list", "group:list", "replay:list", "job:list", "webhook:list"),
+    "socket:list",
+)
 GRANTS_OF: dict[Role, Grant] = {
     Role.VIEWER: _allow(*_SEES, "metrics:read"),
     Role.OPERATOR: _allow(
@@ -108,6 +113,7 @@ GRANTS_OF: dict[Role, Grant] = {
         "metrics:read",
         *("queue:peek", "queue:purge", "queue:redrive", "queue:manage"),
         *("stream:read", "stream:manage", "group:*", "replay:run", "job:manage", "webhook:manage"),
+        "socket:close",
     ),
     Role.PRODUCER: _allow("queue:send", "queue:list", "stream:put", "stream:list"),
     Role.CONSUMER: _allow(

@@ -3,7 +3,7 @@
     MillstreamError
     ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
     │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
-    │                  DeliveryNotFound, NamespaceNotFound
+    │                  DeliveryNotFound, NamespaceNotFound, SocketNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── who asks       Unauthenticated, Forbidden, KeyNotFound, KeyRefused
     ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
@@ -75,6 +75,7 @@ class ErrorCode(StrEnum):
     ARCHIVE_OFF = "archive_off"
     JOB_NOT_FOUND = "job_not_found"
     JOB_REFUSED = "job_refused"
+    SOCKET_NOT_FOUND = "socket_not_found"
     WEBHOOK_NOT_FOUND = "webhook_not_found"
     DELIVERY_NOT_FOUND = "delivery_not_found"
     PAYLOAD_GONE = "payload_gone"
@@ -411,6 +412,12 @@ class JobNotFound(MillstreamError):
     """There is no such job."""
 
     code = ErrorCode.JOB_NOT_FOUND
+
+
+class SocketNotFound(MillstreamError):
+    """There is no such socket, or not any more."""
+
+    code = ErrorCode.SOCKET_NOT_FOUND
 
 
 class JobRefused(MillstreamError):

@@ -45,6 +45,7 @@ TABLE_BYTES_MAX = 16 * MIB  # of records that go out as one Arrow stream: a row 
 TABLES_AT_ONCE = 4  # in a process: each takes some four times its bytes while it is made
 TABLES_WAITING_MAX = 64  # calls that wait for one of these to end; beyond it the caller hears 503
 PAGE_ITEMS_MAX = 1_000
+LISTED_NAMES_MAX = 20_000  # names that one search gives: 100 B each, 30 ms to read
 PAGE_ITEMS_DEFAULT = 100
 WAIT_MS_MAX = 20 * SECOND_MS  # as SQS
 
@@ -422,6 +423,19 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+HISTORY_EVENTS_MAX = 50_000  # of all messages of a queue: some 60 bytes each, 400 at most
+HISTORY_LOOKS_MAX = (
+    2_000  # of these that one call passes by, as the hot store does nothing else meanwhile
+)
+TRACE_LINKS_MAX = 128  # of one span: as the OpenTelemetry SDK keeps
+TRACE_LONG_POLL_MS = (
+    SECOND_MS  # a receive that took longer has waited: its span is of what followed
+)
+PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
+PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
+PRESENCE_SOCKETS_MAX = (
+    500  # of a process, told with every beat at some 300 bytes each; the rest are counted
+)
 WEIGHED_AT_ONCE = 50  # logs
 STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
 
@@ -512,6 +526,7 @@ class Limits(msgspec.Struct, frozen=True):
     push_heartbeat_ms: int = PUSH_HEARTBEAT_MS
     push_pong_ms_max: int = PUSH_PONG_MS_MAX
     push_tick_ms: int = PUSH_TICK_MS
+    presence_beat_ms: int = PRESENCE_BEAT_MS
     push_kept_bytes: int = PUSH_KEPT_BYTES
     resume_ms: int = RESUME_MS
     slow_consumer_ms: int = SLOW_CONSUMER_MS

@@ -4,7 +4,7 @@
 for. What changes is announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
 """
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -290,6 +290,30 @@ class Definitions(Generic[N, D]):
             col(QueueRow.spec)["dead_letters"]["queue"].astext == target.name,
         )
         return await self._read(wanted.order_by(col(QueueRow.name)).limit(limit))
+
+    async def names(
+        self, namespace: str, part: str, tags: Mapping[str, str], names_max: int
+    ) -> list[str]:
+        """Names of a namespace that contain `part`, whatever its case, of what bears all those tags; by name."""
+        table = self._rows.table
+        wanted = select(col(table.name)).where(
+            col(table.deleted_at_ms).is_(None),
+            col(table.namespace) == namespace,
+            func.strpos(func.lower(col(table.name)), part.lower()) > 0,
+        )
+        if tags:
+            wanted = wanted.where(col(table.spec).contains({"tags": dict(tags)}))
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(col(table.name)).limit(names_max))
+            return list(rows.scalars())
+
+    async def named(self, namespace: str, names: Sequence[str]) -> list[D]:
+        """Those of a namespace that have one of these names, by name."""
+        table = self._rows.table
+        wanted = self._rows.select().where(
+            col(table.namespace) == namespace, col(table.name).in_(names)
+        )
+        return await self._read(wanted.order_by(col(table.name)))
 
     async def page_of_all(self, after: N | None) -> list[D]:
         """A page of every namespace's, by namespace and name, strictly after `after`."""

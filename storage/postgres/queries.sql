@@ -737,6 +737,16 @@ delete from sessions
 -- Until its transaction ends: entries have one order, and the next statement sees the last of those before.
 select pg_advisory_xact_lock(:key);
 
+-- name: postgres_figures
+-- What an operator looks at first. Statistics views: nothing is locked, and what may not be seen counts as nothing.
+select current_setting('server_version') as version,
+       extract(epoch from clock_timestamp() - pg_postmaster_start_time())::bigint as uptime_s,
+       pg_database_size(current_database()) as database_bytes,
+       (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+       current_setting('max_connections')::int as connections_max,
+       coalesce((select extract(epoch from max(clock_timestamp() - xact_start))
+                 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()), 0)::float
+           as longest_transaction_s;
 
 -- name: measured_queues
 -- Nothing locks: a queue that is made or deleted meanwhile is measured a step later, or once more.

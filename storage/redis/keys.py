@@ -6,6 +6,7 @@
     ms:<namespace>:{<name>}:pace      what processes do together at one rate; it ends by itself
     ms:<namespace>:{<policy>}:rate    what may pass of a policy, such as key/<id> or queue/<name>; it ends by itself
     ms:<namespace>:{places}:held      how many connections each process has
+    ms:{presence}:<part>              which processes are there, and their sockets (storage.redis.presence)
     ms:<namespace>:{series}:<kind>    what was last measured: a hash by name (storage.domain.series)
     ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they end by themselves
     ms::{deployment}:tick             which step of all series was measured last, and by whom
@@ -30,7 +31,7 @@ _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
-    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS),
+    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS, "history"),
 )
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
@@ -91,6 +92,11 @@ def rate_key(namespace: str, bucket: str) -> bytes:
 def places_key(namespace: str) -> bytes:
     """The key of a namespace's connections."""
     return key(namespace, "places", "held").encode()
+
+
+def presence_keys() -> tuple[bytes, ...]:
+    """The keys of who is there: the processes, their sockets, and what is asked of them."""
+    return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
 
 
 def latest_key(namespace: str, kind: str) -> bytes:

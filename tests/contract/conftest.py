@@ -16,11 +16,15 @@ import httpx
 import msgspec
 import psycopg
 import pytest
+from redis import Redis
 
 from api.cli.programs import PROTOCOLS
+from storage.domain.clock import SystemClock
+from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
 from storage.domain.webhooks import Payload
 from storage.embedded.processes import child_setup
 from storage.embedded.valkey import running_valkey
+from storage.redis.keys import presence_keys
 from storage.secrets import new_key
 from storage.settings import StorageSettings
 
@@ -162,6 +166,37 @@ def log_delivery(service_database_url: str) -> Callable[[str, str], None]:
             )
 
     return log
+
+
+@pytest.fixture
+def show_socket(service: tuple[str, StorageSettings]) -> Iterator[Callable[[str], None]]:
+    """Let a process that is not there have a socket."""
+    process, now = "walked", SystemClock()
+
+    def show(socket_id: str) -> None:
+        seen = ProcessSeen(
+            id=process, role=ProcessRole.API, host="h", pid=1, version="0", started_at_ms=1
+        )
+        socket = SocketSeen(
+            id=socket_id,
+            process=process,
+            principal="shop",
+            namespace="default",
+            address="",
+            protocol="",
+            connected_at_ms=1,
+            queued_bytes=0,
+        )
+        seen_key, sockets_key, _ = presence_keys()
+        said = b"%d %s" % (now.now_ms(), msgspec.msgpack.encode(seen))
+        with Redis.from_url(service[1].redis_url) as redis:
+            redis.hset(seen_key, process, said)
+            redis.hset(sockets_key, process, msgspec.msgpack.encode([socket]))
+
+    yield show
+    with Redis.from_url(service[1].redis_url) as redis:
+        for key in presence_keys():
+            redis.hdel(key, process)
 
 
 @pytest.fixture

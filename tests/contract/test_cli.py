@@ -58,6 +58,23 @@ def stats(client: httpx.Client, queue: str) -> dict[str, Any]:
     return dict(client.get(f"/v1/queues/{queue}/stats").json())
 
 
+# ── Who is there ──
+
+
+def test_processes_and_sockets_are_listed_and_a_socket_is_closed(show_socket):
+    show_socket("5b1f9c22e07a4d36")
+
+    processes = millstream("process", "ls", "-o", "json").json
+    sockets = millstream("socket", "ls", "-o", "json").json
+    closed = millstream("socket", "close", "5b1f9c22e07a4d36")
+    missing = millstream("socket", "close", "nothing")
+
+    assert {"api"} == {one["role"] for one in processes}
+    assert [one["principal"] for one in sockets if one["process"] == "walked"] == ["shop"]
+    assert closed == Ran(0, "Socket 5b1f9c22e07a4d36 is being closed.\n", "")
+    assert missing.code == 3
+
+
 # ── Queues ──
 
 

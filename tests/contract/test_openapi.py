@@ -41,10 +41,10 @@ def test_the_service_shows_the_document_of_its_sockets(client):
     assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
 
 
-def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery):
+def test_each_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
     """In their order; each answer has the members that its example shows."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}
-    walk = Walk(name, make_job, fail_job, log_delivery)
+    walk = Walk(name, make_job, fail_job, log_delivery, show_socket)
 
     def call(method: str, path: str, body: Any) -> Any:
         if isinstance(body, bytes):

@@ -13,6 +13,7 @@ from api.rest.examples import (
     KEY_ID,
     MOVE_ID,
     READ_MARK,
+    SOCKET_ID,
     STAGED_ID,
     Example,
 )
@@ -39,8 +40,10 @@ class Walk:
         make_job: Callable[..., None],
         fail_job: Callable[[str], None],
         log_delivery: Callable[[str, str], None],
+        show_socket: Callable[[str], None],
     ) -> None:
         self._name = name
+        self._show_socket = show_socket
         self._fail_job = fail_job
         self._log_delivery = log_delivery
         self._known = {JOB_ID: uuid.uuid4().hex}
@@ -65,6 +68,8 @@ class Walk:
                 self._fail_job(f"replay:default:again-{self._name}")
             if operation == "resend_delivery":
                 self._log_delivery(f"shop-{self._name}", example.path.split("/")[-2])
+            if operation == "close_socket":
+                self._show_socket(SOCKET_ID)
             yield operation, example
 
     def learn(self, operation: str, answer: dict[str, Any]) -> None:

@@ -138,6 +138,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.BOOKMARK_NOT_FOUND
             | ErrorCode.ARCHIVE_OFF
             | ErrorCode.JOB_NOT_FOUND
+            | ErrorCode.SOCKET_NOT_FOUND
             | ErrorCode.JOB_REFUSED
             | ErrorCode.WEBHOOK_NOT_FOUND
             | ErrorCode.DELIVERY_NOT_FOUND

@@ -149,6 +149,7 @@ def translate(error: MillstreamError) -> AwsError:
             | ErrorCode.ARCHIVE_DAMAGED
             | ErrorCode.ARCHIVE_OFF
             | ErrorCode.JOB_NOT_FOUND
+            | ErrorCode.SOCKET_NOT_FOUND
             | ErrorCode.JOB_REFUSED
             | ErrorCode.WEBHOOK_NOT_FOUND
             | ErrorCode.DELIVERY_NOT_FOUND

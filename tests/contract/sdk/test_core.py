@@ -94,10 +94,10 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def test_every_operation_is_called_and_its_answer_is_read(
-    document, client, millstream, name, make_job, fail_job, log_delivery
+    document, client, millstream, name, make_job, fail_job, log_delivery, show_socket
 ):
     core = Core(document, millstream)
-    walk = Walk(name, make_job, fail_job, log_delivery)
+    walk = Walk(name, make_job, fail_job, log_delivery, show_socket)
 
     for operation, example in walk.steps():
         for method, path, needed in example.before:

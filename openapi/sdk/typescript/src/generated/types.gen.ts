@@ -878,7 +878,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable keys; whether to retry and whether nothing happened are properties of the key.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'socket_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -1921,6 +1921,69 @@ export type MessageChange = {
 };
 
 /**
+ * MessageEventOut
+ *
+ * One change of a message's state.
+ */
+export type MessageEventOut = {
+    what: What;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Until
+     *
+     * When the delay or the delivery ends that it began.
+     */
+    until: string | null;
+    /**
+     * Number
+     *
+     * Of a delivery: which one. Of a failure, or a lease that ended: how many.
+     */
+    number: number | null;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * MessageHistoryOut
+ *
+ * What has happened to a message, oldest first.
+ */
+export type MessageHistoryOut = {
+    /**
+     * Id
+     *
+     * As it was asked for.
+     */
+    id: string;
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * State
+     *
+     * Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty where none is known.
+     */
+    state: string;
+    /**
+     * Truncated
+     *
+     * Its beginning is not there: it is too old, or the history was off.
+     */
+    truncated: boolean;
+    /**
+     * Events
+     */
+    events: Array<MessageEventOut>;
+};
+
+/**
  * MessageIn
  *
  * A message to send: `body` or `body_base64`.
@@ -2408,7 +2471,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -2421,6 +2484,80 @@ export type Problem = {
         code: string;
     }>;
 };
+
+/**
+ * ProcessList
+ *
+ * The processes of the deployment.
+ */
+export type ProcessList = {
+    /**
+     * Items
+     */
+    items: Array<ProcessOut>;
+};
+
+/**
+ * ProcessOut
+ *
+ * A process, as it was when it last said so, which it does every three seconds.
+ */
+export type ProcessOut = {
+    /**
+     * Id
+     *
+     * Of this life of it: a restart is another process.
+     */
+    id: string;
+    role: ProcessRole;
+    /**
+     * Host
+     */
+    host: string;
+    /**
+     * Pid
+     */
+    pid: number;
+    /**
+     * Version
+     */
+    version: string;
+    /**
+     * Started At
+     */
+    started_at: string;
+    /**
+     * Seen At
+     *
+     * One that is silent for ten seconds is gone.
+     */
+    seen_at: string;
+    /**
+     * Event Loop Lag Seconds
+     *
+     * How much too late its event loop was, when it last looked.
+     */
+    event_loop_lag_seconds: number;
+    /**
+     * Sockets
+     *
+     * WebSocket connections that are open.
+     */
+    sockets: number;
+    /**
+     * Sessions
+     *
+     * Of clients, with a socket or away from it for a moment.
+     */
+    sessions: number;
+};
+
+/**
+ * ProcessRole
+ *
+ * What a process does.
+ */
+export type ProcessRole = 'api' | 'sweeper' | 'deliverer' | 'worker';
 
 /**
  * ProducerIn
@@ -2542,6 +2679,12 @@ export type QueueConfig = {
      */
     archive?: boolean;
     /**
+     * History
+     *
+     * Keep each change of a message's state, for a while.
+     */
+    history?: boolean;
+    /**
      * Tags
      *
      * Up to 50 words of your own.
@@ -2632,6 +2775,10 @@ export type QueueOut = {
      * Archive
      */
     archive: boolean;
+    /**
+     * History
+     */
+    history: boolean;
     /**
      * Tags
      */
@@ -2746,6 +2893,10 @@ export type QueuePatch = {
      * Archive
      */
     archive?: boolean | null;
+    /**
+     * History
+     */
+    history?: boolean | null;
     /**
      * Tags
      */
@@ -3929,6 +4080,72 @@ export type Shards = {
 };
 
 /**
+ * SocketOut
+ *
+ * A client's session, and the socket that it has.
+ */
+export type SocketOut = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Process
+     *
+     * The process that holds it, as `/v1/processes` has it.
+     */
+    process: string;
+    /**
+     * Principal
+     *
+     * Whose credential it showed.
+     */
+    principal: string;
+    /**
+     * Address
+     *
+     * Of the connection's other end; empty without one.
+     */
+    address: string;
+    /**
+     * Protocol
+     */
+    protocol: string;
+    /**
+     * Connected At
+     *
+     * Null while its connection is broken, and it may come back.
+     */
+    connected_at: string | null;
+    /**
+     * Queued Bytes
+     *
+     * Sent, and not heard to have arrived: kept to be sent again.
+     */
+    queued_bytes: number;
+    /**
+     * Subscriptions
+     */
+    subscriptions: Array<SubscriptionOut>;
+};
+
+/**
+ * SocketPage
+ *
+ * Sockets by id.
+ */
+export type SocketPage = {
+    /**
+     * Items
+     */
+    items: Array<SocketOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Split
  *
  * A shard to split: keys from `at_hash_key` on go to the second half; its middle when not said.
@@ -4268,6 +4485,46 @@ export type StreamRecords = {
     behind_seconds: number;
     tier: Tier;
     gaps: Array<GapOut>;
+};
+
+/**
+ * SubscriptionOut
+ *
+ * What a client has asked for over its socket.
+ */
+export type SubscriptionOut = {
+    /**
+     * Name
+     *
+     * The client's word for it: `sub` in its frames.
+     */
+    name: string;
+    /**
+     * Source
+     *
+     * `queue:orders`, or `stream:clicks`.
+     */
+    source: string;
+    /**
+     * Mode
+     *
+     * `work`, `read` or `group`.
+     */
+    mode: string;
+    /**
+     * Group
+     */
+    group: string | null;
+    /**
+     * Credit Messages
+     *
+     * How many more it has asked for.
+     */
+    credit_messages: number;
+    /**
+     * Credit Bytes
+     */
+    credit_bytes: number;
 };
 
 /**
@@ -4630,6 +4887,13 @@ export type WebhookStored = {
      */
     secret: string | null;
 };
+
+/**
+ * What
+ *
+ * A change of a message's state.
+ */
+export type What = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'acknowledged' | 'nacked' | 'rejected' | 'released' | 'lease_ended' | 'dead_lettered' | 'parked' | 'redriven' | 'changed' | 'departed' | 'put_back' | 'moved_out' | 'expired' | 'dropped' | 'purged';
 
 /**
  * WhoamiOut
@@ -5833,6 +6097,31 @@ export type PutNamespaceResponses = {
 
 export type PutNamespaceResponse = PutNamespaceResponses[keyof PutNamespaceResponses];
 
+export type ListProcessesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/processes';
+};
+
+export type ListProcessesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListProcessesError = ListProcessesErrors[keyof ListProcessesErrors];
+
+export type ListProcessesResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProcessList;
+};
+
+export type ListProcessesResponse = ListProcessesResponses[keyof ListProcessesResponses];
+
 export type ListQueuesData = {
     body?: never;
     path?: never;
@@ -6353,6 +6642,40 @@ export type ChangeMessageResponses = {
 };
 
 export type ChangeMessageResponse = ChangeMessageResponses[keyof ChangeMessageResponses];
+
+export type GetMessageHistoryData = {
+    body?: never;
+    path: {
+        /**
+         * A message's id, or its offset.
+         */
+        message: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/messages/{message}/history';
+};
+
+export type GetMessageHistoryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMessageHistoryError = GetMessageHistoryErrors[keyof GetMessageHistoryErrors];
+
+export type GetMessageHistoryResponses = {
+    /**
+     * Successful Response
+     */
+    200: MessageHistoryOut;
+};
+
+export type GetMessageHistoryResponse = GetMessageHistoryResponses[keyof GetMessageHistoryResponses];
 
 export type ListMovesData = {
     body?: never;
@@ -6957,6 +7280,67 @@ export type LogInResponses = {
 };
 
 export type LogInResponse = LogInResponses[keyof LogInResponses];
+
+export type ListSocketsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        limit?: number;
+        /**
+         * `next_cursor` of the page before.
+         */
+        cursor?: string;
+    };
+    url: '/v1/sockets';
+};
+
+export type ListSocketsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListSocketsError = ListSocketsErrors[keyof ListSocketsErrors];
+
+export type ListSocketsResponses = {
+    /**
+     * Successful Response
+     */
+    200: SocketPage;
+};
+
+export type ListSocketsResponse = ListSocketsResponses[keyof ListSocketsResponses];
+
+export type CloseSocketData = {
+    body?: never;
+    path: {
+        /**
+         * As the list tells it.
+         */
+        socket: string;
+    };
+    query?: never;
+    url: '/v1/sockets/{socket}';
+};
+
+export type CloseSocketErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type CloseSocketError = CloseSocketErrors[keyof CloseSocketErrors];
+
+export type CloseSocketResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type CloseSocketResponse = CloseSocketResponses[keyof CloseSocketResponses];
 
 export type ListStreamsData = {
     body?: never;

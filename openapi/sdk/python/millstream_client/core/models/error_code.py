@@ -50,6 +50,7 @@ class ErrorCode(StrEnum):
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
     SHARD_CLOSED = "shard_closed"
     SHARD_NOT_FOUND = "shard_not_found"
+    SOCKET_NOT_FOUND = "socket_not_found"
     STALE_GENERATION = "stale_generation"
     STORAGE_BUSY = "storage_busy"
     STORAGE_FULL = "storage_full"

@@ -1,0 +1,97 @@
+"""How a body is shown: as indented JSON, as text, or as bytes. It was written by a stranger.
+
+What it says is data on the page, never markup: templates escape it. Characters that would change how the rest of a
+line reads are spelled out.
+"""
+
+import json
+import re
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from storage.domain import limits
+
+SHOWN_BYTES_MAX = 64 * limits.KIB
+"""More of a body is not put on a page; the whole can be downloaded."""
+
+_HEX_BYTES_MAX = 8 * limits.KIB  # 16 to a line, and each takes four characters
+_HEX_WIDTH = 16
+_SUMMARY_CHARACTERS = 120
+_MISLEADING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+"""Control characters, invisible ones, and those that turn the direction of writing."""
+
+
+class Form(StrEnum):
+    """One way to show bytes."""
+
+    JSON = "json"
+    TEXT = "text"
+    HEX = "hex"
+
+
+class Shown(NamedTuple):
+    """A body on a page. `forms`: those it can be shown in. `cut`: it goes on."""
+
+    form: Form
+    forms: tuple[Form, ...]
+    text: str
+    size_bytes: int
+    cut: bool
+
+
+def shown(body: bytes, wanted: str = "") -> Shown:
+    """A body as asked for, or in the form that says most of it."""
+    pretty, text = _pretty(body), _text(body)
+    told = {Form.JSON: pretty, Form.TEXT: text, Form.HEX: _hex(body[:_HEX_BYTES_MAX])}
+    forms = tuple(form for form, said in told.items() if said is not None)
+    form = next((one for one in forms if one == wanted), forms[0])
+    said = told[form] or ""
+    most = _HEX_BYTES_MAX if form is Form.HEX else SHOWN_BYTES_MAX
+    return Shown(form, forms, said[:SHOWN_BYTES_MAX], len(body), max(len(body), len(said)) > most)
+
+
+def summary(body: bytes) -> str:
+    """The beginning of a body on one line."""
+    text = _text(body[: 4 * _SUMMARY_CHARACTERS])
+    if text is None:
+        return body[:24].hex(" ") + (" …" if len(body) > 24 else "")
+    line = " ".join(text.split())
+    return line[:_SUMMARY_CHARACTERS] + ("…" if len(line) > _SUMMARY_CHARACTERS else "")
+
+
+def spelled_out(text: str) -> str:
+    """Text whose invisible characters can be seen."""
+    return _MISLEADING.sub(lambda found: f"\u27e8U+{ord(found[0]):04X}\u27e9", text)
+
+
+def _pretty(body: bytes) -> str | None:
+    """Indented, when it is a JSON object or array of a size that is worth it."""
+    if len(body) > SHOWN_BYTES_MAX or not body.lstrip().startswith((b"{", b"[")):
+        return None
+    try:
+        value: Any = json.loads(body)
+        return spelled_out(json.dumps(value, indent=2, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(body: bytes) -> str | None:
+    """As UTF-8, when it is that, but for a character that the cut has halved."""
+    part = body[:SHOWN_BYTES_MAX]
+    try:
+        return spelled_out(part.decode())
+    except UnicodeDecodeError as error:
+        if len(part) - error.start >= 4 or error.reason != "unexpected end of data":
+            return None
+        return spelled_out(part[: error.start].decode())
+
+
+def _hex(body: bytes) -> str:
+    lines = []
+    for start in range(0, len(body), _HEX_WIDTH):
+        row = body[start : start + _HEX_WIDTH]
+        seen = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
+        lines.append(f"{start:06x}  {row.hex(' '):<{3 * _HEX_WIDTH}} {seen}")
+    return "\n".join(lines)

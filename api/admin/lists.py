@@ -1,0 +1,62 @@
+"""Lists that are searched, sorted and paged on the server, however long they are."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from fastapi import Query
+
+from storage.domain import limits
+
+PAGE_ROWS = 50
+"""Rows on one page of a list: what fits a screen or two, and what one flush asks the store about."""
+
+Words = Annotated[str, Query(max_length=200)]
+Start = Annotated[int, Query(ge=0, le=limits.LISTED_NAMES_MAX)]
+Item = TypeVar("Item")
+
+_TAG = "tag:"
+
+
+class Asked(NamedTuple):
+    """What was typed into a search field: a part of a name, and `tag:key=value` as often as wanted."""
+
+    part: str
+    tags: Mapping[str, str]
+
+
+def asked(words: str) -> Asked:
+    """`orders tag:team=payments` is a name with `orders` in it, of a queue that team payments tagged."""
+    tags, rest = {}, []
+    for word in words.split():
+        if word.startswith(_TAG) and "=" in word:
+            key, _, value = word.removeprefix(_TAG).partition("=")
+            tags[key] = value
+        else:
+            rest.append(word)
+    return Asked(" ".join(rest), tags)
+
+
+class Slice(NamedTuple):
+    """One page of a list, and how many there are in all."""
+
+    names: list[str]
+    start: int
+    total: int
+
+
+def sorted_names(
+    names: Iterable[str], sort: str, keys: Mapping[str, Callable[[str], Any]]
+) -> list[str]:
+    """Names by a column, `-column` from the largest down; by name within the same value, and for a column unknown."""
+    by_name = sorted(names)
+    key = keys.get(sort.removeprefix("-"))
+    if key is None:
+        return by_name[::-1] if sort == "-name" else by_name
+    return sorted(by_name, key=key, reverse=sort.startswith("-"))
+
+
+def slice_of(names: Sequence[str], start: int) -> Slice:
+    """The page that begins at `start`; the last one, when there is nothing so far down any more."""
+    if start >= len(names):
+        start = (max(0, len(names) - 1) // PAGE_ROWS) * PAGE_ROWS
+    return Slice(list(names[start : start + PAGE_ROWS]), start, len(names))

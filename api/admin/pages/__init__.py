@@ -1,0 +1,1 @@
+"""One page, or one noun's pages, per module."""

@@ -1,0 +1,160 @@
+"""From values to a page: the templates, what each of them can say, and the headers that pages leave with."""
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple, cast
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from api.admin import words
+from api.admin.assets import accepts_gzip, address_of
+from api.admin.bodies import spelled_out, summary
+from api.admin.snippets import Reached
+from api.admin.sparks import spark
+from api.native.dependencies import PRINCIPAL_KEY, principal_of
+from api.native.fields import rfc3339
+from storage.domain.access import Action, Principal
+from storage.domain.clock import SystemClock
+from storage.domain.names import DEFAULT_NAMESPACE
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cache-control": "no-store",
+    "vary": "accept-encoding",
+}
+"""What every page leaves with."""
+
+_PACKED_BYTES_MIN = 1024  # below it a packed page is no smaller on the wire
+_CLOCK = SystemClock()
+
+
+class Tab(NamedTuple):
+    """One of several pages about the same thing."""
+
+    key: str
+    label: str
+    path: str
+    holds: int | None = None
+
+
+class Frame(NamedTuple):
+    """What every template may ask about the request it is drawn for."""
+
+    principal: Principal | None
+    path: str
+    query: str
+    guarded: bool
+    version: str
+    base: str
+
+    @property
+    def namespace(self) -> str:
+        """Where the caller acts."""
+        return self.principal.namespace if self.principal else DEFAULT_NAMESPACE
+
+    @property
+    def url(self) -> str:
+        """The page's own address, to be asked for again."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    def link(self, path: str, **parameters: object) -> str:
+        """An address of the dashboard in the same namespace; parameters that are None or empty are left out."""
+        kept = {name: value for name, value in parameters.items() if value not in (None, "")}
+        if self.principal and self.principal.everywhere and self.namespace != DEFAULT_NAMESPACE:
+            kept.setdefault("ns", self.namespace)
+        return f"{path}?{urlencode(kept)}" if kept else path
+
+    def may(self, action: str, name: str = "*") -> bool:
+        """Whether the caller may do this, so that a page offers only what would be done."""
+        if self.principal is None:
+            return False
+        wanted = Action(action)
+        if name == "*":
+            return self.principal.policy.allows_somewhere(wanted)
+        return self.principal.policy.allows(wanted, name)
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Everything they say is escaped."""
+    made = Environment(
+        loader=PackageLoader("api.admin"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        count=words.count,
+        rate=words.rate,
+        size=words.size,
+        duration=words.duration,
+        plural=words.plural,
+        seconds=words.seconds,
+        rfc3339=rfc3339,
+        spark=spark,
+        headertext=summary,
+        shown_text=spelled_out,
+    )
+    made.globals.update(asset=address_of, percent=words.percent, nothing=words.NOTHING)
+    return made
+
+
+def render(
+    request: Request, template: str, status_code: int = 200, *, live: bool = False, **values: Any
+) -> Response:
+    """A page. `live`: what it shows moves, so it is asked for again while someone looks."""
+    frame = _frame(request)
+    html = (
+        environment()
+        .get_template(template)
+        .render(
+            frame=frame,
+            link=frame.link,
+            may=frame.may,
+            live=live,
+            now_ms=_CLOCK.now_ms(),
+            **values,
+        )
+    )
+    return _answer(request, html.encode(), status_code)
+
+
+def _frame(request: Request) -> Frame:
+    known = request.scope.get(PRINCIPAL_KEY) is not None
+    state: Mapping[str, Any] = request.app.state._state
+    return Frame(
+        principal_of(request) if known else None,
+        request.url.path,
+        request.url.query,
+        cast(bool, state.get("guarded", False)),
+        request.app.version,
+        str(request.base_url).rstrip("/"),
+    )
+
+
+def reached(request: Request, principal: Principal) -> Reached:
+    """How whoever looks reaches the service from a program."""
+    elsewhere = principal.everywhere and principal.namespace != DEFAULT_NAMESPACE
+    frame = _frame(request)
+    return Reached(frame.base, principal.namespace if elsewhere else None, frame.guarded)
+
+
+def _answer(request: Request, body: bytes, status: int) -> Response:
+    headers = dict(HEADERS)
+    if len(body) >= _PACKED_BYTES_MIN and accepts_gzip(request):
+        body = gzip.compress(body, 5, mtime=0)
+        headers["content-encoding"] = "gzip"
+    return Response(body, status, headers, media_type="text/html; charset=utf-8")

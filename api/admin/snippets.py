@@ -1,0 +1,117 @@
+"""Programs for one queue, to be copied and run as they are; for streams see `stream_snippets`.
+
+A key is never in them: they read it from the environment.
+"""
+
+from typing import NamedTuple
+
+
+class Snippet(NamedTuple):
+    """A program, and the language it is told apart by."""
+
+    key: str
+    label: str
+    text: str
+
+
+class Reached(NamedTuple):
+    """How the caller reaches the service: its address, the namespace where it has to be named, whether it wants a key."""
+
+    base: str
+    namespace: str | None
+    guarded: bool
+
+    @property
+    def curl_options(self) -> str:
+        """The options of curl that say who calls, and where it acts."""
+        key = ' -H "Authorization: Bearer $MILLSTREAM_API_KEY"' if self.guarded else ""
+        place = f" -H 'Millstream-Namespace: {self.namespace}'" if self.namespace else ""
+        return key + place
+
+    @property
+    def python_client(self) -> str:
+        """The lines that make a Python client; a key is read from MILLSTREAM_API_KEY."""
+        return f'from millstream_client import Millstream\n\nclient = Millstream("{self.base}")'
+
+    @property
+    def typescript_client(self) -> str:
+        """What `connect` is given."""
+        key = ", apiKey: process.env.MILLSTREAM_API_KEY" if self.guarded else ""
+        return f"connect({{ url: '{self.base}'{key} }})"
+
+    def boto3_client(self, service: str) -> str:
+        """The lines that make an AWS client; a pair is read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
+        pair = "" if self.guarded else ', aws_access_key_id="any", aws_secret_access_key="any"'
+        return (
+            f'import boto3\n\n{service} = boto3.client("{service}", endpoint_url="{self.base}", '
+            f'region_name="us-east-1"{pair})'
+        )
+
+
+def queue_snippets(at: Reached, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
+    """Send, receive, acknowledge: once in each language."""
+    return (
+        Snippet("curl", "curl", _curl(at, queue, fifo)),
+        Snippet("python", "Python", _python(at, queue, fifo)),
+        Snippet("typescript", "TypeScript", _typescript(at, queue, fifo)),
+        Snippet("boto3", "boto3 (SQS)", _boto3(at, queue, fifo)),
+    )
+
+
+def _curl(at: Reached, queue: str, fifo: bool) -> str:
+    group = ', "group": "customer-7"' if fifo else ""
+    json = " -H 'content-type: application/json'"
+    return f"""# Send
+curl{at.curl_options}{json} -d '{{"body": {{"order": 1}}{group}}}' {at.base}/v1/queues/{queue}/messages
+
+# Receive up to ten, and wait for the first
+curl{at.curl_options}{json} -d '{{"messages_max": 10, "wait_seconds": 20}}' {at.base}/v1/queues/{queue}/receive
+
+# Acknowledge what is done
+curl{at.curl_options}{json} -d '{{"settlements": [{{"receipt_handle": "…", "action": "ack"}}]}}' {at.base}/v1/queues/{queue}/settle
+"""
+
+
+def _python(at: Reached, queue: str, fifo: bool) -> str:
+    group = ', group="customer-7"' if fifo else ""
+    return f"""{at.python_client}
+queue = client.queue("{queue}")
+
+queue.send({{"order": 1}}{group})
+
+for message in queue.receive(messages_max=10, wait_seconds=20):
+    print(message.json())
+    message.ack()
+"""
+
+
+def _typescript(at: Reached, queue: str, fifo: bool) -> str:
+    group = ", group: 'customer-7'" if fifo else ""
+    return f"""import {{ Worker, connect, sendMessages }} from 'millstream-client';
+
+const millstream = {at.typescript_client};
+const {{ client }} = millstream;
+
+await sendMessages({{
+  client,
+  throwOnError: true,
+  path: {{ queue: '{queue}' }},
+  body: {{ messages: [{{ body: {{ order: 1 }}{group} }}] }},
+}});
+
+const worker = new Worker(millstream, '{queue}', (message) => console.log(message.json()));
+await worker.run();  // what returns is acknowledged, what throws comes again
+"""
+
+
+def _boto3(at: Reached, queue: str, fifo: bool) -> str:
+    group = ', MessageGroupId="customer-7", MessageDeduplicationId="order-1"' if fifo else ""
+    return f"""{at.boto3_client("sqs")}
+url = sqs.get_queue_url(QueueName="{queue}")["QueueUrl"]
+
+sqs.send_message(QueueUrl=url, MessageBody='{{"order": 1}}'{group})
+
+for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20).get("Messages", []):
+    print(message["Body"])
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+"""

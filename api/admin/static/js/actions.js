@@ -1,0 +1,264 @@
+// Forms that call the REST API. A button opens a dialog, the dialog's form is the call, its answer is told in a line.
+//
+//   <form data-action data-method="POST" action="/v1/…" data-done="{purged} messages purged" data-then="/ui/queues">
+//     <input name="per_second" data-type="number">         {"per_second": 5}; left out when empty
+//     <input name="dead_letters.queue">                     {"dead_letters": {"queue": …}}
+//     <input type="checkbox" name="messages" value="…">     the values that are ticked, as a list, with data-type="list"
+import { callApi } from "./api.js";
+import { refreshNow } from "./refresh.js";
+import { clearSelection, selectedIn } from "./tables.js";
+
+const EXPORT_LINES_MAX = 50_000;
+
+export const toast = (text, bad = false) => {
+  const line = document.createElement("div");
+  line.className = bad ? "toast toast-bad" : "toast";
+  line.textContent = text;
+  document.getElementById("toasts").append(line);
+  setTimeout(() => line.remove(), bad ? 10000 : 5000);
+};
+
+const READ = {
+  number: (field) => (field.value.trim() === "" ? undefined : Number(field.value)),
+  bool: (field) => (field.type === "checkbox" ? field.checked : field.value === "true"),
+  json: (field) => (field.value.trim() === "" ? undefined : JSON.parse(field.value)),
+  lines: (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean),
+  pairs: (field) => Object.fromEntries(READ.lines(field).map((line) => {
+    const at = line.indexOf("=");
+    return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  })),
+  time: (field) => (field.value ? new Date(field.value).toISOString() : undefined),
+  null: (field) => (field.value.trim() === "" ? null : field.value),
+  text: (field) => (field.value === "" ? undefined : field.value),
+  body: (field) => {
+    try {
+      return JSON.parse(field.value);
+    } catch {
+      return field.value;
+    }
+  },
+};
+
+const put = (into, path, value) => {
+  const steps = path.split(".");
+  const last = steps.pop();
+  let at = into;
+  for (const step of steps) at = at[step] ??= {};
+  at[last] = value;
+};
+
+const isChanged = (field) =>
+  field.tagName === "SELECT" ? !field.selectedOptions[0]?.defaultSelected : field.value !== field.defaultValue;
+
+// Of a form of settings only what is different: empty is null, and a pair that is gone is null too (JSON Merge Patch).
+const changesOf = (form) => {
+  const changes = {};
+  for (const field of form.elements) {
+    if (!field.name || field.disabled || !isChanged(field)) continue;
+    const type = field.dataset.type ?? "text";
+    let value = READ[type](field);
+    if (field.hasAttribute("data-merge")) {
+      const before = READ[type]({ value: field.defaultValue });
+      for (const key of Object.keys(before)) if (!(key in value)) value[key] = null;
+    }
+    put(changes, field.name, value ?? null);
+  }
+  for (const field of form.querySelectorAll("[data-group]")) {
+    const key = field.dataset.group;
+    if (key in changes && field.value === "") changes[key] = null;
+  }
+  return changes;
+};
+
+export const bodyOf = (form) => {
+  const body = {};
+  for (const field of form.elements) {
+    if (!field.name || field.disabled || field.hasAttribute("data-path") || field.closest("[hidden]")) continue;
+    if (field.type === "radio" && !field.checked) continue;
+    const type = field.dataset.type ?? "text";
+    if (type === "list") {
+      if (field.checked || field.type === "hidden") put(body, field.name, [...(body[field.name] ?? []), field.value]);
+      continue;
+    }
+    let value;
+    try {
+      value = READ[type](field);
+    } catch (error) {
+      throw new Error(`${field.labels?.[0]?.textContent?.trim() ?? field.name}: ${error.message}`);
+    }
+    if (value !== undefined) put(body, field.name, value);
+  }
+  return body;
+};
+
+const told = (text, answer, spell = String) => text.replace(/\{(\w+)\}/g, (_, name) => spell(answer[name] ?? ""));
+
+const fail = (form, error) => {
+  const place = form.querySelector(".trouble");
+  const faults = (error.told?.errors ?? []).map((fault) => `${fault.pointer ?? ""} ${fault.detail}`.trim());
+  const text = [error.message, ...faults.filter((fault) => !error.message.includes(fault))].join(" · ");
+  if (!place) return toast(text, true);
+  place.textContent = text;
+  place.hidden = false;
+};
+
+const call = async (form) => {
+  const buttons = form.querySelectorAll("button");
+  for (const button of buttons) button.disabled = true;
+  try {
+    const wanted = form.dataset.body === "none" ? undefined : form.dataset.body === "changed" ? changesOf(form) : bodyOf(form);
+    const said = Object.fromEntries(new FormData(form));
+    const headers = form.dataset.ifMatch ? { "if-match": form.dataset.ifMatch } : {};
+    if (form.dataset.contentType) headers["content-type"] = form.dataset.contentType;
+    const { told: answer } = await callApi(form.dataset.method, told(form.getAttribute("action"), said, encodeURIComponent), { body: wanted, headers });
+    form.closest("dialog")?.close();
+    form.dispatchEvent(new CustomEvent("ms:done", { bubbles: true, detail: answer }));
+    const reveal = form.querySelector("[data-reveal]");
+    if (reveal) return void showOnce(document.getElementById(reveal.dataset.reveal), { ...said, ...answer });
+    if (form.dataset.then) return void location.assign(told(form.dataset.then, { ...said, ...answer }, encodeURIComponent));
+    if (form.dataset.done) toast(told(form.dataset.done, answer));
+    if (form.hasAttribute("data-reload")) return void location.reload();
+    refreshNow();
+  } catch (error) {
+    fail(form, error);
+  } finally {
+    for (const button of buttons) button.disabled = false;
+    for (const input of form.querySelectorAll("[data-must]")) checkWord(input);
+  }
+};
+
+const checkWord = (input) => {
+  const button = input.form.querySelector(".buttons button:not([data-close])");
+  button.disabled = input.value !== input.dataset.must;
+};
+
+// What an answer tells once: a dialog of its own, and the page anew after it.
+const showOnce = (dialog, answer) => {
+  for (const place of dialog.querySelectorAll("[data-show]")) place.textContent = answer[place.dataset.show] ?? "";
+  dialog.addEventListener("close", () => {
+    for (const place of dialog.querySelectorAll("[data-show]")) place.textContent = "";
+    location.reload();
+  }, { once: true });
+  dialog.showModal();
+};
+
+// A list as a file: page after page, as the API gives it in lines.
+const exportLines = async (button) => {
+  button.disabled = true;
+  const lines = [];
+  try {
+    for (let cursor = ""; ; ) {
+      const joint = button.dataset.export.includes("?") ? "&" : "?";
+      const { told: page } = await callApi("GET", button.dataset.export + (cursor ? `${joint}cursor=${encodeURIComponent(cursor)}` : ""));
+      lines.push(...page.items.map((item) => JSON.stringify(item)));
+      cursor = page.next_cursor;
+      if (!cursor || lines.length >= EXPORT_LINES_MAX) break;
+    }
+    save(button.dataset.filename, lines);
+  } catch (error) {
+    toast(error.message, true);
+  }
+  button.disabled = false;
+};
+
+export const save = (name, lines) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([lines.map((line) => `${line}\n`).join("")], { type: "application/x-ndjson" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+
+const openDialog = (button) => {
+  const dialog = document.getElementById(button.dataset.open);
+  const form = dialog.querySelector("form");
+  if (button.hasAttribute("data-fresh")) form?.reset();
+  for (const [name, value] of Object.entries(button.dataset)) {
+    if (!name.startsWith("set")) continue;
+    const key = name.slice(3).toLowerCase();
+    for (const place of dialog.querySelectorAll(`[data-show="${key}"]`)) place.textContent = value;
+    for (const field of form?.querySelectorAll(`[name="${key}"]`) ?? []) field.value = value;
+    for (const word of dialog.querySelectorAll(`[data-must-of="${key}"]`)) word.dataset.must = value;
+  }
+  const trouble = dialog.querySelector(".trouble");
+  if (trouble) trouble.hidden = true;
+  for (const input of dialog.querySelectorAll("[data-must]")) {
+    input.value = "";
+    checkWord(input);
+  }
+  dialog.dispatchEvent(new CustomEvent("ms:open", { bubbles: true, detail: { button } }));
+  dialog.showModal();
+};
+
+const copyText = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied");
+  } catch {
+    toast("This browser does not let a page copy here: select the text instead.", true);
+  }
+};
+
+// Each ticked row by a call of its own; what is done is told as it goes.
+const deleteEach = async (button) => {
+  const values = selectedIn(button.closest("[data-selectable]"));
+  if (!window.confirm(`${values.length} ${button.dataset.what} are dropped for good.`)) return;
+  button.disabled = true;
+  let [gone, trouble] = [0, ""];
+  for (const value of values) {
+    try {
+      await callApi("DELETE", button.dataset.path + encodeURIComponent(value));
+      gone += 1;
+    } catch (error) {
+      trouble = error.message;
+    }
+  }
+  button.disabled = false;
+  toast(trouble ? `${gone} of ${values.length} dropped. ${trouble}` : `${gone} dropped`, Boolean(trouble));
+  clearSelection();
+  refreshNow();
+};
+
+const logIn = async (form) => {
+  try {
+    await callApi("POST", "/v1/sessions", { body: { api_key: form.elements.key.value.trim() } });
+    const next = new URLSearchParams(location.search).get("next") ?? "";
+    location.assign(/^\/ui(?![^/?#])/.test(next) && !next.includes("\\") ? next : "/ui");
+  } catch (error) {
+    fail(form, error);
+    form.elements.key.select();
+  }
+};
+
+const logOut = async () => {
+  await callApi("DELETE", "/v1/sessions");
+  location.assign("/ui/login");
+};
+
+export const installActions = () => {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.matches("[data-action]")) {
+      event.preventDefault();
+      call(form);
+    } else if (form.matches("[data-login]")) {
+      event.preventDefault();
+      logIn(form);
+    }
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button, [data-open]");
+    if (!button) return;
+    if (button.dataset.open) openDialog(button);
+    else if (button.hasAttribute("data-close")) button.closest("dialog").close();
+    else if (button.hasAttribute("data-copy")) copyText(button.parentElement.querySelector("code, pre").textContent);
+    else if (button.dataset.copyFrom) copyText(document.getElementById(button.dataset.copyFrom).textContent);
+    else if (button.dataset.export) exportLines(button);
+    else if (button.hasAttribute("data-each-delete")) deleteEach(button);
+    else if (button.hasAttribute("data-logout")) logOut();
+  });
+  document.addEventListener("change", (event) => event.target.matches?.("[data-submits]") && event.target.form.requestSubmit());
+  document.addEventListener("input", (event) => {
+    if (event.target.dataset?.must) checkWord(event.target);
+  });
+};

@@ -1,0 +1,28 @@
+// Calls of the REST API, as the pages make them: in the page's namespace, with the session's cookie, problems as errors.
+export class Problem extends Error {
+  constructor(status, told) {
+    super(told.detail || told.title || `The service answered ${status}.`);
+    this.status = status;
+    this.told = told;
+  }
+}
+
+export const callApi = async (method, path, { body, headers = {}, signal } = {}) => {
+  const namespace = document.body.dataset.namespace;
+  const asked = { accept: "application/json", ...headers };
+  if (namespace) asked["millstream-namespace"] = namespace;
+  if (body !== undefined) asked["content-type"] ??= "application/json";
+  const raw = body === undefined || typeof body === "string" || body instanceof Blob;
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers: asked, body: raw ? body : JSON.stringify(body), credentials: "same-origin", signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { detail: "The service cannot be reached. Nothing is known of what became of this call." });
+  }
+  const text = await answer.text();
+  const told = answer.headers.get("content-type")?.includes("json") && text ? JSON.parse(text) : {};
+  if (answer.status === 401) location.reload();
+  if (!answer.ok) throw new Problem(answer.status, told);
+  return { told, etag: answer.headers.get("etag") };
+};

@@ -1,0 +1,18 @@
+// What every page has: refreshing, times, charts, actions, keys.
+import { installActions } from "./actions.js";
+import { installCharts } from "./charts.js";
+import { installKeys } from "./keys.js";
+import { installPreferences } from "./preferences.js";
+import { installRefresh } from "./refresh.js";
+import { installTables } from "./tables.js";
+import { installTimes } from "./times.js";
+
+installPreferences();
+installTimes();
+installActions();
+installTables();
+installKeys();
+if (document.body.dataset.namespace) {
+  installRefresh();
+  installCharts();
+}

@@ -1,0 +1,151 @@
+// Charts of the service's own time series, asked for over REST and drawn by uPlot; each has the same numbers as a table.
+import { callApi } from "./api.js";
+import { rangeSeconds } from "./preferences.js";
+import { onRefreshAsked } from "./refresh.js";
+import { spellTime } from "./times.js";
+
+const drawn = new WeakMap();
+const PX = () => devicePixelRatio;
+
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
+const short = (value) => {
+  for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) if (Math.abs(value) >= limit) return `${+(value / limit).toFixed(1)}${unit}`;
+  return String(+value.toFixed(value < 10 ? 2 : 0));
+};
+const bytes = (value) => {
+  let unit = 0;
+  while (Math.abs(value) >= 1000 && unit < SIZES.length - 1) (value /= 1024), (unit += 1);
+  return `${+value.toFixed(1)} ${SIZES[unit]}`;
+};
+const ms = (value) => {
+  for (const [limit, unit] of [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]]) if (value >= limit) return `${+(value / limit).toFixed(1)} ${unit}`;
+  return `${Math.round(value)} ms`;
+};
+const SPELL = { count: short, rate: (value) => `${short(value)}/s`, bytes, ms };
+
+// light-dark() is resolved where it is used, so a colour is read from something that is drawn with it.
+const colour = (name) => {
+  const probe = document.createElement("i");
+  probe.className = "sr";
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+};
+
+const columnsOf = (figure) => figure.dataset.columns.split(",").map((column) => column.split(":"));
+
+const options = (figure, width) => {
+  const spell = SPELL[figure.dataset.unit];
+  const [muted, line] = [colour("--muted"), colour("--line")];
+  const font = "11px Inter, system-ui, sans-serif";
+  const axis = { stroke: muted, font, grid: { stroke: line, width: 1 / PX() }, ticks: { show: false } };
+  return {
+    width,
+    height: 182,
+    cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "ms" } },
+    scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: [{ ...axis, space: 70, size: 26 }, { ...axis, size: 52, values: (_, values) => values.map(spell) }],
+    series: [
+      { value: (_, value) => (value == null ? "–" : spellTime(value * 1000)) },
+      ...columnsOf(figure).map(([, label], index) => ({
+        label,
+        stroke: colour(`--series-${index + 1}`),
+        width: 1.5,
+        points: { show: false },
+        fill: index === 0 ? `color-mix(in srgb, ${colour("--series-1")} 10%, transparent)` : undefined,
+        value: (_, value) => (value == null ? "–" : spell(value)),
+      })),
+    ],
+    legend: { live: true },
+  };
+};
+
+const dataOf = (figure, told) => {
+  const names = columnsOf(figure).map(([name]) => name);
+  const length = told.columns[names[0]]?.length ?? 0;
+  const times = Array.from({ length }, (_, index) => (told.start_ms + index * told.step_ms) / 1000);
+  return [times, ...names.map((name) => told.columns[name] ?? Array(length).fill(null))];
+};
+
+const note = (figure, text) => {
+  const place = figure.querySelector(".plot");
+  place.querySelector(".plot-note")?.remove();
+  if (!text) return;
+  const line = document.createElement("div");
+  line.className = "plot-note";
+  line.textContent = text;
+  place.append(line);
+};
+
+const tabulate = (figure, data) => {
+  const details = figure.querySelector(".as-table");
+  if (!details.open) return;
+  const spell = SPELL[figure.dataset.unit];
+  const table = document.createElement("table");
+  const row = table.createTHead().insertRow();
+  for (const label of ["Time", ...columnsOf(figure).map(([, label]) => label)]) {
+    const head = document.createElement("th");
+    head.scope = "col";
+    head.textContent = label;
+    row.append(head);
+  }
+  const body = table.createTBody();
+  for (let index = data[0].length - 1; index >= 0; index -= 1) {
+    const line = body.insertRow();
+    line.insertCell().textContent = spellTime(data[0][index] * 1000);
+    for (const column of data.slice(1)) line.insertCell().textContent = column[index] == null ? "–" : spell(column[index]);
+  }
+  const wrap = details.querySelector(".table-wrap");
+  wrap.tabIndex = 0;
+  wrap.replaceChildren(table);
+};
+
+const draw = (figure, data) => {
+  const place = figure.querySelector(".plot");
+  const chart = drawn.get(figure);
+  if (chart && chart.root.isConnected) chart.setData(data);
+  else drawn.set(figure, new window.uPlot(options(figure, place.clientWidth), data, place));
+  note(figure, data.slice(1).some((column) => column.some((value) => value != null)) ? "" : "Nothing measured yet");
+  tabulate(figure, data);
+};
+
+const asked = new Map();
+const load = async (path) => {
+  if (!asked.has(path)) {
+    asked.set(path, callApi("GET", path).finally(() => asked.delete(path)));
+  }
+  return (await asked.get(path)).told;
+};
+
+const update = async (figure) => {
+  const joint = figure.dataset.series.includes("?") ? "&" : "?";
+  try {
+    draw(figure, dataOf(figure, await load(`${figure.dataset.series}${joint}window_seconds=${rangeSeconds()}`)));
+  } catch (error) {
+    if (!drawn.has(figure)) note(figure, error.message);
+  }
+};
+
+const all = () => document.querySelectorAll("figure[data-series]");
+const updateAll = () => all().forEach(update);
+const drawAnew = () => {
+  for (const figure of all()) {
+    drawn.get(figure)?.destroy();
+    drawn.delete(figure);
+  }
+  updateAll();
+};
+
+export const installCharts = () => {
+  if (!all().length || !window.uPlot) return;
+  updateAll();
+  onRefreshAsked(updateAll);
+  document.addEventListener("ms:preferences", drawAnew);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAnew);
+  document.addEventListener("toggle", (event) => event.target.matches?.(".as-table") && updateAll(), true);
+  new ResizeObserver(() => {
+    for (const figure of all()) drawn.get(figure)?.setSize({ width: figure.querySelector(".plot").clientWidth, height: 182 });
+  }).observe(document.getElementById("page"));
+};

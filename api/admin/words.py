@@ -1,0 +1,81 @@
+"""How numbers, sizes and times read on a page. Nothing here knows HTML."""
+
+from storage.domain import limits
+
+NOTHING = "\u2013"
+"""Where there is no value."""
+
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEPS = (
+    ("d", limits.DAY_MS),
+    ("h", limits.HOUR_MS),
+    ("min", limits.MINUTE_MS),
+    ("s", limits.SECOND_MS),
+)
+
+
+def count(value: float | None) -> str:
+    """A whole number with its thousands apart: 12 345."""
+    return NOTHING if value is None else f"{round(value):,}".replace(",", "\u202f")
+
+
+def rate(value: float | None) -> str:
+    """So many a second: three digits at most where there is a fraction."""
+    if value is None:
+        return NOTHING
+    if value == 0:
+        return "0"
+    if value < 0.1:
+        return "<0.1"
+    return f"{value:.1f}" if value < 10 else count(value)
+
+
+def size(value: float | None) -> str:
+    """Bytes in the unit that leaves one to three digits before the point."""
+    if value is None:
+        return NOTHING
+    unit = 0
+    while abs(value) >= 1000 and unit < len(_SIZES) - 1:
+        value /= 1024
+        unit += 1
+    whole = unit == 0 or value >= 100
+    return f"{value:.0f} {_SIZES[unit]}" if whole else f"{value:.1f} {_SIZES[unit]}"
+
+
+def duration(value_ms: float | None) -> str:
+    """A length of time by its two largest units: `3 h 12 min`, `4.2 s`, `80 ms`."""
+    if value_ms is None:
+        return NOTHING
+    value_ms = max(0, value_ms)
+    if value_ms < limits.SECOND_MS:
+        return f"{value_ms:.0f} ms"
+    if value_ms < limits.MINUTE_MS:
+        return f"{value_ms / limits.SECOND_MS:.1f} s".replace(".0 ", " ")
+    parts: list[str] = []
+    rest = int(value_ms)
+    for unit, step in _STEPS:
+        whole, rest = divmod(rest, step)
+        if whole or parts:
+            parts.append(f"{whole} {unit}")
+        if len(parts) == 2:
+            break
+    return " ".join(part for part in parts if not part.startswith("0 ")) or NOTHING
+
+
+def seconds(value_ms: int) -> str:
+    """Milliseconds as the seconds that a field takes: 30, 0.25."""
+    whole, rest = divmod(value_ms, limits.SECOND_MS)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+def percent(part: float | None, whole: float | None) -> str:
+    """How much of `whole` a part is."""
+    if part is None or not whole:
+        return NOTHING
+    share = 100 * part / whole
+    return f"{share:.0f} %" if share >= 10 or share == 0 else f"{share:.1f} %"
+
+
+def plural(number: float | None, one: str, many: str = "") -> str:
+    """`1 message`, `3 messages`."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,29 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.process_list import ProcessList
+
+
+def list_processes() -> Call[ProcessList]:
+    """List the processes of the deployment, by role. One that was killed is listed for ten seconds more."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_processes",
+        "GET",
+        "/v1/processes",
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ProcessList:
+    if response.status_code == 200:
+        response_200 = ProcessList.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.socket_page import SocketPage
+from ...types import UNSET, Unset
+
+
+def list_sockets(
+    *,
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[SocketPage]:
+    """List who is connected over WebSocket, in all processes, as it was some seconds ago.
+
+    Of a process with more than 500 sockets, the 500 that came first.
+    """
+
+    params: dict[str, Any] = {}
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_sockets",
+        "GET",
+        "/v1/sockets",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SocketPage:
+    if response.status_code == 200:
+        response_200 = SocketPage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

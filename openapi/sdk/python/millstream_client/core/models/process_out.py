@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.process_role import ProcessRole
+
+T = TypeVar("T", bound="ProcessOut")
+
+
+@_attrs_define
+class ProcessOut:
+    """A process, as it was when it last said so, which it does every three seconds.
+
+    Attributes:
+        id (str): Of this life of it: a restart is another process.
+        role (ProcessRole): What a process does.
+        host (str):
+        pid (int):
+        version (str):
+        started_at (datetime.datetime):
+        seen_at (datetime.datetime): One that is silent for ten seconds is gone.
+        event_loop_lag_seconds (float): How much too late its event loop was, when it last looked.
+        sockets (int): WebSocket connections that are open.
+        sessions (int): Of clients, with a socket or away from it for a moment.
+    """
+
+    id: str
+    role: ProcessRole
+    host: str
+    pid: int
+    version: str
+    started_at: datetime.datetime
+    seen_at: datetime.datetime
+    event_loop_lag_seconds: float
+    sockets: int
+    sessions: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        role = self.role.value
+
+        host = self.host
+
+        pid = self.pid
+
+        version = self.version
+
+        started_at = self.started_at.isoformat()
+
+        seen_at = self.seen_at.isoformat()
+
+        event_loop_lag_seconds = self.event_loop_lag_seconds
+
+        sockets = self.sockets
+
+        sessions = self.sessions
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "role": role,
+                "host": host,
+                "pid": pid,
+                "version": version,
+                "started_at": started_at,
+                "seen_at": seen_at,
+                "event_loop_lag_seconds": event_loop_lag_seconds,
+                "sockets": sockets,
+                "sessions": sessions,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        role = ProcessRole(d.pop("role"))
+
+        host = d.pop("host")
+
+        pid = d.pop("pid")
+
+        version = d.pop("version")
+
+        started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
+
+        seen_at = datetime.datetime.fromisoformat(d.pop("seen_at"))
+
+        event_loop_lag_seconds = d.pop("event_loop_lag_seconds")
+
+        sockets = d.pop("sockets")
+
+        sessions = d.pop("sessions")
+
+        process_out = cls(
+            id=id,
+            role=role,
+            host=host,
+            pid=pid,
+            version=version,
+            started_at=started_at,
+            seen_at=seen_at,
+            event_loop_lag_seconds=event_loop_lag_seconds,
+            sockets=sockets,
+            sessions=sessions,
+        )
+
+        process_out.additional_properties = d
+        return process_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

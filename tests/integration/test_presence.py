@@ -1,0 +1,247 @@
+"""Who is there: processes that come, go and are killed, and sockets that are closed from anywhere."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from api.push.present import SocketsHere
+from api.push.session import Session
+from api.push.sessions import Sessions
+from api.push.wire import JSON
+from storage.domain import limits
+from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
+from storage.domain.clock import SystemClock
+from storage.domain.credentials import Rights
+from storage.domain.errors import SocketNotFound
+from storage.domain.limits import Limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
+from storage.domain.queues import QueueSpec
+from storage.lifespan import Storage, open_storage
+from storage.presence import Presence, present
+from storage.settings import StorageSettings
+from tests.guarded import guarding
+from tests.sockets import PATIENCE_S, Server, serving
+
+ORDERS = QueueName("orders")
+KNOWN = Limits(presence_beat_ms=50)
+
+
+def process(id_: str, role: ProcessRole = ProcessRole.SWEEPER) -> ProcessSeen:
+    return ProcessSeen(id=id_, role=role, host="h", pid=7, version="1", started_at_ms=5)
+
+
+def socket(id_: str, process: str = "one", namespace: str = "default") -> SocketSeen:
+    return SocketSeen(
+        id=id_,
+        process=process,
+        principal="ada",
+        namespace=namespace,
+        address="192.0.2.1",
+        protocol="millstream.v1.json",
+        connected_at_ms=4,
+        queued_bytes=0,
+    )
+
+
+def ids(found: tuple[ProcessSeen, ...] | tuple[SocketSeen, ...]) -> list[str]:
+    return [one.id for one in found]
+
+
+@pytest.fixture
+def presence(engines: Storage) -> Presence:
+    return engines.presence
+
+
+async def test_a_process_is_seen_as_it_last_said(presence, clock):
+    await presence.beat(process("one"))
+    clock.advance(ms=1000)
+    told = ProcessSeen(
+        id="two",
+        role=ProcessRole.API,
+        host="mill",
+        pid=8,
+        version="2",
+        started_at_ms=6,
+        event_loop_lag_ms=1.5,
+        sockets=3,
+        sessions=4,
+    )
+    await presence.beat(told)
+
+    first, second = await presence.processes()
+
+    assert first.seen_at_ms == clock.now_ms()
+    assert second.seen_at_ms == clock.now_ms() - 1000
+    assert (first.sockets, first.event_loop_lag_ms, second.id) == (3, 1.5, "one")
+
+
+async def test_a_process_that_was_killed_is_not_there_any_more_and_its_sockets_are_not(
+    presence, clock
+):
+    await presence.beat(process("one"), [socket("s1")])
+    clock.advance(ms=limits.PRESENCE_STALE_MS - 1)
+    await presence.beat(process("two"))
+    before = ids(await presence.processes()), ids(await presence.sockets("default"))
+
+    clock.advance(ms=1)
+
+    assert before == (["one", "two"], ["s1"])
+    assert ids(await presence.processes()) == ["two"]
+    assert ids(await presence.sockets("default")) == []
+
+
+async def test_one_that_ends_says_so(presence):
+    async with present(presence, ProcessRole.DELIVERER) as here:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await presence.processes():  # noqa: ASYNC110 no event tells
+                await asyncio.sleep(0.01)
+        [seen] = await presence.processes()
+
+    assert (seen.id, seen.role, seen.pid) == (here.id, ProcessRole.DELIVERER, here.pid)
+    assert await presence.processes() == ()
+
+
+async def test_what_is_asked_of_a_process_it_hears_once(presence):
+    await presence.beat(process("one"), [socket("s1"), socket("s2")])
+    await presence.ask_to_close("default", "s1")
+
+    assert await presence.beat(process("other")) == ()
+    assert await presence.beat(process("one")) == ("s1",)
+    assert await presence.beat(process("one")) == ()
+
+
+async def test_an_ask_that_nobody_hears_is_forgotten(presence, clock):
+    await presence.beat(process("one"), [socket("s1")])
+    await presence.ask_to_close("default", "s1")
+    clock.advance(ms=limits.PRESENCE_STALE_MS)
+    await presence.beat(process("two"))
+
+    assert await presence.beat(process("one")) == ()
+
+
+async def test_another_namespaces_socket_is_as_if_it_were_not_there(presence):
+    await presence.beat(process("one"), [socket("s1", namespace="acme")])
+
+    with pytest.raises(SocketNotFound):
+        await presence.ask_to_close("default", "s1")
+    assert ids(await presence.sockets("default")) == []
+    assert ids(await presence.sockets("acme")) == ["s1"]
+
+
+async def test_a_process_with_very_many_sockets_tells_of_the_oldest():
+    sessions = Sessions(Limits(), asyncio.get_running_loop().time)
+    opened: list[Session] = [
+        sessions.open(LOCAL_ADMINISTRATOR, JSON) for _ in range(limits.PRESENCE_SOCKETS_MAX + 3)
+    ]
+    here = SocketsHere(sessions, SystemClock())
+
+    told, count = here.sockets("one"), here.told(process("one")).sessions
+    await sessions.close()
+
+    assert (len(told), count) == (limits.PRESENCE_SOCKETS_MAX, len(opened))
+    assert opened[0].id not in {one.id for one in told}  # it is what resumes a session
+
+
+# Over HTTP, with two processes
+
+
+@pytest.fixture
+async def servers(redis_url, database_url) -> AsyncGenerator[tuple[Server, Server]]:
+    """Two API processes of one deployment, as far as they know."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(open_storage(settings))
+        other = await stack.enter_async_context(open_storage(settings))
+        await one.catalog.put_queue(ORDERS, QueueSpec())
+        first = await stack.enter_async_context(serving(one, KNOWN))
+        second = await stack.enter_async_context(serving(other, KNOWN))
+        await one.queues.send(ORDERS, [NewMessage(b"one")])
+        yield first, second
+
+
+async def shown(client: httpx.AsyncClient, path: str, number: int) -> list[dict[str, Any]]:
+    """What is listed, once it is so many."""
+    async with asyncio.timeout(PATIENCE_S):
+        while len(items := (await client.get(path)).json()["items"]) != number:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return list(items)
+
+
+async def test_a_socket_is_closed_through_another_process_and_what_it_held_is_free(servers):
+    first, second = servers
+    async with (
+        first.socket() as socket,
+        httpx.AsyncClient(base_url=second.url, timeout=PATIENCE_S) as client,
+    ):
+        await socket.subscribe("work", "queue:orders", credit={"messages": 5, "bytes": 1000})
+        await socket.messages(1)
+        processes = await shown(client, "/v1/processes", 2)
+        [seen] = await shown(client, "/v1/sockets", 1)
+
+        closed = await client.delete(f"/v1/sockets/{seen['id']}")
+
+        assert closed.status_code == 204
+        assert await socket.close_code() == 4012
+        assert {one["role"] for one in processes} == {"api"}
+        assert seen["process"] in {one["id"] for one in processes}
+        assert seen["address"] == "127.0.0.1"
+        assert (await client.delete("/v1/sockets/nothing")).json()["code"] == "socket_not_found"
+        answer = await client.post("/v1/queues/orders/receive", json={"wait_seconds": 5})
+        assert [one["body"] for one in answer.json()["messages"]] == ["one"]
+        entries = (await client.get("/v1/audit?action=socket:close")).json()["items"]
+        assert [one["outcome"] for one in entries][-1] == "done"
+
+
+async def test_sockets_are_paged_and_tell_what_was_subscribed_to_but_nothing_that_opens_them(
+    servers,
+):
+    first, second = servers
+    async with (
+        first.socket() as one,
+        second.socket() as other,
+        httpx.AsyncClient(base_url=second.url, timeout=PATIENCE_S) as client,
+    ):
+        await one.subscribe("work", "queue:orders", credit={"messages": 5, "bytes": 1000})
+        await one.messages(1)
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                seen = await shown(client, "/v1/sockets", 2)
+                subscribed = [each for each in seen if each["subscriptions"]]
+                if subscribed and subscribed[0]["queued_bytes"]:
+                    break
+                await asyncio.sleep(0.02)
+        page = (await client.get("/v1/sockets?limit=1")).json()
+        rest = (await client.get(f"/v1/sockets?limit=1&cursor={page['next_cursor']}")).json()
+
+    [subscription] = subscribed[0]["subscriptions"]
+    assert subscription["source"] == "queue:orders"
+    assert (subscription["mode"], subscription["credit_messages"]) == ("work", 4)
+    assert [each["id"] for each in page["items"] + rest["items"]] == [each["id"] for each in seen]
+    assert rest["next_cursor"] is None
+    assert one.welcome["session"] not in str(seen)
+    assert other.welcome["session"] not in str(seen)
+
+
+@pytest.mark.one_store
+async def test_who_may_see_sockets_may_not_close_them_and_other_tenants_see_none(
+    redis_url, database_url
+):
+    async with guarding(redis_url, database_url) as guarded:
+        viewer = await guarded.key(Rights(roles=(Role.VIEWER,)))
+        producer = await guarded.key(Rights(roles=(Role.PRODUCER,)))
+        root = Principal("root", "default", LOCAL_ADMINISTRATOR.policy)
+        await guarded.storage.presence.beat(process("one"), [socket("s1")])
+
+        seen = await guarded.ask("GET", "/v1/sockets", viewer)
+        refused = await guarded.ask("DELETE", "/v1/sockets/s1", viewer)
+        unseen = await guarded.ask("GET", "/v1/sockets", producer)
+        done = await guarded.ask("DELETE", "/v1/sockets/s1", await guarded.key(by=root))
+
+    assert [one["id"] for one in seen.json()["items"]] == ["s1"]
+    assert (refused.status_code, unseen.status_code, done.status_code) == (403, 403, 204)

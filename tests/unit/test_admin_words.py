@@ -1,0 +1,122 @@
+"""How numbers, bodies and small charts read on a page."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.admin import words
+from api.admin.bodies import SHOWN_BYTES_MAX, Form, shown, spelled_out, summary
+from api.admin.lists import PAGE_ROWS, asked, slice_of, sorted_names
+from api.admin.sparks import spark
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (1536, "1.5 KiB"), (5 * 1024**3, "5.0 GiB")],
+)
+def test_sizes(value, text):
+    assert words.size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 ms"),
+        (80, "80 ms"),
+        (4200, "4.2 s"),
+        (60_000, "1 min"),
+        (11_520_000, "3 h 12 min"),
+        (172_800_000, "2 d"),
+        (172_860_000, "2 d"),
+        (-5, "0 ms"),
+    ],
+)
+def test_durations(ms, text):
+    assert words.duration(ms) == text
+
+
+def test_what_is_not_known_reads_as_a_dash():
+    spells = (words.count, words.rate, words.size, words.duration)
+
+    assert {spell(None) for spell in spells} == {words.NOTHING}
+    assert words.percent(1, 0) == words.NOTHING
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (0.01, "<0.1"), (3.14, "3.1"), (250, "250")])
+def test_rates(value, text):
+    assert words.rate(value) == text
+
+
+def test_json_is_indented_and_its_other_forms_are_offered():
+    body = shown(b'{"a":[1,2]}')
+
+    assert body.form is Form.JSON
+    assert json.loads(body.text) == {"a": [1, 2]}
+    assert body.forms == (Form.JSON, Form.TEXT, Form.HEX)
+    assert shown(b'{"a":[1,2]}', "hex").text.startswith("000000  7b 22 61")
+
+
+def test_what_is_no_text_is_shown_as_bytes():
+    body = shown(b"\xff\xfe\x00")
+
+    assert body.form is Form.HEX
+    assert body.forms == (Form.HEX,)
+
+
+def test_json_nested_beyond_reason_is_text():
+    body = shown(b"[" * 60_000)
+
+    assert body.form is Form.TEXT
+
+
+def test_a_long_body_is_cut_and_says_so():
+    body = shown("é".encode() * SHOWN_BYTES_MAX)
+
+    assert body.cut
+    assert len(body.text.encode()) <= SHOWN_BYTES_MAX
+
+
+def test_characters_that_mislead_are_spelled_out():
+    assert spelled_out("a\u202egnp") == "a\u27e8U+202E\u27e9gnp"
+    assert "\x1b" not in summary(b"\x1b[31m")
+
+
+@given(st.binary(max_size=2000), st.sampled_from(["", *Form]))
+def test_any_bytes_can_be_shown(body, form):
+    told = shown(body, form)
+
+    assert told.form in told.forms
+    assert told.size_bytes == len(body)
+    assert "\u202e" not in told.text
+    summary(body)
+
+
+def test_a_search_is_a_part_of_a_name_and_tags():
+    found = asked("orders tag:team=payments tag:env=prod tag:odd")
+
+    assert found.part == "orders tag:odd"
+    assert found.tags == {"team": "payments", "env": "prod"}
+
+
+def test_names_are_sorted_by_a_column_and_then_by_name():
+    depth = {"a": 1, "b": 9, "c": 1}
+
+    assert sorted_names(depth, "-ready", {"ready": depth.__getitem__}) == ["b", "a", "c"]
+    assert sorted_names(depth, "-name", {}) == ["c", "b", "a"]
+    assert sorted_names(depth, "nonsense", {}) == ["a", "b", "c"]
+
+
+def test_a_page_beyond_the_last_is_the_last():
+    names = [str(number) for number in range(PAGE_ROWS + 1)]
+
+    page = slice_of(names, 10 * PAGE_ROWS)
+
+    assert (page.start, page.names) == (PAGE_ROWS, [str(PAGE_ROWS)])
+    assert slice_of([], 0).names == []
+
+
+def test_a_spark_has_a_gap_where_nothing_was_measured():
+    assert spark([None, None]) == ""
+    assert spark([0, 1, None, 1]).count("M") == 2
