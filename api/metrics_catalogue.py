@@ -40,5 +40,5 @@ def catalogue() -> Iterator[Described]:
 
 def row(metric: Described) -> str:
     """A metric's line in the documentation."""
-    labels = ", ".join(f"`{label}`" for label in metric.labels) or "–"
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
     return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.text} |"
