@@ -7,6 +7,7 @@ from starlette.types import Receive
 
 from api.dataplane import HotRequest
 from api.logs import get_logger
+from api.tracing import Trace
 from storage.settings import Durability
 
 CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
@@ -58,7 +59,9 @@ def weaker_promise(durability: Durability) -> ExtraHeaders:
     return () if durability == "always" else ((DURABILITY, durability.encode()),)
 
 
-def log_failure(error: Exception, operation: str, status: int, request_id: bytes) -> None:
+def log_failure(
+    error: Exception, operation: str, status: int, request_id: bytes, trace: Trace | None = None
+) -> None:
     """Only what the service is to blame for: a client's mistakes are its own to log."""
     if status < 500:
         return
@@ -69,6 +72,8 @@ def log_failure(error: Exception, operation: str, status: int, request_id: bytes
         operation=operation,
         status=status,
         request_id=request_id.decode(),
+        trace_id=trace.trace_id if trace else "",
+        span_id=trace.span_id if trace else "",
         error=type(error).__name__,
         exc_info=error if unexpected else None,
     )

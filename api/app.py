@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, cast
 
-from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi import APIRouter, FastAPI
 
 from api import health
 from api.admin import door as admin_door
@@ -33,19 +33,18 @@ from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.target import Fork, TargetDoor
+from api.collecting import close_tracing, open_tracing
 from api.dataplane import Dispatcher, Opened
 from api.doors import Doors
 from api.logs import configure_logs
 from api.metrics import (
-    CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
     Refusals,
-    render_metrics,
-    set_build_info,
+    StoreCounts,
 )
-from api.native.dependencies import may_all
+from api.metrics_routes import metrics_router
 from api.openapi import build_document
 from api.push import door as push_door
 from api.push import events
@@ -73,6 +72,7 @@ from api.rest import (
     queues,
     records,
     replays,
+    series,
     shards,
     sockets,
     streams,
@@ -83,9 +83,10 @@ from api.rest import (
 )
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from api.state_metrics import StateMetrics
+from api.tracing import Tracing
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
-from storage.domain.access import Action
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
@@ -116,9 +117,10 @@ def create_app(
     def opened() -> Storage:
         return cast(Storage, control.state.storage)
 
+    tracing = open_tracing(settings)
     gate = _gate(settings, opened)
     standing, auditing = Standing(gate), Auditing(opened)
-    control = _control_plane(settings, storage, dispatcher, counts, known, standing)
+    control = _control_plane(settings, storage, dispatcher, counts, known, standing, tracing)
     control.state.auditing = auditing
 
     sqs = AwsDoor(
@@ -133,6 +135,7 @@ def create_app(
         durability=settings.durability,
         storage=opened,
         kept=LikeAmazon(settings.limits == "aws"),
+        tracing=tracing,
     )
     kinesis = TargetDoor(
         KINESIS,
@@ -147,6 +150,7 @@ def create_app(
         storage=opened,
         noun="stream",
         kept=Kept(settings.limits),
+        tracing=tracing,
     )
     aws = Fork(sqs, kinesis)
     push = PushDoor(
@@ -168,6 +172,7 @@ def create_app(
         counts,
         settings.durability,
         settings.cors_words(),
+        tracing,
     )
 
 
@@ -184,11 +189,12 @@ def _control_plane(
     counts: Counts,
     known: Limits,
     standing: Standing,
+    tracing: Tracing | None,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(settings, storage, counts, known, standing),
+        lifespan=_lifespan(settings, storage, counts, known, standing, tracing),
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=None,
@@ -203,7 +209,7 @@ def _control_plane(
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage, settings)
-    operator = _operator_routes(app, dispatcher, counts)
+    operator = _operator_routes(app, dispatcher)
     routers = (
         queues.router,
         contents.router,
@@ -218,6 +224,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        series.router,
         namespaces.router,
         processes.router,
         sockets.router,
@@ -225,6 +232,7 @@ def _control_plane(
         callers.router,
         audit.router,
         health.router,
+        metrics_router(counts, lambda: app.state.state_metrics),
         operator,
         *admin_door.ROUTERS,
     )
@@ -241,10 +249,16 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.opened = Opened(storage, app.state.feeds)
     app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
+    app.state.state_metrics = StateMetrics(storage, app.version)
 
 
 def _lifespan(
-    settings: Settings, given: Storage | None, counts: Counts, known: Limits, standing: Standing
+    settings: Settings,
+    given: Storage | None,
+    counts: Counts,
+    known: Limits,
+    standing: Standing,
+    tracing: Tracing | None,
 ) -> Any:
     metrics = PublishMetrics(
         DoorMetrics(counts, "queue", "ws", settings.durability, "push"),
@@ -254,15 +268,16 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         configure_logs(settings.log_level)
-        set_build_info(app.version)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(close_tracing, tracing)
             if given is None:
                 opened = await stack.enter_async_context(open_storage(settings.storage()))
                 _serve_from(app, opened, settings)
-            await stack.enter_async_context(_pushing(app, metrics, known))
+            await stack.enter_async_context(_pushing(app, metrics, known, tracing))
             storage: Storage = app.state.storage
             for refusing in (storage.quotas, storage.places, storage.room):
                 counts.also(Refusals(refusing.refused))
+            counts.also(StoreCounts(storage.meters))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
@@ -277,7 +292,9 @@ def _lifespan(
 
 
 @asynccontextmanager
-async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> AsyncGenerator[None]:
+async def _pushing(
+    app: FastAPI, metrics: PublishMetrics, known: Limits, tracing: Tracing | None
+) -> AsyncGenerator[None]:
     storage: Storage = app.state.storage
     feeds: Feeds = app.state.feeds
     sessions = Sessions(known, asyncio.get_running_loop().time)
@@ -286,8 +303,10 @@ async def _pushing(app: FastAPI, metrics: PublishMetrics, known: Limits) -> Asyn
         storage,
         feeds,
         metrics,
-        Publisher(storage.queues, storage.streams, storage.access, storage.quotas, metrics),
-        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues),
+        Publisher(
+            storage.queues, storage.streams, storage.access, storage.quotas, metrics, tracing
+        ),
+        WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing),
     )
     try:
         yield
@@ -326,14 +345,8 @@ async def _measure_lag(counts: Counts) -> None:
         counts.flush()
 
 
-def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> APIRouter:
+def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
     router = APIRouter(include_in_schema=False)
-
-    @router.get("/metrics", dependencies=[Depends(may_all(Action.METRICS_READ))])
-    async def show_metrics() -> Response:
-        """Every counter of this deployment, for Prometheus."""
-        counts.flush()
-        return Response(render_metrics(), headers={"content-type": CONTENT_TYPE})
 
     @router.get(push_door.PATH)
     async def open_socket() -> None:

@@ -35,6 +35,7 @@ from api.payloads import (
 )
 from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
+from api.tracing import Trace
 from consumers.feeds import Feeds
 from storage.domain import limits
 from storage.domain.access import Action, Principal
@@ -62,10 +63,19 @@ class HotRequest:
     """A request for a hot route, whole. `words`: its path split at '/'.
 
     `is_there` tells whether the connection is open as far as is known, without waiting. `client`: its other end.
-    `request_id` is given to it.
+    `request_id` is given to it, and a `trace` where somebody collects spans.
     """
 
-    __slots__ = ("body", "client", "headers", "is_there", "query_string", "request_id", "words")
+    __slots__ = (
+        "body",
+        "client",
+        "headers",
+        "is_there",
+        "query_string",
+        "request_id",
+        "trace",
+        "words",
+    )
 
     def __init__(
         self,
@@ -83,6 +93,7 @@ class HotRequest:
         self.body = body
         self.client = client
         self.request_id = b""
+        self.trace: Trace | None = None
 
 
 class Opened(NamedTuple):
@@ -108,6 +119,7 @@ class Call(Generic[In]):
         "principal",
         "request_id",
         "storage",
+        "trace",
         "words",
     )
 
@@ -129,6 +141,7 @@ class Call(Generic[In]):
         self.headers = request.headers
         self.client_is_there = request.is_there
         self.request_id = request.request_id
+        self.trace = request.trace
         self.metrics = metrics
 
     @property

@@ -52,6 +52,8 @@ from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest import callers
+from api.traced import begin_hot, end_request
+from api.tracing import Tracing, failure_of
 from api.unfinished import Unfinished
 from storage.domain import limits
 from storage.domain.access import Principal
@@ -87,7 +89,9 @@ class Doors:
         counts: Counts,
         durability: Durability,
         cors_origins: Sequence[str] = (),
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
@@ -168,8 +172,12 @@ class Doors:
         started = time.perf_counter()
         request_id = request.request_id = request_id_of(request.headers)
         more = self._weaker_promise
+        trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
+        failure = ""
         try:
             principal = await self._gate.admit(request.headers)
+            if trace is not None:
+                trace.about({"millstream.namespace": principal.namespace})
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
             served = await self.dispatcher.serve(
@@ -182,6 +190,8 @@ class Doors:
             self._metrics.observe(
                 route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
             )
+            if trace is not None:
+                trace.end(CLIENT_GONE_STATUS)
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
@@ -192,8 +202,13 @@ class Doors:
             told = problem(error, instance=path, request_id=request_id.decode())
             served = Served(told.status, PROBLEM_JSON, told.body)
             more = told.headers
-            log_failure(error, route.operation, served.status, request_id)
+            failure = failure_of(error)
+            if trace is not None:
+                trace.end(served.status, failure)
+            log_failure(error, route.operation, served.status, request_id, trace)
         self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
+        if trace is not None and not failure:
+            trace.end(served.status)
         more = (*served.headers, *more) if served.headers else more
         return Answer(
             served.status,
@@ -211,6 +226,10 @@ class Doors:
         """Names the operation and its status."""
         request_id = request_id_of(headers)
         answer = _Observed(send, request_id)
+        trace = None
+        if self._tracing is not None and scope["path"] not in health.PATHS:
+            trace = self._tracing.begin_request(scope["method"], headers)
+        failure = ""
         scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
         app: ASGIApp = self.control
         path: str = scope["path"]
@@ -222,9 +241,9 @@ class Doors:
                 answer.more = await self._spend_call(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
-            if isinstance(error, Unauthenticated) and (login := entrance.sent_to_login(scope)):
-                await login(scope, receive, answer.send)
-                return "login", answer.status
+            if not answer.status and (page := entrance.page_instead(self.control, scope, error)):
+                await page(scope, receive, answer.send)
+                return "no_page", answer.status
             if isinstance(error, Unauthenticated):
                 self._auditing.note_stranger(
                     error, Door.REST, scope.get("client"), headers, request_id
@@ -234,9 +253,13 @@ class Doors:
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
                 await _send(send, failed)
                 answer.status = told.status
-            log_failure(error, scope["path"], answer.status, request_id)
+            failure = failure_of(error)
+            log_failure(error, scope["path"], answer.status, request_id, trace)
         route = scope.get("route")
-        return getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+        status = answer.status or CLIENT_GONE_STATUS
+        if trace is not None:
+            end_request(trace, scope["method"], getattr(route, "path", ""), status, failure)
+        return getattr(route, "name", "no_route"), status
 
     async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
         """Spend one call; how the caller stands then, if it is to be told."""

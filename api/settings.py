@@ -128,6 +128,30 @@ class Settings(BaseSettings):
         description="Sites whose pages may call this service, by commas: https://app.example.com. Cookies of ours "
         "are not for them.",
     )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"
+        ),
+        description="Where spans are collected, over OTLP/HTTP: http://collector:4318. It needs millstream[otel]; "
+        "none are made without it. The other OTEL_… variables count as well.",
+    )
+    otlp_traces_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTLP_TRACES_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "otlp_traces_endpoint",
+        ),
+        description="The same, the whole URL: http://collector:4318/v1/traces.",
+    )
+    otel_sdk_disabled: bool = Field(
+        default=False,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTEL_SDK_DISABLED", "OTEL_SDK_DISABLED", "otel_sdk_disabled"
+        ),
+        description="Whether spans are made by nobody, whatever the endpoints say.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @classmethod
@@ -147,6 +171,15 @@ class Settings(BaseSettings):
     def scheme(self) -> str:
         """Of the service's own URL."""
         return "http" if self.ssl_certfile is None else "https"
+
+    @property
+    def traces_endpoint(self) -> str | None:
+        """Where spans go; None: nowhere."""
+        if self.otel_sdk_disabled:
+            return None
+        if self.otlp_traces_endpoint:
+            return self.otlp_traces_endpoint
+        return f"{self.otlp_endpoint.rstrip('/')}/v1/traces" if self.otlp_endpoint else None
 
     @property
     def listens_beyond_loopback(self) -> bool:

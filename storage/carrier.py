@@ -104,7 +104,10 @@ class Carrier:
     async def _clear(self, source: Queue, some: Sequence[Moving], *, put_back: bool) -> int:
         offsets = [one.offset for one in some]
         return await self._on(
-            source.name, lambda queue: self._hot.clear(queue, offsets, put_back=put_back)
+            source.name,
+            lambda queue: self._hot.clear(
+                queue, offsets, self._clock.script_time(), put_back=put_back
+            ),
         )
 
 

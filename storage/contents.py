@@ -16,6 +16,7 @@ from storage.domain.errors import (
     MessageNotFound,
     ValidationFailed,
 )
+from storage.domain.history import MessageHistory, Noted, history_of
 from storage.domain.messages import (
     BrowsedMessage,
     DeadLetter,
@@ -71,6 +72,34 @@ class Contents:
             raise MessageNotFound
         return found[0]
 
+    async def history(self, name: QueueName, word: str) -> MessageHistory:
+        """What has happened to a message, by its id or its offset, also after it is gone. Raises MessageNotFound
+        where nothing is known of it."""
+        offset = await self._offset_of(name, word)
+        found = history_of(offset, await self.noted(name, offset))
+        if not found.events:
+            try:
+                await self.message(name, word)
+            except MessageNotFound:
+                await self.dead_letter(name, word)
+        return found
+
+    async def noted(self, name: QueueName, offset: int | None = None) -> list[Noted]:
+        """What is kept of the history of a queue's messages, or of one and what met all of them."""
+        noted: list[Noted] = []
+        after = ""
+        while True:
+            read = partial(self._read_history, offset, after)
+            some, after = await self._on(name, read)
+            noted += some
+            if not after:
+                return noted
+
+    async def _read_history(
+        self, offset: int | None, after: str, queue: Queue
+    ) -> tuple[list[Noted], str]:
+        return await self._hot.history(queue, offset, after)
+
     async def change(
         self,
         name: QueueName,
@@ -124,7 +153,9 @@ class Contents:
     async def drop(self, name: QueueName, word: str) -> None:
         """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
         offset = await self._offset_of(name, word)
-        if not await self._on(name, lambda queue: self._hot.drop(queue, offset)):
+        if not await self._on(
+            name, lambda queue: self._hot.drop(queue, offset, self._clock.script_time())
+        ):
             raise MessageNotFound
 
     async def _offset_of(self, name: QueueName, word: str) -> int:

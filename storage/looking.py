@@ -247,9 +247,9 @@ def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSam
 
 
 def taken_by(seen: SeenStream) -> Behind:
-    """(shard, next offset, bytes, log epoch) of each log of a stream."""
+    """(shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
-        (shard.index, log.next, log.bytes_in, log.log_epoch)
+        (shard.index, log.next, log.bytes_in, log.log_epoch, log.start)
         for shard, log in seen.shards
         if log is not None
     )
@@ -259,8 +259,8 @@ def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
     """Records and bytes that came between two looks; what an epoch jumped over are none."""
     known = {one[0]: one for one in before}
     records = taken = 0
-    for shard, next_offset, size, epoch in now:
-        _, next_before, size_before, epoch_before = known.get(shard, (shard, 0, 0, epoch))
+    for shard, next_offset, size, epoch, _ in now:
+        _, next_before, size_before, epoch_before, _ = known.get(shard, (shard, 0, 0, epoch, 0))
         if epoch == epoch_before:
             records += max(0, next_offset - next_before)
         taken += max(0, size - size_before)

@@ -53,6 +53,8 @@ class ReferenceQueue:
     departed: list[Message] = field(default_factory=list)
     parked: dict[str, int | None] = field(default_factory=dict)
     sent: list[bytes] = field(default_factory=list)
+    parked_before: bool = False
+    """Whether a group was ever resumed, and so its poison message's counts began anew."""
 
     @property
     def fifo(self) -> bool:
@@ -230,6 +232,7 @@ class ReferenceQueue:
         """How many messages of the group were parked; the one to blame has all its attempts again."""
         if group not in self.parked:
             return None
+        self.parked_before = True
         waiting = sum(
             self.shown_state(one) == PARKED and one.group == group for one in self.messages.values()
         )

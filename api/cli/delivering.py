@@ -6,6 +6,7 @@ import uvloop
 
 from api.cli.signals import until_told_to_stop
 from api.cli.trouble import ExitCode, Trouble
+from api.collecting import tracing
 from api.logs import configure_logs
 from api.metrics import DeliveryMetrics
 from api.settings import Settings
@@ -28,5 +29,10 @@ def run(settings: Settings) -> None:
 
 async def _deliver(settings: Settings) -> None:
     told = settings.storage()
-    async with open_storage(told) as storage, present(storage.presence, ProcessRole.DELIVERER):
-        await Deliverer(storage, told.webhook_allow, DeliveryMetrics()).run()
+    async with (
+        tracing(settings) as opened,
+        open_storage(told) as storage,
+        present(storage.presence, ProcessRole.DELIVERER),
+    ):
+        metrics = DeliveryMetrics()
+        await Deliverer(storage, told.webhook_allow, metrics, tracing=opened).run()

@@ -24,13 +24,13 @@ from storage.domain.batches import RESERVED, Headers
 from storage.domain.errors import ValidationFailed
 from storage.domain.messages import check_header_names
 from storage.domain.replays import ORIGIN_HEADERS
+from storage.domain.traces import TRACEPARENT, TRACESTATE, is_context
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-TRACE_HEADERS = ("traceparent", "tracestate")
+TRACE_HEADERS = (TRACEPARENT, TRACESTATE)
 
 _FORM = "application/x-www-form-urlencoded"  # what `curl -d` says of any bytes: it means nothing
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _text = msgspec.json.Decoder(str)
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 _compact = msgspec.json.Encoder()
@@ -229,11 +229,11 @@ def content_type_from_http(headers: RequestHeaders) -> str:
 def trace_headers(headers: RequestHeaders) -> Headers:
     """The request's W3C trace context, as headers for what it sends; none when it is not valid."""
     parent = headers.get(b"traceparent")
-    if parent is None or not _TRACEPARENT.fullmatch(parent):
+    if parent is None or not is_context(parent):
         return ()
-    found: Headers = (("traceparent", "", parent),)
+    found: Headers = ((TRACEPARENT, "", parent),)
     if state := headers.get(b"tracestate"):
-        found = (*found, ("tracestate", "", state))
+        found = (*found, (TRACESTATE, "", state))
     return found
 
 

@@ -34,6 +34,7 @@ from storage.domain.messages import (
     SettleAction,
     Settlement,
 )
+from storage.domain.traces import with_noted
 
 Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
 AnyBody = Annotated[
@@ -218,7 +219,9 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             encoded: str | UnsetType = UNSET
         else:
             body, encoded = show_body(message.body, message.content_type)
-        told = (*message.headers, *message.system) if message.system else message.headers
+        told = message.headers
+        if message.system:
+            told = (*with_noted(told, message.system), *message.system)
         texts, others = show_headers(told) if told else ({}, {})
         return cls(
             id=message.message_id,

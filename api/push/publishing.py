@@ -7,12 +7,15 @@ import msgspec
 
 from api.metrics import DoorMetrics
 from api.native.appending import appended_out, count_appended
+from api.native.errors import problem
 from api.native.fields import total_bytes
 from api.native.message_schemas import SentMessageOut
 from api.push.connection import SocketGone
 from api.push.frames import Publish, ServerOk
 from api.push.session import Session
 from api.push.turns import Turns
+from api.traced import in_trace
+from api.tracing import SEND, Trace, Tracing, failure_of
 from storage.access import Access
 from storage.domain.access import Action
 from storage.domain.errors import MillstreamError
@@ -39,7 +42,9 @@ class Publisher:
         access: Access,
         quotas: QuotaKeeper,
         metrics: PublishMetrics,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing
         self._quotas = quotas
         self._queues = queues
         self._streams = streams
@@ -66,15 +71,33 @@ class Publisher:
                 await session.send_bytes(told)
 
     async def _publish(self, session: Session, frame: Publish) -> ServerOk:
+        if self._tracing is None:
+            return await self._do(session, frame, None)
+        _, _, word = frame.to.partition(":")
+        trace = self._tracing.begin(SEND, "publish", word, b"")
+        trace.about({"millstream.namespace": session.principal.namespace})
+        try:
+            answer = await self._do(session, frame, trace)
+        except MillstreamError as error:
+            trace.end(_status_of(error), failure_of(error))
+            raise
+        trace.end(200)
+        return answer
+
+    async def _do(self, session: Session, frame: Publish, trace: Trace | None) -> ServerOk:
         kind, _, word = frame.to.partition(":")
         namespace = session.principal.namespace
         if kind == "queue":
-            return await self._send(session, frame, QueueName(word, namespace))
-        return await self._append(session, frame, StreamName(word, namespace))
+            return await self._send(session, frame, QueueName(word, namespace), trace)
+        return await self._append(session, frame, StreamName(word, namespace), trace)
 
-    async def _send(self, session: Session, frame: Publish, queue: QueueName) -> ServerOk:
+    async def _send(
+        self, session: Session, frame: Publish, queue: QueueName, trace: Trace | None
+    ) -> ServerOk:
         self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
+        if trace is not None:
+            messages = in_trace(messages, trace)
         metrics = self._metrics.queues
         size_bytes = total_bytes([message.body for message in messages])
         await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
@@ -83,9 +106,13 @@ class Publisher:
         metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
 
-    async def _append(self, session: Session, frame: Publish, stream: StreamName) -> ServerOk:
+    async def _append(
+        self, session: Session, frame: Publish, stream: StreamName, trace: Trace | None
+    ) -> ServerOk:
         self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
+        if trace is not None:
+            records = in_trace(records, trace)
         metrics = self._metrics.streams
         size_bytes = total_bytes([record.data for record in records])
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
@@ -101,3 +128,7 @@ class Publisher:
         )
         if waiting is not None:
             await waiting
+
+
+def _status_of(error: MillstreamError) -> int:
+    return problem(error, instance="", request_id="").status

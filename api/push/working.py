@@ -28,6 +28,7 @@ from api.push.frames import (
 from api.push.outages import QUEUE, STORAGE, Outages
 from api.push.session import Session
 from api.push.turns import Turns
+from api.tracing import RECEIVE, Tracing, contexts_of
 from consumers.credit import Credit
 from consumers.deliveries import Deliveries
 from storage.catalog import Catalog
@@ -55,6 +56,7 @@ class WorkEngine(msgspec.Struct, frozen=True):
     catalog: Catalog
     clock: Clock
     count: DoorMetrics
+    tracing: Tracing | None = None
 
 
 class Work:
@@ -152,6 +154,10 @@ class Work:
         self.credit.take(len(found), size_bytes)
         self._held.hold(self._session.next_seq, found, self._session.wire.shown)
         self._engine.count.delivered(found)
+        if self._engine.tracing is not None:
+            trace = self._engine.tracing.begin(RECEIVE, "deliver", self._queue.name, b"")
+            trace.found(contexts_of(found), len(found))
+            trace.end(200)
         handles = [message.receipt_handle for message in found]
         await self._send(handles, size_bytes)
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from api.native.fields import body_from_json, rfc3339
 from api.rest.schemas import Config, Seconds, Time
 from storage.domain import limits
+from storage.domain.history import MessageEvent, MessageHistory, What
 from storage.domain.messages import DeathReason
 from storage.domain.queue_rules import ParkedGroup
 
@@ -138,3 +139,59 @@ class Resumed(BaseModel):
     """How many messages were parked."""
 
     resumed: int
+
+
+class MessageEventOut(BaseModel):
+    """One change of a message's state."""
+
+    what: What
+    at: Time
+    until: Annotated[
+        Time | None, Field(description="When the delay or the delivery ends that it began.")
+    ]
+    number: Annotated[
+        int | None,
+        Field(
+            description="Of a delivery: which one. Of a failure, or a lease that ended: how many."
+        ),
+    ]
+    reason: str
+
+    @classmethod
+    def from_domain(cls, event: MessageEvent) -> Self:
+        return cls(
+            what=event.what,
+            at=rfc3339(event.at_ms),
+            until=None if event.until_ms is None else rfc3339(event.until_ms),
+            number=event.number,
+            reason=event.reason,
+        )
+
+
+class MessageHistoryOut(BaseModel):
+    """What has happened to a message, oldest first."""
+
+    id: Annotated[str, Field(description="As it was asked for.")]
+    offset: int
+    state: Annotated[
+        str,
+        Field(
+            description="Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty "
+            "where none is known."
+        ),
+    ]
+    truncated: Annotated[
+        bool,
+        Field(description="Its beginning is not there: it is too old, or the history was off."),
+    ]
+    events: list[MessageEventOut]
+
+    @classmethod
+    def from_domain(cls, word: str, found: MessageHistory) -> Self:
+        return cls(
+            id=word,
+            offset=found.offset,
+            state=found.state,
+            truncated=found.truncated,
+            events=[MessageEventOut.from_domain(event) for event in found.events],
+        )

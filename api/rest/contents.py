@@ -15,6 +15,7 @@ from api.rest.content_schemas import (
     DeathReasonOut,
     DeathReasons,
     MessageChange,
+    MessageHistoryOut,
     ParkedGroupOut,
     ParkedGroups,
     PauseConfig,
@@ -65,6 +66,15 @@ async def _shown(queue: QueueName, message: str, storage: Storage) -> Response:
     except MessageNotFound:
         out = DeadLetterOut.from_domain(await storage.contents.dead_letter(queue, message), False)
     return Response(msgspec.json.encode(out), media_type=JSON)
+
+
+@router.get("/{queue}/messages/{message}/history", dependencies=[PEEK])
+async def get_message_history(
+    queue: QueuePath, message: MessagePath, storage: StorageDep
+) -> MessageHistoryOut:
+    """Tell what has happened to a message, also after it is gone, of a queue whose `history` is on."""
+    found = await storage.contents.history(queue, message)
+    return MessageHistoryOut.from_domain(message, found)
 
 
 @router.patch(

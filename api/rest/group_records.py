@@ -24,6 +24,7 @@ from api.native.record_schemas import (
     RecordsMax,
 )
 from api.payloads import MSGPACK, Lined, StructBody, answer_type
+from api.traced import contexts_of_records
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.errors import MillstreamError, ValidationFailed
@@ -162,6 +163,9 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
         is_there=call.client_is_there,
     )
     call.metrics.read(sum([len(read.records) for read in fetched.reads]))
+    if call.trace is not None:
+        records = [at.record for read in fetched.reads for at in read.records]
+        call.trace.found(contexts_of_records(records), len(records))
     positions = {**_of_now(fetched.membership, told), **fetched.positions}
     token = Token(asked.member, fetched.membership.generation, positions)
     binary = answer_type(call.headers) == MSGPACK

@@ -36,10 +36,12 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.native.settling import count_settled, settled_out
 from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
 from api.refusals import ClientGone
+from api.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers
 from storage.domain.messages import NewMessage, ReceivedMessage, Settlement
+from storage.domain.traces import context_of
 
 dataplane = Dataplane()
 
@@ -76,6 +78,9 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     content type (`curl -d hello`); its answer is then one object.
     """
     messages = _with_trace(call.body.values, trace_headers(call.headers))
+    if call.trace is not None:
+        own = (context_of(message.headers) for message in call.body.values)
+        call.trace.found(own, len(messages))
     call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
     sent = await call.storage.queues.send(
         call.queue, messages, idempotency_key=idempotency_key(call.headers)
@@ -119,6 +124,8 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
     if messages or asked.wait_seconds != 0:
         await _release_if_gone(call, messages)
     call.metrics.delivered(messages)
+    if call.trace is not None:
+        call.trace.found(contexts_of(messages), len(messages))
     binary = answer_type(call.headers) == MSGPACK
     return ReceivedMessages([ReceivedMessageOut.from_domain(one, binary) for one in messages])
 

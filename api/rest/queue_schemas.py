@@ -75,6 +75,9 @@ class QueueConfig(Config):
     archive: Annotated[
         bool, Field(description="Copy the view to Parquet, if the deployment has an archive.")
     ] = False
+    history: Annotated[
+        bool, Field(description="Keep each change of a message's state, for a while.")
+    ] = False
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -109,6 +112,7 @@ class QueueConfig(Config):
             group_weights=tuple(GroupWeight(one.match, one.weight) for one in self.group_weights),
             stream_view=self.stream_view,
             archive=self.archive,
+            history=self.history,
             tags=self.tags,
         )
 
@@ -153,6 +157,7 @@ def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
         ],
         "stream_view": spec.stream_view,
         "archive": spec.archive,
+        "history": spec.history,
         "tags": spec.tags,
     }
 
@@ -185,6 +190,7 @@ class QueuePatch(Config):
     group_weights: list[GroupWeightConfig] | None = None
     stream_view: bool | None = None
     archive: bool | None = None
+    history: bool | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -224,6 +230,7 @@ class QueueOut(BaseModel):
     group_weights: list[GroupWeightConfig]
     stream_view: bool
     archive: bool
+    history: bool
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -37,6 +37,7 @@ from api.native.record_schemas import (
     record_from_raw,
 )
 from api.payloads import MSGPACK, Items, ItemsBody, answer_type, items_in
+from api.traced import contexts_of_records
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
@@ -111,6 +112,8 @@ async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords 
 
 def _incoming(call: Call[Items[Record]]) -> list[Record]:
     records = _with_trace(call.body.values, trace_headers(call.headers))
+    if call.trace is not None:
+        call.trace.found(contexts_of_records(call.body.values), len(records))
     call.metrics.received(len(records), total_bytes([record.data for record in records]))
     return records
 
@@ -162,6 +165,9 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
         wait_ms=to_ms(asked.wait_seconds),
     )
     call.metrics.read(len(found.records))
+    if call.trace is not None:
+        made = contexts_of_records(at.record for at in found.records)
+        call.trace.found(made, len(found.records))
     return _shard_records(found, binary=answer_type(call.headers) == MSGPACK)
 
 
@@ -229,6 +235,9 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
         wait_ms=to_ms(asked.wait_seconds),
     )
     call.metrics.read(sum([len(shard.records) for shard in read.shards]))
+    if call.trace is not None:
+        records = [at.record for shard in read.shards for at in shard.records]
+        call.trace.found(contexts_of_records(records), len(records))
     cursor = encode_cursor(about, read.positions)
     return _stream_records(read.shards, cursor, binary=answer_type(call.headers) == MSGPACK)
 

@@ -22,7 +22,7 @@ from consumers.webhooks.group_source import GroupSource
 from consumers.webhooks.guard import Resolve, resolve
 from consumers.webhooks.journal import Journal
 from consumers.webhooks.queue_source import QueueSource
-from consumers.webhooks.sending import Sender
+from consumers.webhooks.sending import Sender, Tracing
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
@@ -86,7 +86,9 @@ class Deliverer:
         clock: Clock = _CLOCK,
         resolver: Resolve = resolve,
         chance: Callable[[], float] = random.random,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.journal = Journal(storage.deliveries)
         self._storage = storage
@@ -152,7 +154,7 @@ class Deliverer:
                 self._begin(served)
 
     def _begin(self, served: Served) -> None:
-        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver)
+        sender = Sender(served, self._egress, self._clock, self._tls, self._resolver, self._tracing)
         endpoint = Endpoint(
             served,
             sender,

@@ -19,6 +19,7 @@ from storage.domain.messages import ReceivedMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec, QueueType
 from storage.domain.tasks import end
+from storage.domain.traces import with_noted
 from storage.domain.webhooks import (
     Attempt,
     DeliveryStatus,
@@ -165,7 +166,7 @@ class QueueSource:
             source=str(self._endpoint.spec.source),
             payload=message.body,
             content_type=message.content_type,
-            headers=message.headers,
+            headers=with_noted(message.headers, message.system),
             at_ms=message.sent_at_ms,
             place=Place(message.offset),
             group=message.group,
@@ -174,7 +175,9 @@ class QueueSource:
     def _entry(
         self, message: ReceivedMessage, attempt: Attempt, action: SettleAction, delay_ms: int | None
     ) -> LogEntry:
-        payload = Payload(message.body, message.content_type, message.headers)
+        payload = Payload(
+            message.body, message.content_type, with_noted(message.headers, message.system)
+        )
         keeps = (
             action is SettleAction.ACK and len(message.body) <= limits.WEBHOOK_PAYLOAD_KEPT_BYTES
         )

@@ -16,6 +16,7 @@ from urllib.parse import quote_from_bytes
 import msgspec
 
 from storage.domain.batches import RESERVED, Headers
+from storage.domain.traces import TRACEPARENT, TRACESTATE, parts_of
 from storage.domain.webhooks import BodyFormat, Event
 
 JSON = "application/json"
@@ -23,21 +24,22 @@ OCTETS = "application/octet-stream"
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are told in UTC, with a Z
 _VISIBLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _NAME_MARKS = "!#$&'*+-.^_`|~"
-_TRACE = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})")
 _CONTENT_TYPE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,200}[\x21-\x7e])?")
 
 Rendered = tuple[list[tuple[str, str]], bytes]
 """Headers and body."""
 
 
-def render(event: Event, form: BodyFormat, webhook: str, attempt: int) -> Rendered:
-    """The request of an event, but for what belongs to its signature."""
+def render(
+    event: Event, form: BodyFormat, webhook: str, attempt: int, context: bytes = b""
+) -> Rendered:
+    """The request of an event, but for what belongs to its signature. `context`: of the span that it belongs to."""
     headers = [
         ("millstream-webhook", webhook),
         ("millstream-event", event.kind),
         ("millstream-source", event.source),
         ("millstream-attempt", str(attempt)),
-        *_trace(event.headers),
+        *_trace(event.headers, context),
     ]
     if form is BodyFormat.ENVELOPE:
         return [("content-type", JSON), *headers], msgspec.json.encode(envelope(event))
@@ -112,18 +114,21 @@ def _own(headers: Headers) -> list[tuple[str, str]]:
     ]
 
 
-def _trace(headers: Headers) -> list[tuple[str, str]]:
+def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
     """The message's trace goes on in a span of this delivery's own (W3C Trace Context)."""
-    told = {name: value for name, _, value in headers if name in ("traceparent", "tracestate")}
-    found = _TRACE.fullmatch(told.get("traceparent", b""))
-    if not found:
+    told = {name: value for name, _, value in headers if name in (TRACEPARENT, TRACESTATE)}
+    parts = parts_of(told.get(TRACEPARENT, b""))
+    if context:
+        parent = (TRACEPARENT, context.decode())
+    elif parts is None:
         return []
-    version, trace, flags = (part.decode() for part in found.groups())
-    parent = ("traceparent", f"{version}-{trace}-{secrets.token_hex(8)}-{flags}")
-    state = told.get("tracestate", b"")
+    else:
+        trace, _, flags = parts
+        parent = (TRACEPARENT, f"00-{trace}-{secrets.token_hex(8)}-{flags:02x}")
+    state = told.get(TRACESTATE, b"") if parts else b""
     if not state.isascii() or not state.decode().isprintable() or not state.strip():
         return [parent]
-    return [parent, ("tracestate", state.decode().strip())]
+    return [parent, (TRACESTATE, state.decode().strip())]
 
 
 def _shown(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:

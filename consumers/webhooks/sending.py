@@ -7,6 +7,7 @@ import asyncio
 import ssl
 import time
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 import httpcore
 import httpx
@@ -17,12 +18,29 @@ from consumers.webhooks.signing import Signer
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.egress import Egress
+from storage.domain.traces import context_of
 from storage.domain.webhooks import Attempt, Event, Outcome, Served
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
+_UNANSWERED = 504  # what a span says of an attempt without an answer
 _FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 _USER_AGENT = b"Millstream-Webhooks/1"
+
+
+class Delivering(Protocol):
+    """The span of an attempt. `context`: its own, as a traceparent."""
+
+    @property
+    def context(self) -> bytes: ...
+
+    def end(self, status: int, failure: str = "") -> None: ...
+
+
+class Tracing(Protocol):
+    """Where attempts become spans."""
+
+    def begin_delivery(self, webhook: str, source: str, context: bytes) -> Delivering: ...
 
 
 class _Answer:
@@ -49,7 +67,9 @@ class Sender:
         clock: Clock,
         tls: ssl.SSLContext,
         resolver: Resolve = resolve,
+        tracing: "Tracing | None" = None,
     ) -> None:
+        self._tracing = tracing
         self._webhook = served.webhook
         self._signer = Signer(served.secrets)
         self._clock = clock
@@ -75,11 +95,23 @@ class Sender:
 
     async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
         """Send the event, for the `number`th time, and say what came of it. Raises nothing but CancelledError."""
+        if self._tracing is None:
+            return await self._post(event, number, b"", resent=resent)
+        name, source = self._webhook.name.name, self._webhook.spec.source.name
+        span = self._tracing.begin_delivery(name, source, context_of(event.headers))
+        attempt = await self._post(event, number, span.context, resent=resent)
+        failure = "" if attempt.succeeded else attempt.outcome.value
+        span.end(attempt.status or _UNANSWERED, failure)
+        return attempt
+
+    async def _post(
+        self, event: Event, number: int, context: bytes, *, resent: bool = False
+    ) -> Attempt:
         at_ms, started = self._clock.now_ms(), time.perf_counter()
         answer, outcome, error = _Answer(), Outcome.CONNECTION, ""
         try:
             async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
-                await self._exchange(self._request(event, number, at_ms), answer)
+                await self._exchange(self._request(event, number, at_ms, context), answer)
         except TimeoutError:
             outcome, error = Outcome.TIMEOUT, "no answer in time"
         except AddressRefused as refused:
@@ -113,9 +145,9 @@ class Sender:
             finally:
                 await response.aclose()
 
-    def _request(self, event: Event, number: int, at_ms: int) -> httpcore.Request:
+    def _request(self, event: Event, number: int, at_ms: int, context: bytes) -> httpcore.Request:
         spec = self._webhook.spec
-        headers, body = render(event, spec.format, self._webhook.name.name, number)
+        headers, body = render(event, spec.format, self._webhook.name.name, number, context)
         timestamp = at_ms // limits.SECOND_MS
         signature = self._signer.signature(event.event_id, timestamp, body, at_ms)
         return httpcore.Request(

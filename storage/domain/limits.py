@@ -394,6 +394,7 @@ SERIES_KNOWN_MS = (
 )  # what was last measured, and when, is kept in a process for so long
 SERIES_ROWS_PER_PAGE = 5_000  # names and ids alone, of one statement
 SERIES_PAGE_MAX = 100  # charts that are read together
+OBJECT_METRICS_MAX = 1_000  # queues, streams or groups of one scrape by name: some ten lines each
 
 # Offsets
 OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly
@@ -422,6 +423,14 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+HISTORY_EVENTS_MAX = 50_000  # of all messages of a queue: some 60 bytes each, 400 at most
+HISTORY_LOOKS_MAX = (
+    2_000  # of these that one call passes by, as the hot store does nothing else meanwhile
+)
+TRACE_LINKS_MAX = 128  # of one span: as the OpenTelemetry SDK keeps
+TRACE_LONG_POLL_MS = (
+    SECOND_MS  # a receive that took longer has waited: its span is of what followed
+)
 PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
 PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
 PRESENCE_SOCKETS_MAX = (

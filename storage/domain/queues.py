@@ -71,7 +71,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     a failed message is ready at once. A `paused` queue takes messages and hands out none. `messages_max` and
     `bytes_max` cap what waits, is delayed, in flight or parked; what comes from another queue is taken in all the same.
     With a `stream_view` what is sent from then on can be read as a stream of the queue's name, for as long as its
-    retention says, whatever becomes of the messages; with `archive` the view is archived as streams are. `annotations` are kept for a front door and mean nothing here.
+    retention says, whatever becomes of the messages; with `archive` the view is archived as streams are. With `history` each change of a message's state is kept for a while. `annotations` are kept for a front door and mean nothing here.
     """
 
     type: QueueType = QueueType.STANDARD
@@ -97,6 +97,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     group_weights: tuple[GroupWeight, ...] = ()
     stream_view: bool = False
     archive: bool = False
+    history: bool = False
     annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 

@@ -6,6 +6,7 @@ from storage.domain import limits
 from storage.domain.batches import Record, decode_one, encode_batch
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import MessageInFlight, MessageNotFound
+from storage.domain.history import MessageEvent, Noted, What
 from storage.domain.limits import Limits
 from storage.domain.messages import (
     BrowsedMessage,
@@ -18,6 +19,7 @@ from storage.domain.messages import (
 from storage.domain.names import LogId
 from storage.domain.queue_rules import ParkedGroup
 from storage.domain.queues import Queue
+from storage.domain.traces import with_noted
 from storage.redis.answers import checked
 from storage.redis.client import Reply
 from storage.redis.pipeline import Pipeline
@@ -94,14 +96,30 @@ class HotContents:
         )
         _check_found(reply[1])
 
-    async def drop(self, queue: Queue, offset: int) -> bool:
+    async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
         """Drop one message; whether it was there."""
         reply = checked(
             await self._pipeline.write(
-                "drop_message", queue_keys_of(queue), fifo_word(queue), offset
+                "drop_message", queue_keys_of(queue), fifo_word(queue), offset, now
             )
         )
         return bool(reply[1])
+
+    async def history(
+        self, queue: Queue, offset: int | None, after: str
+    ) -> tuple[list[Noted], str]:
+        """What of HISTORY_LOOKS_MAX events is about a message or all of them, and the event to go on after, empty
+        at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "read_history",
+                queue_keys_of(queue),
+                "" if offset is None else offset,
+                after,
+                limits.HISTORY_LOOKS_MAX,
+            )
+        )
+        return [_noted(row) for row in reply[2:]], reply[1].decode()
 
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
@@ -177,6 +195,18 @@ class HotContents:
         return None if reply[1] < 0 else int(reply[1])
 
 
+def _noted(row: Reply) -> Noted:
+    place, what, at_ms, until_ms, number, reason = row
+    event = MessageEvent(
+        What(what.decode()),
+        at_ms,
+        until_ms or None,
+        number or None,
+        reason.decode(errors="replace"),
+    )
+    return place.decode(), event
+
+
 def _check_found(result: int) -> None:
     if result == _GONE:
         raise MessageNotFound
@@ -192,7 +222,7 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
         message_id=words.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=words.headers,
+        headers=with_noted(words.headers, words.system),
         content_type=words.content_type,
         group=words.group,
         dedup_id=words.dedup_id,
@@ -214,7 +244,7 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         message_id=words.message_id or message_id(log_id, offset),
         offset=offset,
         body=record.data,
-        headers=words.headers,
+        headers=with_noted(words.headers, words.system),
         content_type=words.content_type,
         group=words.group,
         sent_at_ms=arrival_ms,

@@ -31,7 +31,7 @@ _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),
     *("dead", "dead_due", "dead_letters", "turns", "groups", "dedup", "dedup_old", "attempts"),
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
-    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS),
+    *("parked", "parked_why", "view", "view_meta", *_RISING_PARTS, "history"),
 )
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # nobody produces to a view
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))

@@ -113,12 +113,14 @@ class HotMoves:
         )
         return reply[3], reply[2]
 
-    async def clear(self, source: Queue, offsets: Sequence[int], *, put_back: bool) -> int:
+    async def clear(
+        self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
+    ) -> int:
         """Forget what has arrived, or make it ready again; gives how many were still moving."""
         back = "1" if put_back else "0"
         reply = checked(
             await self._pipeline.write(
-                "clear_moved", queue_keys_of(source), fifo_word(source), back, *offsets
+                "clear_moved", queue_keys_of(source), fifo_word(source), back, now, *offsets
             )
         )
         return int(reply[1])

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import msgspec
 
+from storage.domain import limits
 from storage.domain.batches import (
     CONTENT_TYPE,
     DEAD_LETTER_SOURCE,
@@ -21,6 +22,7 @@ from storage.domain.names import LogId
 from storage.domain.queue_rules import GroupWeight, PoisonPolicy
 from storage.domain.queues import Queue, QueueType
 from storage.domain.streams import LogRecord
+from storage.domain.traces import with_noted
 from storage.redis.keys import queue_keys
 
 _encoder = msgspec.msgpack.Encoder()
@@ -61,6 +63,11 @@ def view_word(queue: Queue) -> str:
     return "1" if queue.spec.stream_view else "0"
 
 
+def history_word(queue: Queue) -> str:
+    """What scripts are told of a queue's history: how many events it has at most."""
+    return str(limits.HISTORY_EVENTS_MAX) if queue.spec.history else "0"
+
+
 class Words(msgspec.Struct, gc=False):
     """The reserved headers of a message, apart from its own ones."""
 
@@ -96,7 +103,7 @@ def words_of(record: Record) -> Words:
 def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
     """A message as its queue's stream view shows it: its key is its group, or else its id."""
     words = words_of(at.record)
-    headers = words.headers
+    headers = with_noted(words.headers, words.system)
     if words.content_type:
         headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
     known_as = words.message_id or message_id(log_id, at.offset)

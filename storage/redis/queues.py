@@ -8,7 +8,7 @@ from storage.domain.limits import Limits
 from storage.domain.queues import Queue, QueueStats
 from storage.redis.answers import checked
 from storage.redis.pipeline import Argument, Pipeline
-from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of
+from storage.redis.queue_words import attempts_of, fifo_word, history_word, queue_keys_of
 
 
 class Tidied(msgspec.Struct, frozen=True):
@@ -31,7 +31,10 @@ class HotQueueStates:
         """One bounded round of upkeep."""
         reply = checked(
             await self._pipeline.write(
-                "tidy_queue", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
+                "tidy_queue",
+                queue_keys_of(queue),
+                *upkeep_arguments(queue, self._limits, now),
+                history_word(queue),
             )
         )
         return Tidied(reply[1], reply[2], bool(reply[3]))

@@ -35,10 +35,15 @@ from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
 from storage.redis.pipeline import Argument, Command, command_of
-from storage.redis.queue_words import view_word
+from storage.redis.queue_words import history_word, view_word
 from storage.redis.scripts import script
 
 _encoder = msgspec.msgpack.Encoder()
+
+
+Rules = tuple[int, int, str, str, str]
+"""How many messages and bytes a queue may hold, 0 for no limit, what happens beyond them, whether it is shown as a stream,
+and how many events its history has at most."""
 
 
 class SendPart(msgspec.Struct, frozen=True, gc=False):
@@ -73,7 +78,7 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     store_epoch: int
     now: ScriptTime
     limits: Limits
-    rules: tuple[int, int, str, str]
+    rules: Rules
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
@@ -137,11 +142,11 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
         return SentMessage(message_id(self.log_id, offset), offset)
 
 
-def rules_of(queue: Queue) -> tuple[int, int, str, str]:
-    """What a send is told: how many messages and bytes the queue may hold, 0 for no limit, what happens beyond them,
-    and whether it is shown as a stream."""
+def rules_of(queue: Queue) -> Rules:
+    """What a send is told of its queue."""
     spec = queue.spec
-    return spec.messages_max or 0, spec.bytes_max or 0, spec.overflow, view_word(queue)
+    most = spec.messages_max or 0, spec.bytes_max or 0
+    return *most, spec.overflow, view_word(queue), history_word(queue)
 
 
 def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:

@@ -28,6 +28,7 @@ DEFAULTS = {
     "group_weights": [],
     "stream_view": False,
     "archive": False,
+    "history": False,
     "tags": {},
 }
 

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 )
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
+from storage.domain.history import What, history_of
 from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queue_rules import PoisonPolicy
@@ -35,11 +36,17 @@ TTLS_MS = st.sampled_from([0, 0, 0, 500, 2_000, 40_000])
 KEYS = st.sampled_from(["", "", "", "k1", "k2"])
 
 
+_BEGINNINGS = (What.SENT, What.REDRIVEN)
+_COUNTED = ((What.DELIVERED,), (What.NACKED, What.REJECTED), (What.LEASE_ENDED,))
+"""The changes that are receives, failures and crashes."""
+
+
 class QueueMachine(RuleBasedStateMachine):
     """Q1 to Q10, by comparison with a queue that has them by construction."""
 
     handles = Bundle("handles")
     type = QueueType.STANDARD
+    history = True
 
     def __init__(self, bench: Bench) -> None:
         super().__init__()
@@ -52,6 +59,7 @@ class QueueMachine(RuleBasedStateMachine):
             type=self.type,
             retention_ms=600_000,
             dead_letter_retention_ms=900_000,
+            history=self.history,
             **spec_of_machine,
         )
         self.name = QueueName(self.bench.new_name("queue"))
@@ -200,6 +208,26 @@ class QueueMachine(RuleBasedStateMachine):
         assert shown == [*enumerate(self.model.sent)][read.start :]
         assert read.tip == self.model.next_offset
 
+    @invariant()
+    def histories_tell_where_each_message_is_and_how_it_came_there(self) -> None:
+        if not self.history:
+            return
+        self.model.settle_time()
+        noted = self.bench.run(self.contents.noted(self.name))
+        for offset in range(self.model.next_offset):
+            found = history_of(offset, noted)
+            message = self.model.messages.get(offset)
+            assert not found.truncated
+            if message is None:
+                assert found.state in ("gone", "moving"), found
+                continue
+            assert found.state == message.state, found
+            begun = [event for event in found.events if event.what in _BEGINNINGS][-1]
+            after = found.events[found.events.index(begun) :]
+            counts = [sum(event.what in kinds for event in after) for kinds in _COUNTED]
+            if not self.model.parked_before:
+                assert counts == [message.receives, message.failures, message.crashes], found
+
     def teardown(self) -> None:
         """Whatever happened, everything that is left can be received and acknowledged (Q5)."""
         if not hasattr(self, "model"):
@@ -287,7 +315,9 @@ class StandardQueueMachine(QueueMachine):
 
 
 class GroupedQueueMachine(QueueMachine):
-    """A standard queue whose messages have groups, or none: fair, and never locked."""
+    """A standard queue whose messages have groups, or none: fair, and never locked. Its history is off."""
+
+    history = False
 
     @initialize(attempts_max=st.sampled_from([None, 3]), stream_view=st.booleans())
     def create(self, attempts_max: int | None, stream_view: bool) -> None:

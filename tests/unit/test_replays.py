@@ -112,6 +112,15 @@ def test_a_replay_of_a_replay_tells_the_last_one():
     assert (own, content_type) == ([("own", "", b"1")], "")
 
 
+def test_a_replayed_record_stays_in_the_trace_in_which_it_was_made():
+    context = ("traceparent", "", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    state = ("tracestate", "", b"a=1")
+
+    own, _ = own_headers((context, state, (":content_type", "", b"text/plain")))
+
+    assert own == [context, state]
+
+
 def test_a_group_is_the_key_as_far_as_it_fits():
     assert group_for("k", 3, fifo=True) == "k"
     assert len(group_for("k" * 200, 3, fifo=True)) <= GROUP_CHARACTERS_MAX

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from api.aws.sqs.errors import UNSUPPORTED_OPERATION, invalid, refuse
 from api.aws.sqs.shapes import AttributeValue
+from api.aws.sqs.traces import to_traceparent
 from api.aws.wire.xml import FORBIDDEN
 from storage.domain.batches import Header, Headers
+from storage.domain.traces import noted
 
 ATTRIBUTES_MAX = 10
 TYPE_CHARACTERS_MAX = 256
@@ -57,7 +59,9 @@ def system_attributes_to_headers(attributes: Attributes | None) -> Headers:
                 f"{TRACE_CHARACTERS_MAX} characters."
             )
     _, kind, value_bytes = _header(TRACE_HEADER, attributes[TRACE_HEADER])
-    return ((TRACE_NAME, kind, value_bytes),)
+    told: Headers = ((TRACE_NAME, kind, value_bytes),)
+    context = to_traceparent(value_bytes.decode())
+    return (*told, noted(context)) if context else told
 
 
 def _header(name: str, value: AttributeValue) -> Header:

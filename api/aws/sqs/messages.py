@@ -31,11 +31,14 @@ from api.aws.sqs.message_attributes import (
     text_of,
 )
 from api.aws.sqs.shapes import Message, MessageFields
+from api.aws.sqs.traces import from_traceparent
 from api.aws.wire.xml import FORBIDDEN
+from api.tracing import Trace, with_context
 from storage.domain import limits
 from storage.domain.batches import Headers
 from storage.domain.messages import NewMessage, ReceivedMessage, SentMessage
 from storage.domain.queues import Queue, QueueType
+from storage.domain.traces import context_of
 
 DELAY_SECONDS_MAX = 900
 FIRST_SEQUENCE_NUMBER = 10**19
@@ -53,8 +56,8 @@ class Digests(NamedTuple):
     system: str | None
 
 
-def new_message(asked: MessageFields, queue: Queue) -> NewMessage:
-    """A message for this queue. Raises AwsError."""
+def new_message(asked: MessageFields, queue: Queue, trace: Trace | None = None) -> NewMessage:
+    """A message for this queue, in the trace of what sends it unless it says another. Raises AwsError."""
     text = required(asked.message_body, "MessageBody")
     if not text.isprintable() and FORBIDDEN.search(text):
         refuse(
@@ -73,14 +76,15 @@ def new_message(asked: MessageFields, queue: Queue) -> NewMessage:
         _check_delay(delay_seconds, queue)
         if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
             delay_seconds = None
+    headers = attributes_to_headers(asked.message_attributes)
     message = NewMessage(
         text.encode(),
-        attributes_to_headers(asked.message_attributes),
+        headers,
         "",
         group or "",
         dedup_id or "",
         None if delay_seconds is None else delay_seconds * limits.SECOND_MS,
-        system_attributes_to_headers(asked.message_system_attributes),
+        with_context(system_attributes_to_headers(asked.message_system_attributes), headers, trace),
     )
     if message.size_bytes > queue.spec.message_bytes_max:
         raise invalid(
@@ -123,7 +127,9 @@ def _check_delay(delay_seconds: int, queue: Queue) -> None:
 
 def digests_of(message: NewMessage) -> Digests:
     """The digests of a message that was sent."""
-    system = [(name.removeprefix(":"), kind, value) for name, kind, value in message.system]
+    system = [
+        (TRACE_HEADER, kind, value) for name, kind, value in message.system if name == TRACE_NAME
+    ]
     return Digests(
         body_digest(message.body), attributes_digest(message.headers), attributes_digest(system)
     )
@@ -179,9 +185,16 @@ def _system_attributes(
         told["MessageDeduplicationId"] = message.dedup_id or content_deduplication_id(message.body)
     if message.dead_letter_source:
         told["DeadLetterQueueSourceArn"] = arns.of(message.dead_letter_source)
-    for name, _, value in message.system:
-        if name == TRACE_NAME:
-            told[TRACE_HEADER] = value.decode()
+    if trace_header := _trace_header(message):
+        told[TRACE_HEADER] = trace_header
     if ALL not in names:
         told = {name: value for name, value in told.items() if name in names}
     return told or None
+
+
+def _trace_header(message: ReceivedMessage) -> str:
+    """As its sender gave it, or in the place of a traceparent that came through another door."""
+    for name, _, value in message.system:
+        if name == TRACE_NAME:
+            return value.decode()
+    return from_traceparent(context_of(message.headers, message.system))

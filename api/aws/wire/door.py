@@ -30,6 +30,8 @@ from api.aws.wire.sigv4 import SignedRequest
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
+from api.traced import begin
+from api.tracing import Trace, Tracing, verb_of
 from storage.domain.access import Principal
 from storage.domain.audit import Door, is_administrative, outcome
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
@@ -58,7 +60,9 @@ class AwsDoor:
         storage: Callable[[], Storage],
         noun: str = "queue",
         kept: Any = None,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing
         self._service = service
         self._signs_as = protocol
         self._gate = gate
@@ -108,6 +112,8 @@ class AwsDoor:
         request_id = new_request_id()
         status, name = 200, _NO_OPERATION
         principal: Principal | None = None
+        trace: Trace | None = None
+        failure = ""
         try:
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
@@ -116,6 +122,9 @@ class AwsDoor:
             operation = wire.operation()
             name = operation.name
             asked = wire.read(operation)
+            if self._tracing is not None:
+                trace = self._begin(self._tracing, operation, asked, request)
+                trace.about({"millstream.namespace": principal.namespace})
             await self._spend(principal, operation, asked, len(request.body))
             call = Call(
                 asked,
@@ -126,6 +135,7 @@ class AwsDoor:
                 request.is_there,
                 self._around,
                 await self._account(principal),
+                trace,
             )
             if is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)
@@ -136,15 +146,26 @@ class AwsDoor:
                 told = told._replace(pieces=self._standing.watched(principal, told.pieces))
         except ClientGone:
             self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
+            if trace is not None:
+                trace.end(CLIENT_GONE_STATUS)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
                 client, headers, word = request.client, request.headers, self._spelled(error)
                 self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
-            status, told = self._refused(error, wire, name, request_id)
+            status, told, failure = self._refused(error, wire, name, request_id, trace)
         self._requests.observe(name, status, time.perf_counter() - started)
+        if trace is not None and not failure:
+            trace.end(status)
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
+
+    def _begin(
+        self, tracing: Tracing, operation: Operation, asked: Any, request: HotRequest
+    ) -> Trace:
+        verb = verb_of(operation.action, operation.name)
+        _, _, name = self._service.load_of(operation, asked).resource.partition("/")
+        return begin(tracing, verb, operation.name, name, request.headers)
 
     async def _spend(
         self, principal: Principal, operation: Operation, asked: Any, size_bytes: int
@@ -190,12 +211,20 @@ class AwsDoor:
         return (await self._storage().catalog.namespaces.find(principal.namespace)).account_id
 
     def _refused(
-        self, error: Exception, wire: Wire, operation: str, request_id: bytes
-    ) -> tuple[int, Told]:
+        self,
+        error: Exception,
+        wire: Wire,
+        operation: str,
+        request_id: bytes,
+        trace: Trace | None,
+    ) -> tuple[int, Told, str]:
+        """The status, what is told, and the failure in one word."""
         refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
-        log_failure(error, operation, status, request_id)
-        return status, wire.error(refused, request_id)
+        if trace is not None:
+            trace.end(status, refused.fault.code)
+        log_failure(error, operation, status, request_id, trace)
+        return status, wire.error(refused, request_id), refused.fault.code
 
     def _in_their_words(self, error: Exception) -> AwsError:
         match error:

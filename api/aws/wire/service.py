@@ -8,6 +8,7 @@ import msgspec
 from api.aws.wire.errors import AwsError
 from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
+from api.tracing import Trace
 from storage.domain.access import Action, Principal
 from storage.domain.errors import MillstreamError, QuotaExceeded
 from storage.lifespan import Storage
@@ -29,7 +30,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 class Call(Generic[In]):
     """One request, as an operation sees it. `address` is the service's as this client wrote it.
 
-    `account`: the only one that its addresses may name; "" in open mode, where any does.
+    `account`: the only one that its addresses may name; "" in open mode, where any does. `trace`: its span, where
+    somebody collects them.
     """
 
     __slots__ = (
@@ -41,6 +43,7 @@ class Call(Generic[In]):
         "client_is_there",
         "principal",
         "storage",
+        "trace",
     )
 
     def __init__(
@@ -53,6 +56,7 @@ class Call(Generic[In]):
         client_is_there: Callable[[], bool],
         around: Surroundings,
         account: str = "",
+        trace: Trace | None = None,
     ) -> None:
         self.asked = asked
         self.storage = storage
@@ -62,6 +66,7 @@ class Call(Generic[In]):
         self.client_is_there = client_is_there
         self._around = around
         self.account = account
+        self.trace = trace
 
     @property
     def region(self) -> str:

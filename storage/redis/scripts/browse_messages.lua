@@ -10,6 +10,7 @@
 -- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 -- @include tidy
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')

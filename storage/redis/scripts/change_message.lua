@@ -8,6 +8,7 @@
 -- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 -- @include tidy
 local DONE, GONE, OUT = 0, 1, 2
@@ -40,7 +41,9 @@ local function change()
   due = delay_ms < 0 and tonumber(due or now) or now + delay_ms
   if due > now then
     redis.call('ZADD', K.delayed, word(due), offset)
+    note(offset, 'changed', due)
   else
+    note(offset, 'changed')
     make_ready(offset, record)
   end
   wake(K.meta)

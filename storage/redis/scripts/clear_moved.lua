@@ -1,21 +1,25 @@
 -- Forget messages that have arrived in another queue, or make them ready again because they cannot.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 '1' for fifo  2 '1': make them ready again  3.. offsets
+-- ARGV     1 '1' for fifo  2 '1': make them ready again  3 now_ms or empty  4.. offsets
 -- Returns  { OK, how many were still moving }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q5 nothing accepted is lost; Q10: what has left counts as moved out
 -- @include numbers
+-- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
-local FIRST_OFFSET = 3
+local FIRST_OFFSET = 4
 
 fifo = ARGV[1] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
 if held[2] then
   return { DELETED }
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
+
+now_at(ARGV[3], held[3])
 
 local function put_back(packed)
   local offset, record, batch = unpack(cmsgpack.unpack(packed))
@@ -35,6 +39,7 @@ for index = FIRST_OFFSET, #ARGV do
   if packed then
     redis.call('ZREM', K.moving, packed)
     cleared = cleared + 1
+    note(ARGV[index], ARGV[2] == '1' and 'put_back' or 'moved_out')
     if ARGV[2] == '1' then
       put_back(packed)
     end

@@ -1,6 +1,6 @@
 -- Count a queue's messages by state, exactly, as of now: what is due moves first.
 -- KEYS     as lib/queue.lua names them
--- ARGV     as tidy_queue.lua
+-- ARGV     1 to 7 as tidy_queue.lua
 -- Returns  { OK, ready, delayed, in flight, dead-lettered, sent, deduplicated, acknowledged, expired, purged,
 --          receives, bytes sent, arrival of the oldest ready message in ms or -1, moving, moved in, moved out, parked,
 --          dropped, bytes held, dead since no attempt was left, since they were rejected, since the queue was full },
@@ -10,6 +10,7 @@
 -- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 -- @include tidy
 -- @include counts

@@ -7,6 +7,7 @@
 -- @include numbers
 -- @include time
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted')
 if held[4] then
@@ -23,6 +24,7 @@ move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
 local function leave(offset, record)
   if expired(record, now, retention_ms) then
     forget(offset, record)
+    note(offset, 'expired')
     lapsed = lapsed + 1
   else
     depart(offset, record, ARGV[7])

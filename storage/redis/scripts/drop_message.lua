@@ -1,14 +1,16 @@
 -- Drop one message, whatever its state: ready, delayed, in flight or dead-lettered.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 '1' for fifo  2 offset
+-- ARGV     1 '1' for fifo  2 offset  3 now_ms or empty
 -- Returns  { OK, 1 when it was there, else 0 }, or what lib/answers.lua says
 -- Keeps    Q1; Q6 a group goes on without it; Q10: what is dropped counts as purged
 -- @include numbers
+-- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 -- @include tidy
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
 if held[2] then
   return { DELETED }
 elseif not held[1] then
@@ -16,6 +18,7 @@ elseif not held[1] then
 end
 fifo = ARGV[1] == '1'
 local offset = ARGV[2]
+now_at(ARGV[3], held[3])
 
 local function drop_wherever_it_is()
   local record = record_of(offset)
@@ -36,6 +39,7 @@ end
 local dropped = drop_wherever_it_is()
 count('purged', dropped)
 if dropped == 1 then
+  note(offset, 'purged')
   wake(K.meta)
 end
 return { OK, dropped }

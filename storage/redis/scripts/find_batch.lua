@@ -4,6 +4,7 @@
 -- Returns  { OK, batch v1, or empty when there is no such message }, or what lib/answers.lua says
 -- @include numbers
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

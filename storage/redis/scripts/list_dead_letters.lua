@@ -4,6 +4,7 @@
 -- Returns  { OK, { offset, arrival ms, receives, failures, crashes, group, died ms, reason, batch }... },
 --          or what lib/answers.lua says
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

@@ -5,6 +5,7 @@
 --          priority }... }, or
 --          what lib/answers.lua says
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

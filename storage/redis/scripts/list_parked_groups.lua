@@ -4,6 +4,7 @@
 -- Returns  { OK, { group, parked ms, offset of the message to blame or -1, reason, messages that wait, offset of the
 --          first of them or -1 }... }, or what lib/answers.lua says
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

@@ -6,6 +6,7 @@
 -- @include numbers
 -- @include time
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
 if held[3] then

@@ -8,6 +8,7 @@
 -- @include numbers
 -- @include time
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms', 'purged_ms', 'bytes')
 if held[2] then
@@ -30,4 +31,5 @@ redis.call('UNLINK', K.log, K.records, K.leases, K.returned, K.delayed, K.kept, 
   K.dedup_old, K.attempts, K.attempts_old, K.expiring, K.aged, K.parked, K.parked_why)
 redis.call('HSET', K.meta, 'cursor', held[1], 'purged_ms', word(now), 'bytes_gone', held[5] or '0', 'parked', '0')
 count('purged', dropped)
+note('*', 'purged', 0, tonumber(held[1]))
 return { OK, dropped }

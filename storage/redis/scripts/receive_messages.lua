@@ -18,16 +18,18 @@
 -- @include time
 -- @include answers
 -- @include memory
+-- @include history
 -- @include queue
 local FULL, HEAD, ATTEMPTS_KEPT = -2, 4, 100000
 
-local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives')
+local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
 if held[4] then
   return { DELETED }
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
 fifo = ARGV[10] == '1'
+noted_max = held[6]
 local now = now_at(ARGV[1], held[3])
 local visible_at = now + tonumber(ARGV[2])
 local messages_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -59,6 +61,9 @@ local function hand_out(offset, record, batch)
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
+  if noted_max then
+    note(offset, 'delivered', visible_at, record[RECEIVES] - record[BEFORE])
+  end
   show(offset, record, batch)
 end
 
@@ -74,6 +79,9 @@ local function hand_out_new(id, offset, arrival, batch, expires)
   recorded[out + 1], recorded[out + 2] = offset,
     before_arrival .. cmsgpack.pack(arrival) .. cmsgpack.pack(#batch) .. after_size .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
   bytes = bytes + #batch
+  if noted_max then
+    note(offset, 'delivered', visible_at, 1)
+  end
   answer[#answer + 1] = { id, batch }
 end
 
@@ -81,6 +89,7 @@ end
 local function take(offset, record)
   if expired(record, now, retention_ms) then
     forget(offset, record)
+    note(offset, 'expired')
     lapsed = lapsed + 1
     return false
   elseif receives_max > 0 and record[RECEIVES] - record[BEFORE] >= receives_max then
@@ -131,6 +140,7 @@ local function take_new()
           local record = new_record(arrival, '', #fields[2])
           record[EXPIRES] = expires or 0
           forget(offset, record)
+          note(offset, 'expired')
           lapsed = lapsed + 1
           walk_left = walk_left - 1
         else
@@ -301,6 +311,7 @@ local function answer_again()
   end
   for index = 3, #known, 2 do
     redis.call('ZADD', K.leases, deadline, known[index])
+    note(known[index], 'extended', visible_at)
     show(known[index], records[index], batch_of(known[index], records[index]))
   end
   known[2] = visible_at

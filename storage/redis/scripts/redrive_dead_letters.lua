@@ -11,6 +11,7 @@
 -- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
@@ -40,6 +41,7 @@ local function revive(offset, record, batch)
   redis.call('HDEL', K.dead_letters, offset)
   keep(offset, batch)
   count('bytes_gone', -#batch)
+  note(offset, 'redriven')
   save(offset, fresh)
   make_ready(offset, fresh)
 end

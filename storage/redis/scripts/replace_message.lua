@@ -7,6 +7,7 @@
 -- @include numbers
 -- @include answers
 -- @include wake
+-- @include history
 -- @include queue
 -- @include tidy
 local DONE, GONE, OUT = 0, 1, 2

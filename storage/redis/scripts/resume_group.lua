@@ -7,6 +7,7 @@
 -- @include numbers
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

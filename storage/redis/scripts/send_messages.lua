@@ -4,7 +4,7 @@
 --          4 idempotency window ms  5 keys at most  6 deduplication window ms
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
 --          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
---          11 rising producers at most
+--          11 events of its history at most, 0 for no history  12 rising producers at most
 --          then for each part: the number of its messages, its key or empty, the fingerprint of its content, empty or
 --          MessagePack claims of rising producers (lib/rising.lua), and two for each message: a batch v1 and its options: empty, or
 --          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
@@ -22,6 +22,7 @@
 -- @include answers
 -- @include writable
 -- @include memory
+-- @include history
 -- @include queue
 -- @include tidy
 -- @include room
@@ -29,11 +30,12 @@
 -- @include rising
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
 local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 4, 5, 6, 7
-local FIRST_PART, PART_ARGS = 12, 4
+local FIRST_PART, PART_ARGS = 13, 4
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
+  'history')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -52,7 +54,8 @@ if ARGV[10] == '1' and not has_view then
   begin_view(held[1])
   has_view = true
 end
-local bytes, duplicates = 0, 0
+keep_history(held[8], ARGV[11])
+local bytes, duplicates, due_at = 0, 0, 0
 local last_due = tonumber(held[6] or '0')
 
 local messages_max, bytes_max = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -93,6 +96,7 @@ local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
     last_due = due
   end
   if due > now then
+    due_at = due
     if delay_ms > LONG then
       renew(offset, record, due)
     end
@@ -141,7 +145,11 @@ local function send(batch, packed)
       word(next_offset) .. ' ' .. word(now))
   end
   local offset = word(next_offset)
+  due_at = 0
   place(offset, batch, options)
+  if noted_max then
+    note(offset, 'sent', due_at)
+  end
   if has_view then
     add_to_view(offset .. at, batch)
   end
@@ -210,7 +218,7 @@ end
 
 -- What speaks against a part with claims, if anything does.
 local function verdict_of_claims(claims)
-  local stands, lasts = judge_claims(K.rising, K.rising_over, K.rising_over_old, claims, tonumber(ARGV[11]))
+  local stands, lasts = judge_claims(K.rising, K.rising_over, K.rising_over_old, claims, tonumber(ARGV[12]))
   if stands == BELOW then
     return { RISEN_BEFORE }
   elseif stands == ACROSS then

@@ -17,12 +17,13 @@
 -- @include time
 -- @include wake
 -- @include answers
+-- @include history
 -- @include queue
 -- @include backoff
 local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
 local FIRST_ACK, ACK_ARGS = 8, 3
 
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'history')
 if held[3] then
   return { DELETED }
 elseif not held[1] then
@@ -32,6 +33,7 @@ local now = now_at(ARGV[1], held[2])
 local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])
 local acknowledged, stirred = 0, false
 fifo = ARGV[4] == '1'
+noted_max = held[4]
 local as_sqs = ARGV[5] == '1'
 local any_delivery = as_sqs and not fifo
 
@@ -80,6 +82,7 @@ local function acknowledge(offset, record, deadline)
     return HANDLE_EXPIRED
   end
   forget(offset, record)
+  note(offset, 'acknowledged')
   acknowledged = acknowledged + 1
   if deadline and record[GROUP] ~= '' then
     unlock(record[GROUP], { offset })
@@ -109,6 +112,7 @@ local function fail(offset, record, delay_ms, reason, fatal)
   record[FAILURES] = record[FAILURES] + 1
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
+    note(offset, fatal and 'rejected' or 'nacked', 0, record[FAILURES], reason)
     give_up(offset, record, reason, fatal and 'rejected' or 'exhausted', attempts_max, now)
     stirred = true
     return DONE
@@ -116,6 +120,7 @@ local function fail(offset, record, delay_ms, reason, fatal)
   if delay_ms < 0 then
     delay_ms = ARGV[6] ~= '' and backoff_ms(cmsgpack.unpack(ARGV[6]), offset, record[FAILURES]) or 0
   end
+  note(offset, 'nacked', delay_ms > 0 and now + delay_ms, record[FAILURES], reason)
   return send_back(offset, record, delay_ms)
 end
 
@@ -126,10 +131,12 @@ local function extend(offset, record, timeout_ms, deadline)
   elseif not deadline and not withdraw(offset, record) then
     return HANDLE_EXPIRED
   elseif as_sqs and timeout_ms == 0 then
+    note(offset, 'released')
     return send_back(offset, record, 0)
   end
   local visible_at = math.min(now + timeout_ms, last)
   redis.call('ZADD', K.leases, word(visible_at), offset)
+  note(offset, 'extended', visible_at)
   stirred = true
   return DONE, visible_at
 end
@@ -152,6 +159,7 @@ local function settle(action, offset, receives, received, time_ms, reason)
   elseif action == 'reject' then
     return fail(offset, record, 0, reason, true)
   elseif action == 'release' then
+    note(offset, 'released')
     return send_back(offset, record, 0)
   end
   return extend(offset, record, time_ms, deadline)
@@ -200,6 +208,9 @@ local function acknowledge_together(answer, acks)
       taken[offset], results[nth] = true, DONE
       done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
       bytes = bytes + number_at(record, #expected + 1)
+      if noted_max then
+        note(offset, 'acknowledged')
+      end
       if fifo then
         local group = cmsgpack.unpack(record)[GROUP]
         freed[group] = freed[group] or {}

@@ -4,6 +4,7 @@
 -- Returns  { OK, the offset looked at last, or -1 when there are no more, { reason, count, first died ms, last
 --          died ms }... }, or what lib/answers.lua says
 -- @include answers
+-- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
 if held[2] then

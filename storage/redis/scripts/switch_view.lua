@@ -5,6 +5,7 @@
 -- Keeps    S1: what was shown at an offset is never shown at another; a view that begins anew begins at the queue's end
 -- @include numbers
 -- @include answers
+-- @include history
 -- @include queue
 -- @include view
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'view')

@@ -13,12 +13,14 @@
 -- @include answers
 -- @include writable
 -- @include memory
+-- @include history
 -- @include queue
 -- @include view
 local FIRST_MESSAGE, MESSAGE_ARGS = 6, 3
 
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view')
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view',
+  'history')
 local wanted = (#ARGV - FIRST_MESSAGE + 1) / MESSAGE_ARGS
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
@@ -26,19 +28,21 @@ if refused then
 end
 local now = now_at(ARGV[1], held[5])
 local next_offset, bytes = tonumber(held[1]), 0
+noted_max = held[7]
 local has_view = held[6]
 if ARGV[5] == '1' and not has_view then
   begin_view(held[1])
   has_view = true
 end
 
-local function add(batch, packed)
+local function add(batch, packed, source)
   local arrival, renewed, group, receives, first, priority = unpack(cmsgpack.unpack(packed))
   local offset, record = word(next_offset), new_record(arrival, group, #batch)
   renew(offset, record, renewed < 0 and arrival or now)
   record[RECEIVES], record[FIRST], record[PRIORITY] = receives, first, priority
   redis.call('XADD', K.log, offset .. '-' .. word(arrival), 'd', batch, 'x', '1')
   save(offset, record)
+  note(offset, 'moved_in', 0, receives, source)
   if has_view then
     add_to_view(offset .. '-' .. word(now), batch)
   end
@@ -56,7 +60,7 @@ for index = FIRST_MESSAGE, #ARGV, MESSAGE_ARGS do
     -- 1e9 items: an arrival that is forgotten early could come again.
     remember(K.meta, K.arrived, K.arrived_old, 'arrived_since', now, tonumber(ARGV[4]), 1e9, ARGV[index],
       word(next_offset))
-    add(ARGV[index + 1], ARGV[index + 2])
+    add(ARGV[index + 1], ARGV[index + 2], ARGV[index])
   end
 end
 

@@ -13,7 +13,7 @@ from consumers.webhooks.group_source import GroupSource
 from consumers.webhooks.guard import Resolve, resolve
 from consumers.webhooks.journal import Journal
 from consumers.webhooks.queue_source import QueueSource
-from consumers.webhooks.sending import Sender
+from consumers.webhooks.sending import Sender, Tracing
 from storage.domain.clock import ManualClock
 from storage.domain.egress import Egress
 from storage.domain.names import QueueName, WebhookName
@@ -106,20 +106,27 @@ class Bench:
         return webhook
 
     async def endpoint(
-        self, resolver: Resolve = resolve, allow: tuple[str, ...] = ALLOW
+        self,
+        resolver: Resolve = resolve,
+        allow: tuple[str, ...] = ALLOW,
+        tracing: Tracing | None = None,
     ) -> Endpoint:
         """The webhook as a deliverer has it that has just claimed it."""
         deliverer = f"deliverer-{len(self.endpoints)}"
         await self.storage.deliveries.beat(deliverer)
         [served] = await self.storage.deliveries.claim(deliverer, 10)
-        return self.endpoint_of(served, resolver, allow)
+        return self.endpoint_of(served, resolver, allow, tracing)
 
     def endpoint_of(
-        self, served: Served, resolver: Resolve = resolve, allow: tuple[str, ...] = ALLOW
+        self,
+        served: Served,
+        resolver: Resolve = resolve,
+        allow: tuple[str, ...] = ALLOW,
+        tracing: Tracing | None = None,
     ) -> Endpoint:
         """The same of what was claimed."""
         tls = httpx.create_ssl_context()
-        sender = Sender(served, Egress.of(allow), self.clock, tls, resolver)
+        sender = Sender(served, Egress.of(allow), self.clock, tls, resolver, tracing)
         endpoint = Endpoint(
             served, sender, self.journal, self.clock, self.counted, lambda: 0.5, lambda: True
         )

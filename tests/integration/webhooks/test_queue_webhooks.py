@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import pytest
 import standardwebhooks
 
+from api.spans import Spans
 from storage.domain.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.messages import NewMessage
 from storage.domain.queues import QueueSpec, QueueType
 from storage.domain.webhooks import BodyFormat, DeliveryStatus, DisabledBecause, Outcome
+from tests.collector import collecting, told
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.receiver import answer, close, endless, hang, hang_in_the_body, nonsense, reset, slowly
 
@@ -43,6 +45,26 @@ async def test_a_message_is_posted_and_acknowledged(bench, storage, receiver):
     assert got.headers["millstream-header-odd"] == "50 %25%C3%A4"
     stats = await storage.queues.stats(ORDERS)
     assert (stats.acknowledged, stats.ready, stats.in_flight) == (1, 0, 0)
+
+
+async def test_an_attempt_is_a_span_in_the_trace_of_what_it_delivers(bench, storage, receiver):
+    made_in = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    await bench.queue_hook()
+    receiver.behaviours.append(answer(503))
+    await send(storage, b"hello", headers=(("traceparent", "", made_in),))
+
+    with collecting() as collected:
+        spans = Spans(f"{collected.url}/v1/traces")
+        await (await bench.queue_source(tracing=spans)).round()
+        await asyncio.to_thread(spans.close)
+
+    [got], [span] = receiver.got, collected.named("deliver hook")
+    _, trace, sender, _ = made_in.decode().split("-")
+    assert got.headers["traceparent"] == f"00-{trace}-{span.span_id.hex()}-01"
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (trace, sender)
+    assert [link.span_id.hex() for link in span.links] == [sender]
+    assert told(span)["http.response.status_code"] == 503
+    assert told(span)["error.type"] == "throttled"
 
 
 async def test_the_signature_is_of_standard_webhooks(bench, storage, receiver):

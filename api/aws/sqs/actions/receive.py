@@ -16,6 +16,7 @@ from api.aws.sqs.queue_attributes import QUEUE_ATTRIBUTE_NAMES
 from api.aws.sqs.shapes import ReceiveMessage, ReceiveMessageResult
 from api.aws.wire.service import Call, Operations
 from api.refusals import ClientGone
+from api.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.messages import ReceivedMessage
@@ -75,6 +76,8 @@ async def receive_message(call: Call[ReceiveMessage]) -> ReceiveMessageResult:
     call.metrics.delivered(messages)
     if not messages:
         return ReceiveMessageResult()
+    if call.trace is not None:
+        call.trace.found(contexts_of(messages), len(messages))
     arns = await arns_of(call) if system_names else None
     attribute_names = asked.message_attribute_names or ()
     told = [received_message(one, queue, system_names, attribute_names, arns) for one in messages]

@@ -19,6 +19,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.messages import NewMessage, SentMessage
 from storage.domain.queues import Queue
+from storage.domain.traces import context_of
 
 operations = Operations()
 
@@ -33,7 +34,7 @@ async def send_message(call: Call[SendMessage]) -> SendMessageResult:
     required(asked.queue_url, "QueueUrl")
     required(asked.message_body, "MessageBody")
     queue = await queue_at(call, asked.queue_url)
-    message = new_message(asked, queue)
+    message = new_message(asked, queue, call.trace)
     [sent] = await _send(call, queue, [message])
     digests = digests_of(message)
     return SendMessageResult(
@@ -56,7 +57,7 @@ async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchRe
     refused: list[BatchResultErrorEntry] = []
     for name, entry in entries:
         try:
-            messages[name] = new_message(entry, queue)
+            messages[name] = new_message(entry, queue, call.trace)
         except AwsError as error:
             refused.append(failed(name, error))
     sent = await _send(call, queue, list(messages.values())) if messages else []
@@ -70,6 +71,8 @@ async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchRe
 async def _send(
     call: Call[SendMessage] | Call[SendMessageBatch], queue: Queue, messages: list[NewMessage]
 ) -> list[SentMessage]:
+    if call.trace is not None:
+        call.trace.found([context_of(one.headers, one.system) for one in messages], len(messages))
     call.metrics.received(len(messages), sum([len(message.body) for message in messages]))
     sent = await call.storage.queues.send(queue.name, messages)
     call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))

@@ -24,6 +24,7 @@
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
 --   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
+--   history       stream  what has happened to messages, when its owner wants that (lib/history.lua)
 --   rising, rising_over, rising_over_old  hash  what was taken of producers that rise (lib/rising.lua)
 local K = {
   log = KEYS[1], meta = KEYS[2], idem = KEYS[3], idem_old = KEYS[4], records = KEYS[5], leases = KEYS[6],
@@ -32,6 +33,7 @@ local K = {
   attempts = KEYS[17], attempts_old = KEYS[18], expiring = KEYS[19], moving = KEYS[20], arrived = KEYS[21],
   arrived_old = KEYS[22], aged = KEYS[23], parked = KEYS[24], parked_why = KEYS[25], view = KEYS[26],
   view_meta = KEYS[27], rising = KEYS[28], rising_over = KEYS[29], rising_over_old = KEYS[30],
+  history = KEYS[31],
 }
 
 -- Set by every script that may meet a message with a group. In a fifo queue nothing of a group is delivered that
@@ -285,6 +287,7 @@ local function bury(offset, record, reason, cause, now)
   redis.call('HSET', K.dead_letters, offset, cmsgpack.pack({ record, now, reason, batch }))
   redis.call('ZADD', K.dead, offset, offset)
   redis.call('ZADD', K.dead_due, now, offset)
+  note(offset, 'dead_lettered', 0, 0, reason)
   if record[GROUP] ~= '' then
     unlock(record[GROUP], { offset })
   end
@@ -295,6 +298,7 @@ local function depart(offset, record, move_id)
   local batch = batch_of(offset, record)
   forget(offset, record)
   redis.call('ZADD', K.moving, offset, cmsgpack.pack({ offset, record, batch, move_id }))
+  note(offset, 'departed', 0, 0, move_id)
 end
 
 -- Nothing of the group is delivered until it is resumed: neither what waits of it nor what comes. Gives whether it was
@@ -326,6 +330,7 @@ local function give_up(offset, record, reason, cause, attempts_max, now)
   end
   record[RECEIVED] = 0
   save(offset, record)
+  note(offset, 'parked', 0, 0, reason)
   park(record[GROUP], offset, reason, now)
   make_ready(offset, record)
 end
@@ -334,6 +339,7 @@ end
 local function drop(offset, record)
   forget(offset, record)
   count('expired', 1)
+  note(offset, 'expired')
   if record[GROUP] ~= '' then
     unlock(record[GROUP], { offset })
   end
@@ -344,6 +350,7 @@ local function end_lease(offset, attempts_max, now)
   local record = record_of(offset)
   redis.call('ZREM', K.leases, offset)
   record[CRASHES] = record[CRASHES] + 1
+  note(offset, 'lease_ended', 0, record[CRASHES])
   if outlived(record, now) then
     drop(offset, record)
   elseif exhausted(record, attempts_max) then
@@ -368,6 +375,7 @@ local function move_due(attempts_max, now, moves_max)
     if outlived(record, now) then
       drop(offset, record)
     else
+      note(offset, 'due')
       make_ready(offset, record)
     end
   end

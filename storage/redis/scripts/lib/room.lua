@@ -61,6 +61,7 @@ local function remove_oldest(overflow, now)
   else
     forget(offset, record)
     count('dropped', 1)
+    note(offset, 'dropped', 0, 0, 'the queue was full')
   end
   return true
 end

@@ -34,10 +34,14 @@ local function drop_due(key, ms, most, spare)
     redis.call('ZREM', key, offset)
     if not record then
       local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
+      if entry then
+        note(offset, 'expired')
+      end
       dropped = dropped + drop_entry(entry)
     elseif not (spare and redis.call('ZSCORE', K.leases, offset)) then
       detach(offset, record)
       forget(offset, record)
+      note(offset, 'expired')
       dropped = dropped + 1
     end
   end
@@ -73,6 +77,7 @@ local function drop_expired(now, retention_ms, most)
     if head and over_age(record, now, retention_ms) then
       detach(offset, record)
       forget(offset, record)
+      note(offset, 'expired')
       dropped = dropped + 1
     elseif head and record[RENEWED] > 0 then
       set_aside(offset, head)  -- it is younger than its place: those behind it may be over
@@ -89,6 +94,7 @@ local function drop_old_dead(now, dead_retention_ms, most)
     redis.call('ZREM', K.dead, offset)
     redis.call('ZREM', K.dead_due, offset)
     redis.call('HDEL', K.dead_letters, offset)
+    note(offset, 'expired')
   end
   return #old
 end

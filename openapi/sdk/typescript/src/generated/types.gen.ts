@@ -1921,6 +1921,69 @@ export type MessageChange = {
 };
 
 /**
+ * MessageEventOut
+ *
+ * One change of a message's state.
+ */
+export type MessageEventOut = {
+    what: What;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Until
+     *
+     * When the delay or the delivery ends that it began.
+     */
+    until: string | null;
+    /**
+     * Number
+     *
+     * Of a delivery: which one. Of a failure, or a lease that ended: how many.
+     */
+    number: number | null;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * MessageHistoryOut
+ *
+ * What has happened to a message, oldest first.
+ */
+export type MessageHistoryOut = {
+    /**
+     * Id
+     *
+     * As it was asked for.
+     */
+    id: string;
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * State
+     *
+     * Where its last change left it: ready, delayed, in_flight, dead_lettered, moving or gone; empty where none is known.
+     */
+    state: string;
+    /**
+     * Truncated
+     *
+     * Its beginning is not there: it is too old, or the history was off.
+     */
+    truncated: boolean;
+    /**
+     * Events
+     */
+    events: Array<MessageEventOut>;
+};
+
+/**
  * MessageIn
  *
  * A message to send: `body` or `body_base64`.
@@ -2616,6 +2679,12 @@ export type QueueConfig = {
      */
     archive?: boolean;
     /**
+     * History
+     *
+     * Keep each change of a message's state, for a while.
+     */
+    history?: boolean;
+    /**
      * Tags
      *
      * Up to 50 words of your own.
@@ -2706,6 +2775,10 @@ export type QueueOut = {
      * Archive
      */
     archive: boolean;
+    /**
+     * History
+     */
+    history: boolean;
     /**
      * Tags
      */
@@ -2820,6 +2893,10 @@ export type QueuePatch = {
      * Archive
      */
     archive?: boolean | null;
+    /**
+     * History
+     */
+    history?: boolean | null;
     /**
      * Tags
      */
@@ -3660,6 +3737,34 @@ export type SentMessageOut = {
  */
 export type SentMessages = {
     messages: Array<SentMessageOut>;
+};
+
+/**
+ * SeriesOut
+ *
+ * What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+ *
+ * A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was not
+ * measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags are
+ * the longest of a step; rates are per second, over the step that ends there.
+ */
+export type SeriesOut = {
+    /**
+     * Start At
+     */
+    start_at: string;
+    /**
+     * Step Seconds
+     */
+    step_seconds: number;
+    /**
+     * Columns
+     *
+     * Values by column, all of one length.
+     */
+    columns: {
+        [key: string]: Array<number | null>;
+    };
 };
 
 /**
@@ -4784,6 +4889,13 @@ export type WebhookStored = {
 };
 
 /**
+ * What
+ *
+ * A change of a message's state.
+ */
+export type What = 'sent' | 'moved_in' | 'due' | 'delivered' | 'extended' | 'acknowledged' | 'nacked' | 'rejected' | 'released' | 'lease_ended' | 'dead_lettered' | 'parked' | 'redriven' | 'changed' | 'departed' | 'put_back' | 'moved_out' | 'expired' | 'dropped' | 'purged';
+
+/**
  * WhoamiOut
  *
  * Who is calling, and what they may do in which namespace. `credential` is null where none is stored.
@@ -5489,6 +5601,41 @@ export type ResetGroupResponses = {
 };
 
 export type ResetGroupResponse = ResetGroupResponses[keyof ResetGroupResponses];
+
+export type GetGroupSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        group: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/groups/{group}/series';
+};
+
+export type GetGroupSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetGroupSeriesError = GetGroupSeriesErrors[keyof GetGroupSeriesErrors];
+
+export type GetGroupSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetGroupSeriesResponse = GetGroupSeriesResponses[keyof GetGroupSeriesResponses];
 
 export type ListJobsData = {
     body?: never;
@@ -6496,6 +6643,40 @@ export type ChangeMessageResponses = {
 
 export type ChangeMessageResponse = ChangeMessageResponses[keyof ChangeMessageResponses];
 
+export type GetMessageHistoryData = {
+    body?: never;
+    path: {
+        /**
+         * A message's id, or its offset.
+         */
+        message: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/messages/{message}/history';
+};
+
+export type GetMessageHistoryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMessageHistoryError = GetMessageHistoryErrors[keyof GetMessageHistoryErrors];
+
+export type GetMessageHistoryResponses = {
+    /**
+     * Successful Response
+     */
+    200: MessageHistoryOut;
+};
+
+export type GetMessageHistoryResponse = GetMessageHistoryResponses[keyof GetMessageHistoryResponses];
+
 export type ListMovesData = {
     body?: never;
     path: {
@@ -6716,6 +6897,41 @@ export type RedriveQueueResponses = {
 };
 
 export type RedriveQueueResponse = RedriveQueueResponses[keyof RedriveQueueResponses];
+
+export type GetQueueSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/queues/{queue}/series';
+};
+
+export type GetQueueSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetQueueSeriesError = GetQueueSeriesErrors[keyof GetQueueSeriesErrors];
+
+export type GetQueueSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetQueueSeriesResponse = GetQueueSeriesResponses[keyof GetQueueSeriesResponses];
 
 export type SettleMessagesData = {
     body: Settle;
@@ -6984,6 +7200,36 @@ export type RetryReplayResponses = {
 };
 
 export type RetryReplayResponse = RetryReplayResponses[keyof RetryReplayResponses];
+
+export type GetNamespaceSeriesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/series';
+};
+
+export type GetNamespaceSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetNamespaceSeriesError = GetNamespaceSeriesErrors[keyof GetNamespaceSeriesErrors];
+
+export type GetNamespaceSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetNamespaceSeriesResponse = GetNamespaceSeriesResponses[keyof GetNamespaceSeriesResponses];
 
 export type LogOutData = {
     body?: never;
@@ -7539,6 +7785,41 @@ export type ReshardStreamResponses = {
 };
 
 export type ReshardStreamResponse = ReshardStreamResponses[keyof ReshardStreamResponses];
+
+export type GetStreamSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        stream: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/streams/{stream}/series';
+};
+
+export type GetStreamSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetStreamSeriesError = GetStreamSeriesErrors[keyof GetStreamSeriesErrors];
+
+export type GetStreamSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetStreamSeriesResponse = GetStreamSeriesResponses[keyof GetStreamSeriesResponses];
 
 export type ListShardsData = {
     body?: never;

@@ -61,6 +61,7 @@ class QueueConfig:
         group_weights (list[GroupWeightConfig] | Unset):
         stream_view (bool | Unset): What is sent can be read as a stream of the queue's name. Default: False.
         archive (bool | Unset): Copy the view to Parquet, if the deployment has an archive. Default: False.
+        history (bool | Unset): Keep each change of a message's state, for a while. Default: False.
         tags (QueueConfigTags | Unset): Up to 50 words of your own.
     """
 
@@ -87,6 +88,7 @@ class QueueConfig:
     group_weights: list[GroupWeightConfig] | Unset = UNSET
     stream_view: bool | Unset = False
     archive: bool | Unset = False
+    history: bool | Unset = False
     tags: QueueConfigTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,6 +184,8 @@ class QueueConfig:
 
         archive = self.archive
 
+        history = self.history
+
         tags: dict[str, Any] | Unset = UNSET
         if not isinstance(self.tags, Unset):
             tags = self.tags.to_dict()
@@ -235,6 +239,8 @@ class QueueConfig:
             field_dict["stream_view"] = stream_view
         if archive is not UNSET:
             field_dict["archive"] = archive
+        if history is not UNSET:
+            field_dict["history"] = history
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -385,6 +391,8 @@ class QueueConfig:
 
         archive = d.pop("archive", UNSET)
 
+        history = d.pop("history", UNSET)
+
         _tags = d.pop("tags", UNSET)
         tags: QueueConfigTags | Unset
         if isinstance(_tags, Unset):
@@ -416,6 +424,7 @@ class QueueConfig:
             group_weights=group_weights,
             stream_view=stream_view,
             archive=archive,
+            history=history,
             tags=tags,
         )
 

@@ -62,6 +62,7 @@ class QueueOut:
         group_weights (list[GroupWeightConfig]):
         stream_view (bool):
         archive (bool):
+        history (bool):
         tags (QueueOutTags):
         version (int):
         created_at (datetime.datetime):
@@ -92,6 +93,7 @@ class QueueOut:
     group_weights: list[GroupWeightConfig]
     stream_view: bool
     archive: bool
+    history: bool
     tags: QueueOutTags
     version: int
     created_at: datetime.datetime
@@ -165,6 +167,8 @@ class QueueOut:
 
         archive = self.archive
 
+        history = self.history
+
         tags = self.tags.to_dict()
 
         version = self.version
@@ -201,6 +205,7 @@ class QueueOut:
                 "group_weights": group_weights,
                 "stream_view": stream_view,
                 "archive": archive,
+                "history": history,
                 "tags": tags,
                 "version": version,
                 "created_at": created_at,
@@ -318,6 +323,8 @@ class QueueOut:
 
         archive = d.pop("archive")
 
+        history = d.pop("history")
+
         tags = QueueOutTags.from_dict(d.pop("tags"))
 
         version = d.pop("version")
@@ -351,6 +358,7 @@ class QueueOut:
             group_weights=group_weights,
             stream_view=stream_view,
             archive=archive,
+            history=history,
             tags=tags,
             version=version,
             created_at=created_at,

@@ -50,6 +50,7 @@ class QueuePatch:
             group_weights (list[GroupWeightConfig] | None | Unset):
             stream_view (bool | None | Unset):
             archive (bool | None | Unset):
+            history (bool | None | Unset):
             tags (None | QueuePatchTags | Unset):
     """
 
@@ -75,6 +76,7 @@ class QueuePatch:
     group_weights: list[GroupWeightConfig] | None | Unset = UNSET
     stream_view: bool | None | Unset = UNSET
     archive: bool | None | Unset = UNSET
+    history: bool | None | Unset = UNSET
     tags: None | QueuePatchTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +235,12 @@ class QueuePatch:
         else:
             archive = self.archive
 
+        history: bool | None | Unset
+        if isinstance(self.history, Unset):
+            history = UNSET
+        else:
+            history = self.history
+
         tags: dict[str, Any] | None | Unset
         if isinstance(self.tags, Unset):
             tags = UNSET
@@ -288,6 +296,8 @@ class QueuePatch:
             field_dict["stream_view"] = stream_view
         if archive is not UNSET:
             field_dict["archive"] = archive
+        if history is not UNSET:
+            field_dict["history"] = history
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -570,6 +580,15 @@ class QueuePatch:
 
         archive = _parse_archive(d.pop("archive", UNSET))
 
+        def _parse_history(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        history = _parse_history(d.pop("history", UNSET))
+
         def _parse_tags(data: object) -> None | QueuePatchTags | Unset:
             if data is None:
                 return data
@@ -610,6 +629,7 @@ class QueuePatch:
             group_weights=group_weights,
             stream_view=stream_view,
             archive=archive,
+            history=history,
             tags=tags,
         )
 

@@ -1,0 +1,36 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.message_history_out import MessageHistoryOut
+
+
+def get_message_history(
+    queue: str,
+    message: str,
+) -> Call[MessageHistoryOut]:
+    """Tell what has happened to a message, also after it is gone, of a queue whose `history` is on."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_message_history",
+        "GET",
+        "/v1/queues/{queue}/messages/{message}/history".format(
+            queue=quote(str(queue), safe=""),
+            message=quote(str(message), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> MessageHistoryOut:
+    if response.status_code == 200:
+        response_200 = MessageHistoryOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.what import What
+
+T = TypeVar("T", bound="MessageEventOut")
+
+
+@_attrs_define
+class MessageEventOut:
+    """One change of a message's state.
+
+    Attributes:
+        what (What): A change of a message's state.
+        at (datetime.datetime):
+        until (datetime.datetime | None): When the delay or the delivery ends that it began.
+        number (int | None): Of a delivery: which one. Of a failure, or a lease that ended: how many.
+        reason (str):
+    """
+
+    what: What
+    at: datetime.datetime
+    until: datetime.datetime | None
+    number: int | None
+    reason: str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        what = self.what.value
+
+        at = self.at.isoformat()
+
+        until: None | str
+        if isinstance(self.until, datetime.datetime):
+            until = self.until.isoformat()
+        else:
+            until = self.until
+
+        number: int | None
+        number = self.number
+
+        reason = self.reason
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "what": what,
+                "at": at,
+                "until": until,
+                "number": number,
+                "reason": reason,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        what = What(d.pop("what"))
+
+        at = datetime.datetime.fromisoformat(d.pop("at"))
+
+        def _parse_until(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                until_type_0 = datetime.datetime.fromisoformat(data)
+
+                return until_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        until = _parse_until(d.pop("until"))
+
+        def _parse_number(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        number = _parse_number(d.pop("number"))
+
+        reason = d.pop("reason")
+
+        message_event_out = cls(
+            what=what,
+            at=at,
+            until=until,
+            number=number,
+            reason=reason,
+        )
+
+        message_event_out.additional_properties = d
+        return message_event_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,27 @@
+-- The history of a queue's messages, when its owner wants that: an event for each change of a message's state, in a
+-- stream of which the oldest events go. Field o: the message's offset, or '*' for every message before the offset
+-- that is the event's number; e: MessagePack { what, at ms, until when or 0, a number or 0 }; w: why, in words.
+-- In meta `history` is how many events there may be. A script that has read it says so in `noted_max`.
+local TEXT_MAX = 256  -- bytes of a reason: an event so has 400 at most
+local noted_max  -- nil: not asked yet; false: no history
+
+local function note(offset, what, until_ms, number, text)
+  if noted_max == nil then
+    noted_max = redis.call('HGET', KEYS[2], 'history')
+  end
+  if noted_max then
+    redis.call('XADD', KEYS[31], 'MAXLEN', '~', noted_max, '*', 'o', offset,
+      'e', cmsgpack.pack({ what, told_now, until_ms or 0, number or 0 }), 'w', string.sub(text or '', 1, TEXT_MAX))
+  end
+end
+
+-- As its owner wants it from now on: so many events at most, or '0' for no history.
+local function keep_history(held, wanted)
+  noted_max = wanted ~= '0' and wanted
+  if held and not noted_max then
+    redis.call('HDEL', KEYS[2], 'history')
+    redis.call('UNLINK', KEYS[31])
+  elseif noted_max and held ~= wanted then
+    redis.call('HSET', KEYS[2], 'history', wanted)
+  end
+end

@@ -1,0 +1,216 @@
+"""What has happened to one message: each change of its state, by its id, also after it is gone."""
+
+import asyncio
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.errors import MessageNotFound
+from storage.domain.history import MessageEvent, What, history_of, state_after
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import QueueName
+from storage.domain.queues import DeadLetterTarget, QueueSpec
+from tests.queue_verbs import made
+
+WORK = QueueName("work")
+
+
+async def settle(engines, handle: str, action: SettleAction, **more) -> None:
+    [settled] = await engines.queues.settle(WORK, [Settlement(handle, action, **more)])
+    assert settled.error is None
+
+
+async def told(engines, word: str, name: QueueName = WORK) -> list[What]:
+    return [event.what for event in (await engines.contents.history(name, word)).events]
+
+
+async def test_a_message_tells_all_that_happened_to_it_also_after_it_is_gone(engines, clock):
+    await engines.catalog.put_queue(WORK, QueueSpec(history=True, attempts_max=2))
+    sent_at = clock.now_ms()
+    [sent] = await engines.queues.send(WORK, [NewMessage(b"one", delay_ms=1_000)])
+    clock.advance(ms=1_000)
+    [first] = await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
+    await settle(engines, first.receipt_handle, SettleAction.EXTEND, visibility_timeout_ms=9_000)
+    await settle(engines, first.receipt_handle, SettleAction.NACK, delay_ms=2_000, reason="no disk")
+    clock.advance(ms=2_000)
+    await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
+    clock.advance(ms=5_000)
+    await engines.queues.tidy(WORK)
+    await engines.contents.redrive(WORK)
+    [again] = await engines.queues.receive(WORK)
+    await settle(engines, again.receipt_handle, SettleAction.ACK)
+
+    history = await engines.contents.history(WORK, sent.message_id)
+
+    at = sent_at
+    reason = "visibility timeout passed 1 times"
+    assert list(history.events) == [
+        MessageEvent(What.SENT, at, at + 1_000),
+        MessageEvent(What.DUE, at + 1_000),
+        MessageEvent(What.DELIVERED, at + 1_000, at + 6_000, 1),
+        MessageEvent(What.EXTENDED, at + 1_000, at + 10_000),
+        MessageEvent(What.NACKED, at + 1_000, at + 3_000, 1, "no disk"),
+        MessageEvent(What.DUE, at + 3_000),
+        MessageEvent(What.DELIVERED, at + 3_000, at + 8_000, 2),
+        MessageEvent(What.LEASE_ENDED, at + 8_000, None, 1),
+        MessageEvent(What.DEAD_LETTERED, at + 8_000, reason=reason),
+        MessageEvent(What.REDRIVEN, at + 8_000),
+        MessageEvent(What.DELIVERED, at + 8_000, at + 38_000, 1),
+        MessageEvent(What.ACKNOWLEDGED, at + 8_000),
+    ]
+    assert (history.state, history.truncated) == ("gone", False)
+
+
+async def test_many_that_are_acknowledged_together_are_each_told(engines):
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(20)])
+    received = await engines.queues.receive(WORK, messages_max=20)
+    await engines.queues.settle(
+        WORK, [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+    )
+
+    for word in ("0", "7", "19"):
+        assert await told(engines, word) == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
+
+
+async def test_a_queue_that_keeps_none_has_none_and_a_switch_counts_from_the_next_send(
+    engines,
+):
+    await made(engines, WORK)
+    await engines.queues.send(WORK, [NewMessage(b"before")])
+    off = await engines.contents.history(WORK, "0")
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"after")])
+    await engines.queues.receive(WORK, messages_max=2)
+    on = [await told(engines, "0"), await told(engines, "1")]
+    before = await engines.contents.history(WORK, "0")
+    await made(engines, WORK)
+    await engines.queues.tidy(WORK)
+    again = await engines.contents.history(WORK, "1")
+
+    assert (off.events, off.truncated) == ((), True)
+    assert on == [[What.DELIVERED], [What.SENT, What.DELIVERED]]
+    assert before.truncated
+    assert again.events == ()
+    with pytest.raises(MessageNotFound):
+        await engines.contents.history(WORK, "9")
+
+
+async def test_a_sweep_switches_it_on_where_nothing_is_sent(engines):
+    await made(engines, WORK)
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    await made(engines, WORK, history=True)
+    await engines.queues.tidy(WORK)
+    await engines.queues.receive(WORK)
+
+    assert await told(engines, "0") == [What.DELIVERED]
+
+
+async def test_a_purge_is_told_of_what_was_there_and_a_drop_of_its_message(engines):
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"done"), NewMessage(b"b"), NewMessage(b"c")])
+    [first] = await engines.queues.receive(WORK)
+    await settle(engines, first.receipt_handle, SettleAction.ACK)
+    await engines.contents.drop(WORK, "1")
+    await engines.queues.purge(WORK)
+    await engines.queues.send(WORK, [NewMessage(b"later")])
+
+    assert await told(engines, "0") == [What.SENT, What.DELIVERED, What.ACKNOWLEDGED]
+    assert await told(engines, "1") == [What.SENT, What.PURGED]
+    assert await told(engines, "2") == [What.SENT, What.PURGED]
+    assert await told(engines, "3") == [What.SENT]
+
+
+async def test_a_message_that_leaves_for_another_queue_is_told_in_both(engines, clock):
+    dead = QueueName("dead")
+    await made(engines, dead, history=True)
+    await made(engines, WORK, history=True, dead_letters=DeadLetterTarget("dead", 1))
+    await engines.queues.send(dead, [NewMessage(b"its own")])
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    await engines.queues.receive(WORK, visibility_timeout_ms=0)
+    await engines.queues.receive(WORK)
+    async with asyncio.timeout(5):
+        while What.MOVED_OUT not in await told(engines, "0"):
+            await engines.queues.tidy(WORK)
+
+    moved_in = (await engines.contents.history(dead, "1")).events[0]
+    assert await told(engines, "0") == [
+        What.SENT,
+        What.DELIVERED,
+        What.LEASE_ENDED,
+        What.DEPARTED,
+        What.MOVED_OUT,
+    ]
+    assert (moved_in.what, moved_in.reason.split()[1]) == (What.MOVED_IN, "0")
+
+
+async def test_what_expires_and_what_makes_room_is_told(engines, clock):
+    await made(engines, WORK, history=True, messages_max=2, overflow="drop_oldest")
+    await engines.queues.send(WORK, [NewMessage(b"a"), NewMessage(b"b", ttl_ms=1_000)])
+    await engines.queues.send(WORK, [NewMessage(b"c")])
+    clock.advance(ms=1_000)
+    await engines.queues.tidy(WORK)
+
+    assert await told(engines, "0") == [What.SENT, What.DROPPED]
+    assert await told(engines, "1") == [What.SENT, What.EXPIRED]
+
+
+async def test_only_so_many_events_are_kept_and_a_history_says_what_it_lacks(engines, monkeypatch):
+    monkeypatch.setattr(limits, "HISTORY_EVENTS_MAX", 200)
+    monkeypatch.setattr(limits, "HISTORY_LOOKS_MAX", 50)
+    await made(engines, WORK, history=True)
+    for _ in range(10):
+        await engines.queues.send(WORK, [NewMessage(b"x") for _ in range(100)])
+    await engines.queues.receive(WORK)
+
+    noted = await engines.contents.noted(WORK)
+    first, last = history_of(0, noted), history_of(999, noted)
+    assert 200 <= len(noted) <= 301
+    assert ([event.what for event in first.events], first.truncated) == ([What.DELIVERED], True)
+    assert (last.state, last.truncated) == ("ready", False)
+
+
+async def test_a_long_reason_is_cut_and_whatever_is_in_it_can_be_read(engines):
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    [first] = await engines.queues.receive(WORK)
+    await settle(engines, first.receipt_handle, SettleAction.REJECT, reason="ä" * 1000)
+
+    rejected, dead = (await engines.contents.history(WORK, "0")).events[2:]
+    assert rejected.reason == "ä" * 128
+    assert (dead.what, dead.reason) == (What.DEAD_LETTERED, "ä" * 128)
+
+
+def test_a_purge_says_nothing_of_what_was_gone_or_dead_or_came_later():
+    purge = ("*", MessageEvent(What.PURGED, 9, number=3))
+    noted = [
+        ("0", MessageEvent(What.SENT, 1)),
+        ("1", MessageEvent(What.SENT, 1)),
+        ("1", MessageEvent(What.DEAD_LETTERED, 2)),
+        ("3", MessageEvent(What.SENT, 10)),
+        purge,
+    ]
+
+    assert [history_of(offset, noted).state for offset in range(4)] == [
+        "gone",
+        "dead_lettered",
+        "",
+        "ready",
+    ]
+    assert state_after(()) == ""
+
+
+async def test_the_history_ends_with_its_queue(engines):
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    await engines.catalog.delete_queue(WORK)
+    await made(engines, WORK, history=True)
+    await engines.queues.send(WORK, [NewMessage(b"two")])
+
+    assert await told(engines, "0") == [What.SENT]
+    assert len(await engines.contents.noted(WORK)) == 1
+
+
+@pytest.mark.parametrize("spec", [QueueSpec(), QueueSpec(history=True)])
+def test_a_history_asks_for_nothing_else(spec: QueueSpec):
+    spec.check()

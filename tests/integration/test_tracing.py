@@ -1,0 +1,302 @@
+"""A trace that goes through messages: every door carries its context, and links what it gives to where that was made."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+from botocore.config import Config
+
+from api.settings import Settings
+from storage.domain.limits import Limits
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage
+from tests.collector import Collected, collecting, told
+from tests.sockets import PATIENCE_S, Server, serving
+
+pytestmark = pytest.mark.one_store
+
+AMAZON = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+SAID_BY_AMAZON = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"
+CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+SERVER, PRODUCER = 2, 4
+TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": AMAZON}}
+
+
+class Traced:
+    """A service of which spans are collected once it has ended."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.client = httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_S)
+
+    async def send(self, body: str, **more: Any) -> None:
+        answer = await self.client.post("/v1/queues/orders/messages", json={"body": body}, **more)
+        assert answer.status_code == 201, answer.text
+
+    async def receive(self) -> list[dict[str, Any]]:
+        answer = await self.client.post("/v1/queues/orders/receive", json={"messages_max": 10})
+        return list(answer.json()["messages"])
+
+    async def sqs(self, call: str, **asked: Any) -> dict[str, Any]:
+        """A call of boto3's, in a thread."""
+        return await asyncio.to_thread(self._sqs, call, asked)
+
+    def _sqs(self, call: str, asked: dict[str, Any]) -> dict[str, Any]:
+        url = f"{self.server.url}/000000000000/orders"
+        client = boto3.client(
+            "sqs",
+            endpoint_url=self.server.url,
+            region_name="eu-west-1",
+            aws_access_key_id="a",
+            aws_secret_access_key="b",
+            config=Config(retries={"max_attempts": 0}),
+        )
+        with closing(client):
+            return dict(getattr(client, call)(QueueUrl=url, **asked))
+
+
+@asynccontextmanager
+async def serve(storage: Storage, settings: Settings | None = None) -> AsyncGenerator[Traced]:
+    """Serve a storage; what is collected is there once this has ended."""
+    async with serving(storage, Limits(), settings) as server:
+        traced = Traced(server)
+        async with traced.client:
+            yield traced
+
+
+@pytest.fixture
+async def collected() -> AsyncGenerator[Collected]:
+    with collecting() as found:
+        yield found
+
+
+@pytest.fixture
+def settings_of(collected: Collected) -> Settings:
+    return Settings(otlp_endpoint=collected.url)
+
+
+@pytest.fixture
+async def stocked(storage):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+    await storage.catalog.put_stream(StreamName("clicks"), StreamSpec(shards=1))
+    return storage
+
+
+def ids(context: str) -> tuple[str, str]:
+    _, trace, span, _ = context.split("-")
+    return trace, span
+
+
+def own(span) -> tuple[str, str]:
+    return span.trace_id.hex(), span.span_id.hex()
+
+
+def links(span) -> list[tuple[str, str]]:
+    return [(link.trace_id.hex(), link.span_id.hex()) for link in span.links]
+
+
+async def test_from_sqs_to_rest_and_back_without_anybody_who_collects(stocked):
+    async with serve(stocked) as traced:
+        await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)
+        [first] = await traced.receive()
+        browsed = await traced.client.get("/v1/queues/orders/messages")
+        await traced.send("b", headers={"traceparent": CALLER})
+        second = await traced.sqs("receive_message", AttributeNames=["AWSTraceHeader"])
+        await traced.send("c")
+        third = await traced.sqs("receive_message", AttributeNames=["AWSTraceHeader"])
+
+    assert first["headers"] == {"traceparent": SAID_BY_AMAZON}
+    assert browsed.json()["items"][0]["headers"] == {"traceparent": SAID_BY_AMAZON}
+    said = second["Messages"][0]["Attributes"]["AWSTraceHeader"]
+    trace, span = ids(CALLER)
+    assert said == f"Root=1-{trace[:8]}-{trace[8:]};Parent={span};Sampled=1"
+    assert "Attributes" not in third["Messages"][0]
+
+
+async def test_amazons_clients_get_their_header_byte_for_byte_and_no_attribute_more(stocked):
+    own_form = f"{AMAZON};Lineage=a87bd80c:1|68fd508a:5;Mine=x"
+    async with serve(stocked) as traced:
+        attributes = {"AWSTraceHeader": {"DataType": "String", "StringValue": own_form}}
+        sent = await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=attributes)
+        got = await traced.sqs(
+            "receive_message", AttributeNames=["All"], MessageAttributeNames=["All"]
+        )
+
+    [message] = got["Messages"]
+    assert message["Attributes"]["AWSTraceHeader"] == own_form
+    assert "MessageAttributes" not in message
+    assert "MD5OfMessageSystemAttributes" in sent
+
+
+async def test_a_message_of_sqs_is_received_by_rest_with_a_link_to_where_it_was_made(
+    stocked, settings_of, collected
+):
+    async with serve(stocked, settings_of) as traced:
+        await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)
+        [message] = await traced.receive()
+        handle = message["receipt_handle"]
+        verdict = {"settlements": [{"receipt_handle": handle, "action": "ack"}]}
+        await traced.client.post("/v1/queues/orders/settle", json=verdict)
+        assert await traced.receive() == []
+
+    [send], [receive] = collected.named("send orders"), collected.named("receive orders")
+    [settle] = collected.named("settle orders")
+    assert message["headers"] == {"traceparent": SAID_BY_AMAZON}
+    assert links(receive) == [ids(SAID_BY_AMAZON)] == links(send)
+    assert (receive.kind, settle.kind) == (SERVER, SERVER)
+    assert told(receive) == {
+        "messaging.system": "millstream",
+        "messaging.operation.name": "receive",
+        "messaging.operation.type": "receive",
+        "messaging.destination.name": "orders",
+        "messaging.batch.message_count": 1,
+        "millstream.operation": "receive_messages",
+        "millstream.namespace": "default",
+        "http.response.status_code": 200,
+    }
+    assert told(send)["millstream.operation"] == "SendMessage"
+    assert {one["service.name"] for one in collected.resources} == {"millstream"}
+
+
+async def test_a_send_without_a_context_is_where_its_messages_are_made(
+    stocked, settings_of, collected
+):
+    async with serve(stocked, settings_of) as traced:
+        await traced.send("a")
+        await traced.sqs("send_message", MessageBody="b")
+        first, second = await traced.receive()
+
+    by_rest, by_sqs = collected.named("send orders")
+    [receive] = collected.named("receive orders")
+    assert {by_rest.kind, by_sqs.kind} == {PRODUCER}
+    assert ids(first["headers"]["traceparent"]) == own(by_rest)
+    assert ids(second["headers"]["traceparent"]) == own(by_sqs)
+    assert links(receive) == [own(by_rest), own(by_sqs)]
+
+
+async def test_a_callers_context_is_around_the_span_and_in_the_message_and_a_messages_own_stays(
+    stocked, settings_of, collected
+):
+    messages = [{"body": "a"}, {"body": "b", "headers": {"traceparent": SAID_BY_AMAZON}}]
+    async with serve(stocked, settings_of) as traced:
+        headers = {"traceparent": CALLER, "tracestate": "vendor=1", "baggage": "user=ada"}
+        path = "/v1/queues/orders/messages"
+        await traced.client.post(path, json={"messages": messages}, headers=headers)
+        first, second = await traced.receive()
+
+    [send] = collected.named("send orders")
+    assert (send.trace_id.hex(), send.parent_span_id.hex()) == ids(CALLER)
+    assert (send.kind, send.trace_state) == (SERVER, "vendor=1")
+    assert first["headers"] == {"traceparent": CALLER, "tracestate": "vendor=1"}
+    assert second["headers"] == {"traceparent": SAID_BY_AMAZON}
+    assert links(send) == [ids(SAID_BY_AMAZON)]
+
+
+async def test_from_rest_to_a_socket_and_from_a_socket_to_rest(stocked, settings_of, collected):
+    async with serve(stocked, settings_of) as traced, traced.server.socket() as socket:
+        await socket.subscribe("work", "queue:orders", credit={"messages": 1, "bytes": 1000})
+        await traced.send("a", headers={"traceparent": CALLER})
+        [pushed] = await socket.messages(1)
+        items = [{"body": "b"}, {"body": "c", "headers": {"traceparent": CALLER}}]
+        await socket.ask("publish", to="queue:orders", items=items)
+        second, third = await traced.receive()
+
+    pushing, receive = collected.named("receive orders")
+    _, publish = collected.named("send orders")
+    assert pushed["headers"] == {"traceparent": CALLER}
+    assert links(pushing) == [ids(CALLER)]
+    assert told(pushing)["millstream.operation"] == "deliver"
+    assert ids(second["headers"]["traceparent"]) == own(publish)
+    assert third["headers"] == {"traceparent": CALLER}
+    assert links(receive) == [own(publish), ids(CALLER)]
+
+
+async def test_records_of_a_stream_carry_it_and_events_show_it(stocked, settings_of, collected):
+    async with serve(stocked, settings_of) as traced:
+        client = traced.client
+        await client.post("/v1/streams/clicks/records", json={"records": [{"data": "a"}]})
+        read = (await client.get("/v1/streams/clicks/records")).json()["records"]
+        events = await client.get("/v1/streams/clicks/events?follow=false")
+
+    [send], [receive] = collected.named("send clicks"), collected.named("receive clicks")
+    context = read[0]["headers"]["traceparent"]
+    assert ids(context) == own(send)
+    assert links(receive) == [own(send)]
+    assert context in events.text
+
+
+async def test_a_receive_that_waits_has_a_span_of_its_work_and_an_empty_one_has_none(
+    stocked, settings_of, collected
+):
+    async with serve(stocked, settings_of) as traced:
+        path = "/v1/queues/orders/receive"
+        await traced.client.post(path, json={"wait_seconds": 0.05})
+        waiting = asyncio.create_task(traced.client.post(path, json={"wait_seconds": 5}))
+        await asyncio.sleep(1.1)
+        await traced.send("a")
+        await waiting
+
+    [receive] = collected.named("receive orders")
+    took_ms = (receive.end_time_unix_nano - receive.start_time_unix_nano) / 1e6
+    assert took_ms < 500
+    assert told(receive)["millstream.waited_ms"] >= 1000
+
+
+async def test_other_requests_are_called_what_their_routes_are_and_failures_say_why(
+    stocked, settings_of, collected
+):
+    async with serve(stocked, settings_of) as traced:
+        client = traced.client
+        await client.get("/v1/queues/orders?secret=s", headers={"traceparent": CALLER})
+        await client.get("/v1/queues/missing")
+        await client.post("/v1/queues/missing/messages", json={"body": "a"})
+        await client.get("/livez")
+
+    first, second = collected.named("GET /v1/queues/{queue}")
+    [send] = collected.named("send missing")
+    assert (first.trace_id.hex(), first.parent_span_id.hex()) == ids(CALLER)
+    assert told(second)["http.response.status_code"] == 404
+    assert told(send)["error.type"] == "queue_not_found"
+    assert send.status.code == 0  # the caller's mistake
+    assert len(collected.spans) == 3
+    assert not [span for span in collected.spans if "secret" in str(span)]
+
+
+async def test_who_says_that_a_trace_is_not_sampled_is_heard(stocked, settings_of, collected):
+    async with serve(stocked, settings_of) as traced:
+        await traced.send("a", headers={"traceparent": CALLER[:-2] + "00"})
+
+    assert collected.spans == []
+
+
+async def test_nothing_is_made_where_the_sdk_is_switched_off(stocked, collected):
+    settings = Settings(otlp_endpoint=collected.url, otel_sdk_disabled=True)
+    async with serve(stocked, settings) as traced:
+        await traced.send("a")
+        [message] = await traced.receive()
+
+    assert collected.spans == []
+    assert "headers" not in message
+
+
+async def test_a_dead_letter_keeps_its_context_on_its_way(stocked):
+    await stocked.catalog.put_queue(QueueName("orders"), QueueSpec(attempts_max=1))
+    async with serve(stocked) as traced:
+        await traced.sqs("send_message", MessageBody="a", MessageSystemAttributes=TRACE)
+        [message] = await traced.receive()
+        verdict = {"receipt_handle": message["receipt_handle"], "action": "reject", "reason": "no"}
+        await traced.client.post("/v1/queues/orders/settle", json={"settlements": [verdict]})
+        dead = (await traced.client.get("/v1/queues/orders/dead-letters")).json()["items"]
+        await traced.client.post("/v1/queues/orders/redrives", json={})
+        async with asyncio.timeout(PATIENCE_S):
+            while not (again := await traced.receive()):  # noqa: ASYNC110 no event tells
+                await asyncio.sleep(0.02)
+
+    assert dead[0]["headers"] == {"traceparent": SAID_BY_AMAZON}
+    assert again[0]["headers"] == {"traceparent": SAID_BY_AMAZON}
