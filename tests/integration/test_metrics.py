@@ -116,7 +116,9 @@ async def test_the_stores_are_asked_once_however_many_scrape(guarded, monkeypatc
 
 async def test_single_objects_are_told_of_by_name(guarded):
     storage = guarded.storage
-    await storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await storage.groups.put(
+        GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE)
+    )
     await storage.streams.append(StreamName("clicks"), [Record(b"x")] * 4)
     await storage.queues.send(ORDERS, [NewMessage(b"x")])
     await storage.series.sample()
