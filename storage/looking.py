@@ -246,6 +246,10 @@ def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSam
     )
 
 
+_TAKEN_WIDTH, _READ_WIDTH = 5, 3
+"""What another version noted in another way is as good as not noted."""
+
+
 def taken_by(seen: SeenStream) -> Behind:
     """(shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
@@ -257,7 +261,7 @@ def taken_by(seen: SeenStream) -> Behind:
 
 def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
     """Records and bytes that came between two looks; what an epoch jumped over are none."""
-    known = {one[0]: one for one in before}
+    known = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
     records = taken = 0
     for shard, next_offset, size, epoch, _ in now:
         _, next_before, size_before, epoch_before, _ = known.get(shard, (shard, 0, 0, epoch, 0))
@@ -269,7 +273,7 @@ def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
 
 def read_since(before: Behind, now: Behind) -> int:
     """Records that a group has committed between two looks; a reset back is none."""
-    known = {shard: offset for shard, offset, _ in before}
+    known = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
     return sum(
         max(0, offset - known.get(shard, offset))
         for shard, offset, has_committed in now
