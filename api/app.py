@@ -204,6 +204,7 @@ def _control_plane(
         separate_input_output_schemas=False,
     )
     app.state.durability = settings.durability
+    app.state.settings = settings
     app.state.guarded = settings.wants_credentials
     app.state.hot_methods = dispatcher.methods
     app.state.stream_metrics = dispatcher.metrics_of("streams")

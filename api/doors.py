@@ -241,9 +241,9 @@ class Doors:
                 answer.more = await self._spend_call(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
-            if isinstance(error, Unauthenticated) and (login := entrance.sent_to_login(scope)):
-                await login(scope, receive, answer.send)
-                return "login", answer.status
+            if not answer.status and (page := entrance.page_instead(self.control, scope, error)):
+                await page(scope, receive, answer.send)
+                return "no_page", answer.status
             if isinstance(error, Unauthenticated):
                 self._auditing.note_stranger(
                     error, Door.REST, scope.get("client"), headers, request_id

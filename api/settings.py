@@ -4,6 +4,7 @@ Precedence: command line, environment (`MILLSTREAM_*`, `REDIS_URL`, `DATABASE_UR
 `millstream.toml`, the defaults here.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -246,3 +247,12 @@ class Settings(BaseSettings):
 def read_settings(**options: Any) -> Settings:
     """The settings of this process; `options` are command-line options that were given."""
     return Settings(**{name: value for name, value in options.items() if value is not None})
+
+
+ORIGINS = "MILLSTREAM_ORIGINS"
+"""Where `millstream up` tells its processes who said their settings."""
+
+
+def read_origins() -> str:
+    """What it told this one, as JSON: the origin of each setting by name."""
+    return os.environ.get(ORIGINS, "{}")

@@ -158,6 +158,10 @@ async def _forget_deliveries(storage: Storage) -> int:
     return await _until_idle(storage.deliveries.forget_old)
 
 
+async def _measure(storage: Storage) -> int:
+    return await storage.series.sample()
+
+
 async def _weigh_namespaces(storage: Storage) -> int:
     return await storage.weighing.weigh_all()
 
@@ -187,6 +191,7 @@ DUTIES = (
     Duty("orphans", limits.DAY_MS, _collect_orphans),
     Duty("jobs", limits.HOUR_MS, _forget_jobs),
     Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
+    Duty("series", 2 * limits.SECOND_MS, _measure),  # so that no slot of ten seconds is left out
     Duty("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
     Duty("audit", limits.MINUTE_MS, _close_audit),
     Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),

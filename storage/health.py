@@ -11,8 +11,10 @@ from sqlalchemy import text
 
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
+from storage.domain.stores import HotFigures, PostgresFigures
 from storage.postgres.database import Database
 from storage.postgres.migrate import head, read_revision
+from storage.postgres.queries import query
 from storage.redis.store import HotStore
 from storage.settings import StorageSettings
 
@@ -72,6 +74,16 @@ class Health:
             *await self._clock_findings(),
             *await self._postgres_findings(),
         ]
+
+    async def hot_figures(self) -> HotFigures:
+        """What the hot store says of itself. Raises StorageUnavailable."""
+        return await self._store.figures()
+
+    async def postgres_figures(self) -> PostgresFigures:
+        """What Postgres says of itself. Raises StorageUnavailable."""
+        async with self._database.reading() as session:
+            row = (await session.execute(query("postgres_figures"))).one()
+        return PostgresFigures(**row._mapping)
 
     async def _hot_findings(self) -> list[Finding]:
         info = await self._store.info("server", "memory", "persistence")

@@ -28,6 +28,7 @@ from storage.health import Health
 from storage.jobs import Jobs
 from storage.listings import Listings
 from storage.logs import LogKeeper, StoreEpoch
+from storage.looking import Looks
 from storage.moves import Moves
 from storage.namespaces import Namespaces
 from storage.on_queue import OnQueue
@@ -39,6 +40,7 @@ from storage.postgres.database import Database, open_database
 from storage.postgres.known_manifest import KnownManifest
 from storage.postgres.listener import Listener
 from storage.postgres.manifest import ManifestRows
+from storage.postgres.measured import MeasuredRows
 from storage.postgres.moves import MoveRows
 from storage.postgres.reservations import Reservations, StoreIdentities
 from storage.postgres.writes import WriteRows
@@ -58,6 +60,7 @@ from storage.redis.queues import HotQueueStates
 from storage.redis.ranges import HotRanges
 from storage.redis.rates import HotRates
 from storage.redis.rising import HotRising
+from storage.redis.series import HotSeries
 from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
@@ -67,7 +70,9 @@ from storage.replays import Replays
 from storage.resharding import Resharder
 from storage.retention import Retention
 from storage.room import Room, watched
+from storage.sampling import Sampler
 from storage.secrets import SecretBox
+from storage.series import Series
 from storage.settings import StorageSettings
 from storage.snapshots import Snapshots
 from storage.streams import Streams
@@ -114,6 +119,7 @@ class Storage:
     archiving: Archiving
     archive_upkeep: ArchiveUpkeep | None
     writing: Writing
+    series: Series
     health: Health
     upkeep: Upkeep
 
@@ -196,6 +202,10 @@ async def open_storage(
         jobs = Jobs(database, limits)
         groups = Groups(database, streams, catalog, clock, limits)
         stack.push_async_callback(groups.close)
+        hot_series, measured = HotSeries(pipeline), MeasuredRows(database)
+        sampler = Sampler(
+            hot_series, Looks(hot_series, logs, measured, clock), measured, store, clock
+        )
         egress = Egress.of(settings.webhook_allow)
         webhooks = Webhooks(database, catalog, groups, box, egress, clock)
         windows = Windows(streams, groups, catalog)
@@ -237,6 +247,7 @@ async def open_storage(
             Archiving(rows, logs, catalog, jobs, retention, clock),
             ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,
             Writing(writes, root, catalog, streams, clock),
+            Series(hot_series, sampler, catalog, groups, clock),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

@@ -4,7 +4,18 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.admin import assets
-from api.admin.pages import overview, queue, queues, search
+from api.admin.pages import (
+    audit,
+    keys,
+    namespaces,
+    overview,
+    queue,
+    queues,
+    search,
+    sockets,
+    system,
+    webhooks,
+)
 from api.admin.refusing import LOGIN_PATH, PageRoute
 from api.admin.rendering import render
 from api.refusals import DoorCode, Refusal
@@ -33,6 +44,12 @@ ROUTERS = (
     overview.router,
     queues.router,
     queue.router,
+    webhooks.router,
+    sockets.router,
+    keys.router,
+    namespaces.router,
+    audit.router,
+    system.router,
     search.router,
     rest,
 )

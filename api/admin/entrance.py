@@ -7,13 +7,15 @@ anything else under /ui   for whoever the gate knows; others are sent to the log
 
 from urllib.parse import parse_qs
 
-from fastapi import Response
+from fastapi import FastAPI, Request, Response
 from starlette.types import Scope
 
 from api.admin.assets import PREFIX
-from api.admin.refusing import LOGIN_PATH, to_login
+from api.admin.refusing import LOGIN_PATH, refused, to_login
 from api.auth.gate import NAMESPACE
 from api.payloads import RequestHeaders
+from api.refusals import Refusal
+from storage.domain.errors import MillstreamError, Unauthenticated
 
 ROOT = "/ui"
 _NAMESPACE_PARAMETER = "ns"
@@ -39,8 +41,12 @@ def in_namespace(headers: RequestHeaders, query_string: bytes) -> RequestHeaders
     return {**headers, NAMESPACE: named[0].encode("latin-1", "replace")}
 
 
-def sent_to_login(scope: Scope) -> Response | None:
-    """The answer to a stranger who asks for a page; None where there is no page to come back to."""
+def page_instead(app: FastAPI, scope: Scope, error: Exception) -> Response | None:
+    """What a browser gets that asked for a page and was not let in; None where no page was asked for."""
     if scope["method"] != "GET" or not is_page(scope["path"]):
         return None
-    return to_login(scope["path"], scope["query_string"])
+    if isinstance(error, Unauthenticated):
+        return to_login(scope["path"], scope["query_string"])
+    if isinstance(error, MillstreamError | Refusal):
+        return refused(Request({**scope, "app": app}), error)
+    return None

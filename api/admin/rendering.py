@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.admin import words
 from api.admin.assets import accepts_gzip, address_of
-from api.admin.bodies import summary
+from api.admin.bodies import spelled_out, summary
 from api.admin.snippets import Reached
 from api.admin.sparks import spark
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
@@ -102,9 +102,11 @@ def environment() -> Environment:
         size=words.size,
         duration=words.duration,
         plural=words.plural,
+        seconds=words.seconds,
         rfc3339=rfc3339,
         spark=spark,
         headertext=summary,
+        shown_text=spelled_out,
     )
     made.globals.update(asset=address_of, percent=words.percent, nothing=words.NOTHING)
     return made

@@ -62,6 +62,12 @@ def duration(value_ms: float | None) -> str:
     return " ".join(part for part in parts if not part.startswith("0 ")) or NOTHING
 
 
+def seconds(value_ms: int) -> str:
+    """Milliseconds as the seconds that a field takes: 30, 0.25."""
+    whole, rest = divmod(value_ms, limits.SECOND_MS)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
 def percent(part: float | None, whole: float | None) -> str:
     """How much of `whole` a part is."""
     if part is None or not whole:

@@ -1,59 +1,26 @@
 """Settings, and who said them: the environment, `.env`, `millstream.toml`, or nobody."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, ValidationError
-from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
-from pydantic_settings import TomlConfigSettingsSource as TomlSource
+from pydantic import ValidationError
 
 from api.cli.profiles import Said, config_path, did_you_mean, faults_of
 from api.cli.settings import environment, settings_said
-from api.settings import Settings, read_settings
+from api.origins import DOTENV, PREFIX, TOML, names_of, origin_of, sources_now, spelled
+from api.settings import ORIGINS, Settings, read_settings
 
-PREFIX = "MILLSTREAM_"
 OF_COMMANDS = frozenset(
-    {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE"}
+    {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE", ORIGINS}
 )
-TOML = "millstream.toml"
-DOTENV = ".env"
-_CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 def settings_told() -> dict[str, Said]:
     """Every setting of a service started here, by name. Secrets are hidden. Raises Trouble."""
-    settings = settings_said()
-    sources = {
-        "environment": EnvSettingsSource(Settings)(),
-        DOTENV: DotEnvSettingsSource(Settings)(),
-        TOML: TomlSource(Settings)(),
-    }
-    return {name: Said(_text(value), _origin(name, sources)) for name, value in settings}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return _CREDENTIALS.sub("//**********@", str(value))  # that of a SecretStr is stars
-
-
-def _origin(name: str, sources: Mapping[str, Mapping[str, Any]]) -> str:
-    """The first source that says it."""
-    names = names_of(name)
-    return next(
-        (origin for origin, said in sources.items() if names & {key.lower() for key in said}),
-        "default",
-    )
-
-
-def names_of(field: str) -> set[str]:
-    """What a setting is called, in lower case."""
-    alias = Settings.model_fields[field].validation_alias
-    others = alias.choices if isinstance(alias, AliasChoices) else []
-    return {field, f"{PREFIX}{field}".lower()} | {str(one).lower() for one in others}
+    settings, sources = settings_said(), sources_now()
+    return {name: Said(spelled(value), origin_of(name, sources)) for name, value in settings}
 
 
 # ── What is wrong ──

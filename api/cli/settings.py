@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from api.cli.trouble import ExitCode, Trouble
+from api.origins import with_origins
 from api.settings import Settings, read_settings
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
@@ -45,7 +46,7 @@ def child_environment(settings: Settings, extra: Mapping[str, str] | None = None
         environment[f"MILLSTREAM_{name.upper()}"] = _word(value)
         if name in STORES:
             environment[name.upper()] = _word(value)
-    return environment | dict(extra or {})
+    return with_origins(settings, environment) | dict(extra or {})
 
 
 def _word(value: object) -> str:

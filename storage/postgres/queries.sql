@@ -736,3 +736,75 @@ delete from sessions
 -- name: take_turn_in_audit
 -- Until its transaction ends: entries have one order, and the next statement sees the last of those before.
 select pg_advisory_xact_lock(:key);
+
+-- name: postgres_figures
+-- What an operator looks at first. Statistics views: nothing is locked, and what may not be seen counts as nothing.
+select current_setting('server_version') as version,
+       extract(epoch from clock_timestamp() - pg_postmaster_start_time())::bigint as uptime_s,
+       pg_database_size(current_database()) as database_bytes,
+       (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+       current_setting('max_connections')::int as connections_max,
+       coalesce((select extract(epoch from max(clock_timestamp() - xact_start))
+                 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()), 0)::float
+           as longest_transaction_s;
+
+-- name: measured_queues
+-- Nothing locks: a queue that is made or deleted meanwhile is measured a step later, or once more.
+select namespace, name, log_id
+  from queues
+ where deleted_at_ms is null and (namespace, name) > (:after_namespace, :after_name)
+ order by namespace, name
+ limit :limit;
+
+
+-- name: measured_streams
+-- As measured_queues. Of each shard that has not expired: [index, log, whether it takes records, where its archive
+-- begins and ends, both null when it is not to be archived].
+select t.namespace, t.name, t.stream_id,
+       (select jsonb_agg(jsonb_build_array(
+                 s.index, s.log_id,
+                 s.closed_at_ms is null and not exists (
+                   select from shards p
+                    where p.stream_id = s.stream_id and p.index = any(s.parents) and p.closed_at_ms is null),
+                 a.start, a.archived) order by s.index)
+          from shards s
+          left join archive_shards a
+            on a.stream_id = s.stream_id and a.shard = s.index and (t.spec->>'archive')::boolean
+         where s.stream_id = t.stream_id and s.expired_at_ms is null) as shards
+  from streams t
+ where t.deleted_at_ms is null and (t.namespace, t.name) > (:after_namespace, :after_name)
+ order by t.namespace, t.name
+ limit :limit;
+
+
+-- name: measured_groups
+-- As measured_queues. Of each shard: [index, committed offset or null, when that was, whether it is read to its end].
+select g.namespace, g.name, g.group_id, g.stream_id, (g.spec->>'start_time_ms')::bigint as start_time_ms,
+       (select count(*) from group_members m where m.group_id = g.group_id and not m.away) as members,
+       (select jsonb_agg(jsonb_build_array(s.shard, s.committed, s.committed_at_ms, s.finished) order by s.shard)
+          from group_shards s
+         where s.group_id = g.group_id) as shards
+  from groups g
+ where g.stream_id = any(:stream_ids)
+ order by g.namespace, g.name;
+
+
+-- name: measured_group_names
+-- As measured_queues.
+select g.namespace, g.name
+  from groups g
+  join streams t on t.stream_id = g.stream_id
+ where t.deleted_at_ms is null;
+
+
+-- name: archived_since
+-- Nothing locks: a file that is replaced meanwhile has the same records. When the file came that has each place.
+select w.nth,
+       (select f.first_arrival_ms
+          from archive_files f
+         where f.stream_id = w.stream_id and f.shard = w.shard and f.superseded_at_ms is null
+           and f.next_offset > w.place
+         order by f.first_offset
+         limit 1) as since_ms
+  from unnest(cast(:nths as integer[]), cast(:stream_ids as text[]), cast(:shards as integer[]),
+              cast(:places as bigint[])) as w (nth, stream_id, shard, place);

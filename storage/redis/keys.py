@@ -7,6 +7,9 @@
     ms:<namespace>:{<policy>}:rate    what may pass of a policy, such as key/<id> or queue/<name>; it ends by itself
     ms:<namespace>:{places}:held      how many connections each process has
     ms:{presence}:<part>              which processes are there, and their sockets (storage.redis.presence)
+    ms:<namespace>:{series}:<kind>    what was last measured: a hash by name (storage.domain.series)
+    ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they end by themselves
+    ms::{deployment}:tick             which step of all series was measured last, and by whom
 
 `storage/redis/scripts/lib/queue.lua` says what the parts of a queue hold.
 """
@@ -94,6 +97,21 @@ def places_key(namespace: str) -> bytes:
 def presence_keys() -> tuple[bytes, ...]:
     """The keys of who is there: the processes, their sockets, and what is asked of them."""
     return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
+
+
+def latest_key(namespace: str, kind: str) -> bytes:
+    """The key of what was last measured of a kind of resource."""
+    return key(namespace, "series", kind).encode()
+
+
+def chunk_key(namespace: str, resource_id: str, ring: int, chunk: int) -> bytes:
+    """The key of some samples of a resource."""
+    return key(namespace, resource_id, f"series:{ring}:{chunk}").encode()
+
+
+def tick_key() -> bytes:
+    """The key of what is known of the measuring itself."""
+    return key("", "deployment", "tick").encode()
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

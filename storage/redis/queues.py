@@ -60,7 +60,7 @@ class HotQueueStates:
         oldest = None if reply[12] < 0 else reply[12]
         return QueueStats(
             **dict(zip((*names, *more), reply[1:12], strict=True)),
-            **dict(zip(rest, reply[13:], strict=True)),
+            **dict(zip(rest, reply[13:19], strict=True)),
             oldest_ready_at_ms=oldest,
         )
 

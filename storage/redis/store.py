@@ -7,9 +7,11 @@ from redis.exceptions import RedisError, ResponseError
 
 from storage.domain.epochs import StoreFacts, StoreIdentity
 from storage.domain.errors import StorageUnavailable
+from storage.domain.stores import HotFigures, SlowCommand
 from storage.redis.client import unreachable
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 
+SLOW_COMMANDS_SHOWN = 10
 _NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
 
 
@@ -91,6 +93,40 @@ class HotStore:
         used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
         return used, int(info.get("maxmemory", 0))
 
+    async def figures(self) -> HotFigures:
+        """What the server says of itself."""
+        info: dict[str, Any] = await self._ask(self._client.info())
+        size = info.get("db0", {})
+        return HotFigures(
+            flavour=f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}",
+            role=str(info["role"]),
+            uptime_s=int(info["uptime_in_seconds"]),
+            memory_used_bytes=int(info["used_memory"]),
+            memory_max_bytes=int(info.get("maxmemory") or 0),
+            fragmentation=float(info.get("mem_fragmentation_ratio", 0)),
+            clients=int(info["connected_clients"]),
+            commands_per_second=int(info["instantaneous_ops_per_sec"]),
+            keys=int(size.get("keys", 0)),
+            aof_bytes=int(info.get("aof_current_size", 0)),
+            evicted_keys=int(info["evicted_keys"]),
+            slowest=await self._slowest(),
+        )
+
+    async def _slowest(self) -> tuple[SlowCommand, ...] | None:
+        """The latest of the slow log, or None where it may not be read."""
+        try:
+            found = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
+        except ResponseError:
+            return None
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None
+        return tuple(
+            SlowCommand(
+                int(one["start_time"]) * 1000, int(one["duration"]), _name_of(one["command"])
+            )
+            for one in found
+        )
+
     async def time_ms(self) -> int:
         """The server's clock."""
         seconds, micros = await self._ask(self._client.time())
@@ -105,3 +141,9 @@ class HotStore:
             return await question
         except (RedisError, OSError) as error:
             raise unreachable(error) from None
+
+
+def _name_of(command: Any) -> str:
+    """A command without its arguments: those are other people's."""
+    word = command.decode("latin-1") if isinstance(command, bytes) else str(command)
+    return word.split(" ", 1)[0].upper()

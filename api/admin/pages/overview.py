@@ -1,14 +1,113 @@
 """What is wrong, and how much goes through: the first page."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
+
 from fastapi import APIRouter, Request, Response
 
+from api.admin.attention import Seen, concerns
+from api.admin.lists import PAGE_ROWS
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep
+from storage.domain import limits
+from storage.domain.access import Action, Principal
+from storage.domain.clock import SystemClock
+from storage.domain.errors import QueueNotFound
+from storage.domain.jobs import Job, JobState
+from storage.domain.names import QueueName
+from storage.domain.series import QueueSample, Samples
+from storage.lifespan import Storage
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+_CLOSELY = 20  # queues whose configuration and last hour are looked at, for each of two reasons
+_CLOCK = SystemClock()
+
 
 @router.get("/ui")
-async def show_overview(request: Request) -> Response:
-    """The first page."""
-    return render(request, "overview.html", live=True)
+async def show_overview(request: Request, storage: StorageDep, principal: PrincipalDep) -> Response:
+    """The first page: six numbers, what needs attention, how the parts do."""
+    checks = await request.app.state.readiness.checks()
+    seen, hour = await asyncio.gather(
+        _seen(storage, principal, checks),
+        storage.series.of_namespace(principal.namespace, limits.HOUR_MS),
+    )
+    return render(
+        request,
+        "overview.html",
+        live=True,
+        concerns=concerns(seen),
+        seen=seen,
+        hour=hour.columns,
+        last=_last(hour),
+        empty=not seen.queues and not seen.groups and not _last(hour).get("streams"),
+    )
+
+
+async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> Seen:
+    namespace, policy = principal.namespace, principal.policy
+    queues, groups, totals, webhooks, jobs, processes = await asyncio.gather(
+        storage.series.latest_queues(namespace),
+        storage.series.latest_groups(namespace),
+        storage.series.latest_namespaces(),
+        storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
+        storage.jobs.list(namespace=namespace, state=JobState.FAILED, limit=PAGE_ROWS),
+        storage.presence.processes(),
+    )
+    now_ms = _CLOCK.now_ms()
+    mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
+    closely = await storage.listings.queues(namespace, _looked_at_closely(mine, now_ms))
+    return Seen(
+        now_ms=now_ms,
+        queues=mine,
+        groups={
+            name: group for name, group in groups.items() if policy.allows(Action.GROUP_LIST, name)
+        },
+        total=totals.get(""),
+        died=await _died(storage, [queue.name for queue in closely.values()], mine),
+        paused=frozenset(name for name, queue in closely.items() if queue.spec.paused),
+        webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
+        failed_jobs=_recent(jobs, now_ms) if policy.allows_somewhere(Action.JOB_LIST) else [],
+        processes=processes,
+        checks=checks,
+        sees_deployment=policy.allows_somewhere(Action.METRICS_READ),
+    )
+
+
+def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:
+    return [job for job in jobs if (job.ended_at_ms or now_ms) > now_ms - limits.DAY_MS]
+
+
+def _looked_at_closely(queues: Mapping[str, QueueSample], now_ms: int) -> list[str]:
+    """The queues with the most dead letters, and those with the oldest messages."""
+    dead = sorted(queues, key=lambda name: -queues[name].dead_lettered)[:_CLOSELY]
+    oldest = sorted(queues, key=lambda name: -queues[name].oldest_age_ms(now_ms))[:_CLOSELY]
+    return list(dict.fromkeys((*dead, *oldest)))
+
+
+async def _died(
+    storage: Storage, names: Sequence[QueueName], queues: Mapping[str, QueueSample]
+) -> dict[str, int]:
+    """By how many the dead letters of these queues grew within the hour."""
+    dead = [name for name in names if queues[name.name].dead_lettered]
+    try:
+        charts = await storage.series.of_queues(dead, limits.HOUR_MS)
+    except QueueNotFound:  # deleted just now: the next look is a few seconds away
+        return {}
+    return {queue.name: _growth(chart, "dead_lettered") for queue, chart in charts.items()}
+
+
+def _growth(chart: Samples, column: str) -> int:
+    """From the least that was measured to the last; what was measured first is new where nothing was before it."""
+    known = [value for value in chart.columns.get(column, ()) if value is not None]
+    return round(known[-1] - min(known)) if known else 0
+
+
+def _last(chart: Samples) -> dict[str, float]:
+    """The last value that was measured, by column."""
+    return {
+        name: next(value for value in reversed(values) if value is not None)
+        for name, values in chart.columns.items()
+        if any(value is not None for value in values)
+    }

@@ -1,29 +1,57 @@
-"""The list of queues."""
+"""The list of queues: all of them, however many, by what is wrong with them."""
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from api.admin.attention import is_stuck
 from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
+from storage.domain import limits
 from storage.domain.access import Action
+from storage.domain.clock import SystemClock
+from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
 from storage.domain.queues import Queue, QueueStats
+from storage.domain.series import QueueSample
 from storage.lifespan import Storage
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 SEE = Depends(may(Action.QUEUE_LIST))
+_UNMEASURED = QueueSample()  # of a queue that was made a moment ago
+_CLOCK = SystemClock()
+
+
+class State(NamedTuple):
+    """A word that the list can be narrowed down to."""
+
+    key: str
+    label: str
+    holds: Callable[[QueueSample, int], bool]
+
+
+STATES = (
+    State("waiting", "Waiting", lambda queue, _: queue.ready > 0),
+    State("in_flight", "In flight", lambda queue, _: queue.in_flight > 0),
+    State("delayed", "Delayed", lambda queue, _: queue.delayed > 0),
+    State("stuck", "Stuck", is_stuck),
+    State("dead", "Dead letters", lambda queue, _: queue.dead_lettered > 0),
+    State("parked", "Parked", lambda queue, _: queue.parked > 0),
+)
 
 
 class Row(NamedTuple):
-    """A queue as the list shows it."""
+    """A queue as the list shows it: counted now, its rates as they were measured last."""
 
     queue: Queue
     stats: QueueStats
+    sample: QueueSample
+    hour: tuple[float | None, ...]
 
 
 @router.get("/ui/queues", dependencies=[SEE])
@@ -32,22 +60,70 @@ async def list_queues(
     storage: StorageDep,
     principal: PrincipalDep,
     q: Words = "",
+    state: Words = "",
     sort: Words = "name",
     start: Start = 0,
 ) -> Response:
-    """All queues of the namespace that the caller may see."""
+    """All queues of the namespace that the caller may see.
+
+    One statement for names, one read for what was measured of all, and then what its own page takes.
+    """
     part, tags = asked(q)
-    names = await storage.listings.queue_names(principal.namespace, part, tags)
-    seen = [name for name in names if principal.policy.allows(Action.QUEUE_LIST, name)]
-    page = slice_of(sorted_names(seen, sort, {}), start)
-    rows = await _rows(storage, principal.namespace, page)
-    return render(request, "queues.html", live=True, rows=rows, page=page, q=q, sort=sort)
-
-
-async def _rows(storage: Storage, namespace: str, page: Slice) -> list[Row]:
-    queues = await storage.listings.queues(namespace, page.names)
-    names = [name for name in page.names if name in queues]
-    stats = await asyncio.gather(
-        *(storage.queues.stats(QueueName(name, namespace)) for name in names)
+    names, latest = await asyncio.gather(
+        storage.listings.queue_names(principal.namespace, part, tags),
+        storage.series.latest_queues(principal.namespace),
     )
-    return [Row(queues[name], counted) for name, counted in zip(names, stats, strict=True)]
+    now_ms = _CLOCK.now_ms()
+    seen = [name for name in names if principal.policy.allows(Action.QUEUE_LIST, name)]
+    if wanted := next((one for one in STATES if one.key == state), None):
+        seen = [name for name in seen if wanted.holds(latest.get(name, _UNMEASURED), now_ms)]
+    page = slice_of(sorted_names(seen, sort, _keys(latest, now_ms)), start)
+    return render(
+        request,
+        "queues.html",
+        live=True,
+        rows=await _rows(storage, principal.namespace, page, latest),
+        page=page,
+        states=STATES,
+        asked={"q": q, "state": state, "sort": sort},
+    )
+
+
+def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[[str], Any]]:
+    """What columns sort by."""
+
+    def by(value: Callable[[QueueSample], Any]) -> Callable[[str], Any]:
+        return lambda name: value(latest.get(name, _UNMEASURED)) or 0
+
+    return {
+        "ready": by(lambda queue: queue.ready),
+        "in_flight": by(lambda queue: queue.in_flight),
+        "delayed": by(lambda queue: queue.delayed),
+        "oldest": by(lambda queue: queue.oldest_age_ms(now_ms)),
+        "in": by(lambda queue: queue.sent_per_second),
+        "out": by(lambda queue: queue.acknowledged_per_second),
+        "dead": by(lambda queue: queue.dead_lettered),
+    }
+
+
+async def _rows(
+    storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
+) -> list[Row]:
+    queues = await storage.listings.queues(namespace, page.names)
+    rows = await asyncio.gather(
+        *(_row(storage, queues[name], latest) for name in page.names if name in queues)
+    )
+    return [row for row in rows if row is not None]
+
+
+async def _row(storage: Storage, queue: Queue, latest: Mapping[str, QueueSample]) -> Row | None:
+    """None where the queue is deleted meanwhile."""
+    name: QueueName = queue.name
+    try:
+        stats, chart = await asyncio.gather(
+            storage.queues.stats(name), storage.series.of_queue(name, limits.HOUR_MS)
+        )
+    except QueueNotFound:
+        return None
+    sample = latest.get(name.name, _UNMEASURED)
+    return Row(queue, stats, sample, chart.columns.get("sent_per_second", ()))

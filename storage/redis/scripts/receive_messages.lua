@@ -94,6 +94,7 @@ local function take(offset, record)
     return false
   elseif receives_max > 0 and record[RECEIVES] - record[BEFORE] >= receives_max then
     depart(offset, record, '')
+    count('dead_exhausted', 1)
     left = left + 1
     return false
   end

@@ -113,7 +113,7 @@ local function fail(offset, record, delay_ms, reason, fatal)
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
     note(offset, fatal and 'rejected' or 'nacked', 0, record[FAILURES], reason)
-    give_up(offset, record, reason, attempts_max, now)
+    give_up(offset, record, reason, fatal and 'rejected' or 'exhausted', attempts_max, now)
     stirred = true
     return DONE
   end

@@ -8,6 +8,8 @@ import { callApi } from "./api.js";
 import { refreshNow } from "./refresh.js";
 import { clearSelection, selectedIn } from "./tables.js";
 
+const EXPORT_LINES_MAX = 50_000;
+
 export const toast = (text, bad = false) => {
   const line = document.createElement("div");
   line.className = bad ? "toast toast-bad" : "toast";
@@ -111,6 +113,8 @@ const call = async (form) => {
     const { told: answer } = await callApi(form.dataset.method, told(form.getAttribute("action"), said, encodeURIComponent), { body: wanted, headers });
     form.closest("dialog")?.close();
     form.dispatchEvent(new CustomEvent("ms:done", { bubbles: true, detail: answer }));
+    const reveal = form.querySelector("[data-reveal]");
+    if (reveal) return void showOnce(document.getElementById(reveal.dataset.reveal), { ...said, ...answer });
     if (form.dataset.then) return void location.assign(told(form.dataset.then, { ...said, ...answer }, encodeURIComponent));
     if (form.dataset.done) toast(told(form.dataset.done, answer));
     if (form.hasAttribute("data-reload")) return void location.reload();
@@ -126,6 +130,43 @@ const call = async (form) => {
 const checkWord = (input) => {
   const button = input.form.querySelector(".buttons button:not([data-close])");
   button.disabled = input.value !== input.dataset.must;
+};
+
+// What an answer tells once: a dialog of its own, and the page anew after it.
+const showOnce = (dialog, answer) => {
+  for (const place of dialog.querySelectorAll("[data-show]")) place.textContent = answer[place.dataset.show] ?? "";
+  dialog.addEventListener("close", () => {
+    for (const place of dialog.querySelectorAll("[data-show]")) place.textContent = "";
+    location.reload();
+  }, { once: true });
+  dialog.showModal();
+};
+
+// A list as a file: page after page, as the API gives it in lines.
+const exportLines = async (button) => {
+  button.disabled = true;
+  const lines = [];
+  try {
+    for (let cursor = ""; ; ) {
+      const joint = button.dataset.export.includes("?") ? "&" : "?";
+      const { told: page } = await callApi("GET", button.dataset.export + (cursor ? `${joint}cursor=${encodeURIComponent(cursor)}` : ""));
+      lines.push(...page.items.map((item) => JSON.stringify(item)));
+      cursor = page.next_cursor;
+      if (!cursor || lines.length >= EXPORT_LINES_MAX) break;
+    }
+    save(button.dataset.filename, lines);
+  } catch (error) {
+    toast(error.message, true);
+  }
+  button.disabled = false;
+};
+
+export const save = (name, lines) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([lines.map((line) => `${line}\n`).join("")], { type: "application/x-ndjson" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 };
 
 const openDialog = (button) => {
@@ -212,9 +253,11 @@ export const installActions = () => {
     else if (button.hasAttribute("data-close")) button.closest("dialog").close();
     else if (button.hasAttribute("data-copy")) copyText(button.parentElement.querySelector("code, pre").textContent);
     else if (button.dataset.copyFrom) copyText(document.getElementById(button.dataset.copyFrom).textContent);
+    else if (button.dataset.export) exportLines(button);
     else if (button.hasAttribute("data-each-delete")) deleteEach(button);
     else if (button.hasAttribute("data-logout")) logOut();
   });
+  document.addEventListener("change", (event) => event.target.matches?.("[data-submits]") && event.target.form.requestSubmit());
   document.addEventListener("input", (event) => {
     if (event.target.dataset?.must) checkWord(event.target);
   });

@@ -277,8 +277,10 @@ local function make_ready(offset, record)
   end)
 end
 
--- In flight -> dead-lettered (Q9: the one copy moves from the log to dead_letters).
-local function bury(offset, record, reason, now)
+-- In flight -> dead-lettered (Q9: the one copy moves from the log to dead_letters). `cause` is counted: exhausted,
+-- rejected or full.
+local function bury(offset, record, reason, cause, now)
+  count('dead_' .. cause, 1)
   local batch = batch_of(offset, record)
   forget(offset, record)
   record[RECEIVED] = 0
@@ -321,9 +323,9 @@ local function exhausted(record, attempts_max)
 end
 
 -- No more attempts, and it is in no list: the message is dead, or waits in its place with its group parked.
-local function give_up(offset, record, reason, attempts_max, now)
+local function give_up(offset, record, reason, cause, attempts_max, now)
   if attempts_max >= 0 then
-    bury(offset, record, reason, now)
+    bury(offset, record, reason, cause, now)
     return
   end
   record[RECEIVED] = 0
@@ -352,7 +354,8 @@ local function end_lease(offset, attempts_max, now)
   if outlived(record, now) then
     drop(offset, record)
   elseif exhausted(record, attempts_max) then
-    give_up(offset, record, 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times', attempts_max, now)
+    local reason = 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times'
+    give_up(offset, record, reason, 'exhausted', attempts_max, now)
   else
     save(offset, record)
     make_ready(offset, record)

@@ -57,7 +57,7 @@ local function remove_oldest(overflow, now)
     record[EXPIRES] = entry[2][3] == 't' and tonumber(entry[2][4]) or 0
   end
   if overflow == 'dead_letter' then
-    bury(offset, record, 'the queue was full', now)
+    bury(offset, record, 'the queue was full', 'full', now)
   else
     forget(offset, record)
     count('dropped', 1)

@@ -1,0 +1,67 @@
+"""Who did what, when, from where, and what was different afterwards."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, may_all
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.audit import Entry, Wanted
+from storage.domain.clock import SystemClock
+
+router = APIRouter(prefix="/ui/audit", include_in_schema=False, route_class=PageRoute)
+
+READ = Depends(may_all(Action.AUDIT_READ))
+Seq = Annotated[int | None, Query(ge=0)]
+Seconds = Annotated[int | None, Query(ge=1, le=limits.DAY_MS)]
+_CLOCK = SystemClock()
+
+
+@router.get("", dependencies=[READ])
+async def list_entries(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    who: Words = "",
+    action: Words = "",
+    about: Words = "",
+    within: Seconds = None,
+    all_namespaces: Annotated[bool, Query(alias="all")] = False,
+    after: Seq = None,
+) -> Response:
+    """Entries, the newest first."""
+    everywhere = all_namespaces and principal.everywhere
+    wanted = Wanted(
+        namespace=None if everywhere else principal.namespace,
+        principal=who or None,
+        action=action or None,
+        resource=about or None,
+        since_ms=None if within is None else _CLOCK.now_ms() - within * limits.SECOND_MS,
+    )
+    found = await storage.audit.page(wanted, after=after, limit=PAGE_ROWS + 1)
+    rows = found[:PAGE_ROWS]
+    return render(
+        request,
+        "audit.html",
+        rows=[(entry, differences(entry)) for entry in rows],
+        actions=list(Action),
+        asked={"who": who, "action": action, "about": about, "within": within},
+        everywhere=everywhere,
+        after=after,
+        more=rows[-1].seq if len(found) > PAGE_ROWS else None,
+    )
+
+
+def differences(entry: Entry) -> list[tuple[str, Any, Any]]:
+    """What the call made different, by field: what it was, and what it is; None where there was nothing."""
+    before, after = entry.before or {}, entry.after or {}
+    names = dict.fromkeys((*before, *after))
+    changed = [(name, before.get(name), after.get(name)) for name in names]
+    return [(name, was, now) for name, was, now in changed if was != now and name not in _QUIET]
+
+
+_QUIET = frozenset({"version", "changed_at"})

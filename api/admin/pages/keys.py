@@ -1,0 +1,69 @@
+"""Credentials: who may do what, until when, and when they last did."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.pages import decode_cursor, encode_cursor
+from storage.domain.access import Action, Role
+from storage.domain.clock import SystemClock
+
+router = APIRouter(prefix="/ui/keys", include_in_schema=False, route_class=PageRoute)
+
+MANAGE = Depends(may(Action.ADMIN_KEYS))
+Cursor = Annotated[str, Query()]
+_CLOCK = SystemClock()
+
+
+@router.get("", dependencies=[MANAGE])
+async def list_keys(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    cursor: Cursor = "",
+) -> Response:
+    """All credentials that the caller may manage, by name."""
+    about = ("ui", "keys", principal.namespace, q)
+    after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
+    found, rest = await storage.credentials.page(
+        principal, name=q or None, after=after, limit=PAGE_ROWS
+    )
+    now_ms = _CLOCK.now_ms()
+    return render(
+        request,
+        "keys.html",
+        rows=[(key, _state(key.is_live(now_ms), key.revoked_at_ms)) for key in found],
+        roles=list(Role),
+        q=q,
+        cursor=cursor,
+        more=None if rest is None else encode_cursor(about, rest),
+    )
+
+
+def _state(live: bool, revoked_at_ms: int | None) -> tuple[str, str]:
+    """How a credential stands: the level to show it in, and a word."""
+    if live:
+        return "ok", "Live"
+    return ("quiet", "Revoked") if revoked_at_ms is not None else ("quiet", "Expired")
+
+
+@router.get("/{key}", dependencies=[MANAGE])
+async def show_key(
+    request: Request, key: str, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """One credential, and what becomes of it."""
+    found = await storage.credentials.get(principal, key)
+    live = found.is_live(_CLOCK.now_ms())
+    return render(
+        request,
+        "key.html",
+        key=found,
+        live_key=live,
+        state=_state(live, found.revoked_at_ms),
+        roles=list(Role),
+    )

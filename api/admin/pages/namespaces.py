@@ -1,0 +1,35 @@
+"""Namespaces: the tenants, their quotas, and which of them is looked at."""
+
+from fastapi import APIRouter, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep
+from storage.domain.access import Action
+from storage.domain.errors import Forbidden
+
+router = APIRouter(prefix="/ui/namespaces", include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("")
+async def list_namespaces(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    after: Words = "",
+) -> Response:
+    """All namespaces, for who may look at all of them."""
+    if not principal.everywhere:
+        raise Forbidden("Namespaces are for administrators of all of them.")
+    found = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
+    return render(
+        request,
+        "namespaces.html",
+        rows=found[:PAGE_ROWS],
+        more=found[PAGE_ROWS - 1].name if len(found) > PAGE_ROWS else None,
+        q=q,
+        after=after,
+        manages=principal.policy.allows_somewhere(Action.ADMIN_NAMESPACES),
+    )

@@ -1,0 +1,33 @@
+"""Who is connected over WebSocket, and how much they still want."""
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Start, Words, slice_of
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, may_all
+from storage.domain.access import Action
+from storage.domain.presence import SocketSeen
+
+router = APIRouter(prefix="/ui/sockets", include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may_all(Action.SOCKET_LIST))
+
+
+@router.get("", dependencies=[SEE])
+async def list_sockets(
+    request: Request, storage: StorageDep, principal: PrincipalDep, q: Words = "", start: Start = 0
+) -> Response:
+    """All sockets of the namespace."""
+    seen = {one.id: one for one in await storage.presence.sockets(principal.namespace)}
+    page = slice_of([name for name, one in seen.items() if _mentions(one, q)], start)
+    rows = [seen[name] for name in page.names]
+    return render(
+        request, "sockets.html", live=True, rows=rows, page=page, size=PAGE_ROWS, q=q, all=len(seen)
+    )
+
+
+def _mentions(socket: SocketSeen, words: str) -> bool:
+    """Whether a socket's caller, address or subscriptions have these words in them."""
+    sources = (one.source for one in socket.subscriptions)
+    return any(words in text for text in (socket.id, socket.principal, socket.address, *sources))

@@ -1,0 +1,106 @@
+"""What it all runs on: processes, the two stores, Spark jobs, settings; and what is wrong with them."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS
+from api.admin.refusing import PageRoute
+from api.admin.rendering import Tab, render
+from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.pages import decode_cursor, encode_cursor
+from api.origins import told_settings
+from storage.domain.access import Action
+from storage.domain.errors import Forbidden, MillstreamError
+from storage.domain.jobs import JobState
+from storage.health import Finding
+from storage.lifespan import Storage
+
+router = APIRouter(prefix="/ui/system", include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may(Action.METRICS_READ))
+JOBS = Depends(may(Action.JOB_LIST))
+Cursor = Annotated[str, Query()]
+
+_TABS = [
+    Tab("health", "Health", "/ui/system"),
+    Tab("jobs", "Jobs", "/ui/system/jobs"),
+    Tab("settings", "Settings", "/ui/system/settings"),
+]
+
+
+@router.get("", dependencies=[SEE])
+async def show_health(request: Request, storage: StorageDep) -> Response:
+    """Processes and stores, and whether they are as they should be."""
+    processes, findings, hot, postgres = await asyncio.gather(
+        storage.presence.processes(),
+        _findings(storage),
+        storage.health.hot_figures(),
+        storage.health.postgres_figures(),
+    )
+    return render(
+        request,
+        "system/health.html",
+        live=True,
+        processes=processes,
+        findings=findings,
+        hot=hot,
+        postgres=postgres,
+        tabs=_TABS,
+        here="health",
+    )
+
+
+async def _findings(storage: Storage) -> list[Finding]:
+    """As `millstream doctor` has them, of the stores."""
+    try:
+        return await storage.health.diagnose()
+    except MillstreamError as error:
+        return [Finding("stores", ok=False, detail=error.detail)]
+
+
+@router.get("/jobs", dependencies=[JOBS])
+async def list_jobs(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    state: Annotated[JobState | None, Query()] = None,
+    cursor: Cursor = "",
+) -> Response:
+    """What the Spark workers do, did and are to do."""
+    about = ("ui", "jobs", principal.namespace, state or "")
+    found = await storage.jobs.list(
+        namespace=principal.namespace,
+        state=state,
+        after=decode_cursor(cursor, about, tuple[int, str]) if cursor else None,
+        limit=PAGE_ROWS + 1,
+    )
+    rows = found[:PAGE_ROWS]
+    last = (rows[-1].created_at_ms, rows[-1].job_id) if len(found) > PAGE_ROWS else None
+    return render(
+        request,
+        "system/jobs.html",
+        live=True,
+        rows=rows,
+        state=state,
+        states=list(JobState),
+        cursor=cursor,
+        more=None if last is None else encode_cursor(about, last),
+        tabs=_TABS,
+        here="jobs",
+    )
+
+
+@router.get("/settings", dependencies=[SEE])
+async def show_settings(request: Request, principal: PrincipalDep) -> Response:
+    """The settings of this process, and who said them."""
+    if not principal.everywhere:
+        raise Forbidden("Settings of the deployment are for administrators of all namespaces.")
+    return render(
+        request,
+        "system/settings.html",
+        settings=told_settings(request.app.state.settings),
+        tabs=_TABS,
+        here="settings",
+    )

@@ -1,0 +1,79 @@
+"""Webhooks: whether their receivers have what they should, every attempt, and sending again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, WebhookPath, may
+from api.native.pages import decode_cursor, encode_cursor
+from storage.domain.access import Action
+from storage.domain.webhooks import DeliveryStatus, Webhook
+
+router = APIRouter(prefix="/ui/webhooks", include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may(Action.WEBHOOK_LIST))
+Cursor = Annotated[str, Query()]
+
+
+def state_of(webhook: Webhook) -> tuple[str, str]:
+    """How a webhook does: the level to show it in, and a word."""
+    if webhook.disabled_at_ms is not None:
+        return "bad", "Disabled"
+    if not webhook.spec.enabled:
+        return "quiet", "Off"
+    if webhook.health.failing_since_ms is not None:
+        return "warn", "Failing"
+    return "ok", "Active"
+
+
+@router.get("", dependencies=[SEE])
+async def list_webhooks(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    after: Words = "",
+) -> Response:
+    """All webhooks of the namespace that the caller may see."""
+    found = await storage.webhooks.list_webhooks(
+        principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
+    )
+    seen = [
+        (webhook, state_of(webhook))
+        for webhook in found[:PAGE_ROWS]
+        if principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name)
+    ]
+    more = found[PAGE_ROWS - 1].name.name if len(found) > PAGE_ROWS else None
+    return render(request, "webhooks.html", live=True, rows=seen, q=q, after=after, more=more)
+
+
+@router.get("/{webhook}", dependencies=[SEE])
+async def show_webhook(
+    request: Request,
+    webhook: WebhookPath,
+    storage: StorageDep,
+    status: Annotated[DeliveryStatus | None, Query()] = None,
+    cursor: Cursor = "",
+) -> Response:
+    """How it does, and its deliveries with every attempt."""
+    stored = await storage.webhooks.get(webhook)
+    about = ("ui", "deliveries", stored.webhook_id, status or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    found = await storage.deliveries.page(stored, status=status, after=after, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    last = (page[-1].first_at_ms, page[-1].event_id) if len(found) > PAGE_ROWS else None
+    return render(
+        request,
+        "webhook.html",
+        live=True,
+        webhook=stored,
+        state=state_of(stored),
+        rows=page,
+        status=status,
+        statuses=list(DeliveryStatus),
+        cursor=cursor,
+        more=None if last is None else encode_cursor(about, last),
+    )

@@ -1,0 +1,152 @@
+"""What is to be measured, as Postgres has it: names and ids alone, so that ten thousand are read in a moment."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.names import LogId
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.tables import LogHoleRow, NamespaceRow
+
+
+class MeasuredQueue(NamedTuple):
+    """A queue's name and log."""
+
+    namespace: str
+    name: str
+    log_id: LogId
+
+
+class MeasuredShard(msgspec.Struct, frozen=True, array_like=True):
+    """A shard: its log, whether it takes records, and where its archive begins and ends, None without one."""
+
+    index: int
+    log_id: LogId
+    is_open: bool
+    archive_start: int | None
+    archived: int | None
+
+
+class MeasuredStream(NamedTuple):
+    """A stream and its shards."""
+
+    namespace: str
+    name: str
+    stream_id: LogId
+    shards: tuple[MeasuredShard, ...]
+
+
+class MeasuredPlace(msgspec.Struct, frozen=True, array_like=True):
+    """A shard as a group has it."""
+
+    shard: int
+    committed: int | None
+    committed_at_ms: int | None
+    finished: bool
+
+
+class MeasuredGroup(NamedTuple):
+    """A group. `start_time_ms`: where it begins that has committed nothing; None for the oldest record."""
+
+    namespace: str
+    name: str
+    group_id: str
+    stream_id: LogId
+    start_time_ms: int | None
+    members: int
+    places: tuple[MeasuredPlace, ...]
+
+
+Holes = dict[LogId, list[tuple[int, int]]]
+
+
+class MeasuredRows:
+    """Pages of what there is. Every method raises StorageUnavailable or StorageBusy."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def namespaces(self) -> list[str]:
+        """All namespaces."""
+        async with self._database.reading() as session:
+            return list(await session.scalars(select(col(NamespaceRow.name))))
+
+    async def queues(self) -> AsyncIterator[list[MeasuredQueue]]:
+        """All queues, by namespace and name."""
+        async for rows in self._pages("measured_queues"):
+            yield [MeasuredQueue(*row) for row in rows]
+
+    async def streams(self) -> AsyncIterator[list[MeasuredStream]]:
+        """All streams, by namespace and name."""
+        async for rows in self._pages("measured_streams"):
+            yield [
+                MeasuredStream(
+                    row.namespace,
+                    row.name,
+                    row.stream_id,
+                    msgspec.convert(row.shards or (), tuple[MeasuredShard, ...]),
+                )
+                for row in rows
+            ]
+
+    async def _pages(self, statement: str) -> AsyncIterator[Sequence[Any]]:
+        bounds = {"after_namespace": "", "after_name": "", "limit": limits.SERIES_ROWS_PER_PAGE}
+        while True:
+            async with self._database.reading() as session:
+                rows = (await session.execute(query(statement), bounds)).all()
+            yield rows
+            if len(rows) < limits.SERIES_ROWS_PER_PAGE:
+                return
+            bounds |= {"after_namespace": rows[-1][0], "after_name": rows[-1][1]}
+
+    async def groups(self, stream_ids: Sequence[LogId]) -> list[MeasuredGroup]:
+        """The groups of these streams."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("measured_groups"), {"stream_ids": list(stream_ids)})
+            return [
+                MeasuredGroup(
+                    row.namespace,
+                    row.name,
+                    row.group_id,
+                    row.stream_id,
+                    row.start_time_ms,
+                    row.members,
+                    msgspec.convert(row.shards or (), tuple[MeasuredPlace, ...]),
+                )
+                for row in rows
+            ]
+
+    async def group_names(self) -> set[tuple[str, str]]:
+        """(namespace, name) of all groups."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("measured_group_names"))
+            return {(row.namespace, row.name) for row in rows}
+
+    async def holes(self, log_ids: Sequence[LogId]) -> Holes:
+        """The holes (first, next) of those of the logs that have any."""
+        wanted = select(col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)).where(
+            col(LogHoleRow.log_id).in_(log_ids)
+        )
+        found: Holes = {}
+        async with self._database.reading() as session:
+            for log_id, first, next_ in await session.execute(wanted):
+                found.setdefault(log_id, []).append((first, next_))
+        return found
+
+    async def archived_since(self, places: Sequence[tuple[LogId, int, int]]) -> list[int | None]:
+        """For each (stream id, shard, offset) when the file of the archive begins that has it or what follows it."""
+        asked = {
+            "nths": list(range(len(places))),
+            "stream_ids": [stream_id for stream_id, _, _ in places],
+            "shards": [shard for _, shard, _ in places],
+            "places": [offset for _, _, offset in places],
+        }
+        async with self._database.reading() as session:
+            rows = await session.execute(query("archived_since"), asked)
+            found = {row.nth: row.since_ms for row in rows}
+        return [found.get(nth) for nth in range(len(places))]

@@ -1,0 +1,169 @@
+"""The dashboard's door: who is let in, what each caller is shown, and what leaves with a page."""
+
+import re
+
+import pytest
+
+from api.admin.rendering import CONTENT_SECURITY_POLICY
+from storage.domain.access import Effect, Grant, Role
+from storage.domain.credentials import Rights
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import NO_QUOTAS
+from tests.guarded import Guarded, guarding
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders")
+VIEWER = Rights(roles=(Role.VIEWER,))
+OPERATOR = Rights(roles=(Role.OPERATOR,))
+HOSTILE = b"</pre><script>alert(1)</script>"
+
+
+@pytest.fixture
+async def service(redis_url, database_url):
+    async with guarding(redis_url, database_url) as found:
+        yield found
+
+
+async def cookie_of(service: Guarded, rights: Rights = OPERATOR) -> dict[str, str]:
+    key = await service.key(rights)
+    made = await service.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    return {"cookie": made.headers["set-cookie"].split(";")[0]}
+
+
+async def test_a_stranger_is_sent_to_the_login_page_and_back(service):
+    answer = await service.ask("GET", "/ui/queues/orders?tab=1&ns=x")
+    login = await service.ask("GET", answer.headers["location"])
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/ui/login?next=%2Fui%2Fqueues%2Forders%3Ftab%3D1%26ns%3Dx"
+    assert login.status_code == 200
+    assert "data-login" in login.text
+    assert "orders" not in login.text
+
+
+async def test_a_stranger_gets_the_files_of_the_login_page_and_nothing_else(service):
+    login = await service.ask("GET", "/ui/login")
+
+    paths = set(re.findall(r'(?:src|href)="(/[^"]+)"', login.text))
+    kept = [await service.ask("GET", path) for path in paths if "/static/" in path]
+
+    assert len(kept) >= 4
+    assert {one.status_code for one in kept} == {200}
+    assert all("immutable" in one.headers["cache-control"] for one in kept)
+    for path in ("/ui/static/x/%2e%2e/assets.py", "/ui/static/x/vendor/VENDOR.toml"):
+        assert (await service.ask("GET", path)).status_code == 404
+
+
+async def test_a_method_that_changes_something_is_no_page(service):
+    answer = await service.ask("POST", "/ui/queues")
+
+    assert answer.status_code == 401
+
+
+async def test_every_page_leaves_with_a_strict_policy(service):
+    cookie = await cookie_of(service)
+
+    for path in ("/ui", "/ui/queues", "/ui/queues/nowhere", "/ui/nothing", "/ui/login"):
+        headers = (await service.ask("GET", path, headers=cookie)).headers
+        assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY, path
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_what_goes_wrong_is_told_as_a_page(service):
+    cookie = await cookie_of(service, VIEWER)
+
+    missing = await service.ask("GET", "/ui/queues/nowhere", headers=cookie)
+    nothing = await service.ask("GET", "/ui/no/such/page", headers=cookie)
+    forbidden = await service.ask("GET", "/ui/queues/orders/messages", headers=cookie)
+    senseless = await service.ask("GET", "/ui/queues?start=-1", headers=cookie)
+
+    answers = (missing, nothing, forbidden, senseless)
+    assert [one.status_code for one in answers] == [404, 404, 403, 400]
+    assert all(one.headers["content-type"].startswith("text/html") for one in answers)
+
+
+async def test_a_viewer_is_offered_nothing_that_would_be_refused(service):
+    viewer, operator = await cookie_of(service, VIEWER), await cookie_of(service)
+
+    seen = (await service.ask("GET", "/ui/queues/orders", headers=viewer)).text
+    worked = (await service.ask("GET", "/ui/queues/orders", headers=operator)).text
+
+    assert "Read-only" in seen
+    for action in ("/purges", 'data-method="DELETE"', 'data-method="PATCH"', "/ui/keys"):
+        assert action not in seen
+    assert "/purges" in worked
+    assert "/ui/keys" not in worked
+
+
+async def test_a_list_shows_what_its_caller_may_see(service):
+    await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
+    some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
+    cookie = await cookie_of(service, some)
+
+    listed = (await service.ask("GET", "/ui/queues", headers=cookie)).text
+    found = (await service.ask("GET", "/ui/search?q=e", headers=cookie)).text
+    hidden = await service.ask("GET", "/ui/queues/secret-plans", headers=cookie)
+    absent = await service.ask("GET", "/ui/queues/nothing-there", headers=cookie)
+
+    assert "orders" in listed
+    assert "secret-plans" not in listed + found
+    assert hidden.status_code == absent.status_code == 403
+
+
+async def test_a_namespace_is_looked_at_by_its_own_and_by_administrators_of_all(service):
+    await service.storage.namespaces.put("acme", NO_QUOTAS)
+    await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
+    own = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
+    key = await service.key(everywhere=True)
+    made = await service.ask("POST", "/v1/sessions", json={"api_key": key.word})
+    everywhere = {"cookie": made.headers["set-cookie"].split(";")[0]}
+
+    refused = await service.ask("GET", "/ui/queues?ns=acme", headers=own)
+    shown = await service.ask("GET", "/ui/queues?ns=acme", headers=everywhere)
+
+    assert refused.status_code == 403
+    assert refused.headers["content-type"].startswith("text/html")
+    assert "theirs" in shown.text
+    assert "/ui/queues/theirs?ns=acme" in shown.text
+    assert 'data-namespace="acme"' in shown.text
+
+
+async def test_a_hostile_body_is_text_on_the_page_and_a_file_to_download(service):
+    [sent] = await service.storage.queues.send(ORDERS, [NewMessage(HOSTILE)])
+    cookie, path = await cookie_of(service), f"/ui/queues/orders/messages/{sent.message_id}"
+
+    page = await service.ask("GET", path, headers=cookie)
+    listed = await service.ask("GET", "/ui/queues/orders/messages", headers=cookie)
+    file = await service.ask("GET", f"{path}/body", headers=cookie)
+
+    assert "<script>alert" not in page.text + listed.text
+    assert "&lt;script&gt;alert(1)" in page.text
+    assert file.content == HOSTILE
+    assert file.headers["content-type"] == "application/octet-stream"
+    assert file.headers["content-disposition"].startswith("attachment")
+
+
+async def test_a_page_never_shows_a_key(service):
+    key = await service.key()
+    cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
+
+    pages = [
+        (await service.ask("GET", path, headers=cookie)).text
+        for path in ("/ui/keys", f"/ui/keys/{key.id}", "/ui/queues/orders/code", "/ui/audit")
+    ]
+
+    secret = key.word.split("_")[2]
+    assert key.id in pages[0]
+    assert all(secret not in page for page in pages)
+
+
+async def test_settings_of_the_deployment_are_for_administrators_of_all_namespaces(service):
+    cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
+
+    answer = await service.ask("GET", "/ui/system/settings", headers=cookie)
+
+    assert answer.status_code == 403

@@ -1,0 +1,407 @@
+"""Time series: what is measured of queues, streams and groups, and how it is read again."""
+
+import random
+from statistics import fmean
+from typing import Any
+
+import pytest
+import redis
+
+from storage.domain import limits
+from storage.domain.batches import Record
+from storage.domain.errors import QueueNotFound, StorageUnavailable
+from storage.domain.groups import Commit, GroupKind, GroupSpec
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.series import QUEUE
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+
+ORDERS = QueueName("orders")
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+STEP_MS = limits.SERIES_STEP_MS
+
+
+@pytest.fixture
+async def storage(engines):
+    await engines.catalog.put_queue(ORDERS, QueueSpec())
+    return engines
+
+
+@pytest.fixture
+async def other(redis_url, database_url, clock):
+    """Another process of the same deployment."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as storage:
+        yield storage
+
+
+async def send(storage, count=1, queue=ORDERS):
+    await storage.queues.send(queue, [NewMessage(b"x")] * count)
+
+
+async def tick(storage, clock, ms=STEP_MS):
+    clock.advance(ms=ms)
+    return await storage.series.sample()
+
+
+async def charted(storage, column, ms=limits.HOUR_MS, last=4):
+    chart = await storage.series.of_queue(ORDERS, ms)
+    return chart.columns[column][-last:]
+
+
+def keys_of_series(redis_url):
+    with redis.Redis.from_url(redis_url) as client:
+        return {key.decode() for key in client.scan_iter("*series*", count=10_000)}
+
+
+async def test_a_queue_s_depth_and_rates_become_a_chart(storage, clock):
+    await storage.series.sample()
+    for count in (3, 0, 5):
+        clock.advance(ms=STEP_MS)
+        if count:
+            await send(storage, count)
+        await storage.series.sample()
+
+    chart = await storage.series.of_queue(ORDERS, limits.HOUR_MS)
+
+    assert chart.step_ms == STEP_MS
+    assert chart.start_ms == clock.now_ms() // STEP_MS * STEP_MS - 359 * STEP_MS
+    assert chart.columns["ready"][-5:] == (None, 0, 3, 3, 8)
+    assert chart.columns["ready_max"][-5:] == (None, 0, 3, 3, 8)
+    assert chart.columns["sent_per_second"][-5:] == (None, None, 0.3, 0, 0.5)
+    assert {len(values) for values in chart.columns.values()} == {360}
+
+
+async def test_the_oldest_message_ages_though_nothing_is_written(storage, clock, redis_url):
+    await send(storage)
+    await storage.series.sample()
+    await tick(storage, clock)
+    before = keys_of_series(redis_url)
+    for _ in range(3):
+        await tick(storage, clock)
+
+    ages = await charted(storage, "oldest_age_ms")
+
+    assert ages == (10_000, 20_000, 30_000, 40_000)
+    assert keys_of_series(redis_url) == before
+
+
+async def test_a_missed_look_is_a_gap_and_no_nought(storage, clock):
+    await storage.series.sample()
+    await send(storage, 2)
+    await tick(storage, clock)
+    await send(storage, 4)
+    await tick(storage, clock, ms=2 * STEP_MS)
+
+    assert await charted(storage, "ready") == (0, 2, None, 6)
+    assert await charted(storage, "sent_per_second") == (None, 0.2, None, 0.2)
+
+
+async def test_after_a_long_gap_the_first_rate_is_not_known(storage, clock):
+    await storage.series.sample()
+    await send(storage, 100)
+    await tick(storage, clock, ms=10 * STEP_MS)
+    await tick(storage, clock)
+
+    latest = await storage.series.latest_queues("default")
+
+    assert await charted(storage, "sent_per_second") == (None, None, None, 0)
+    assert latest["orders"].sent_per_second == 0
+
+
+async def test_one_of_two_that_look_at_once_measures(storage, other, clock):
+    first, second = await storage.series.sample(), await other.series.sample()
+    third = await tick(other, clock)
+
+    assert (first, second, third) == (1, 0, 1)
+
+
+async def test_what_was_last_measured_is_one_read_and_knows_its_age(storage, clock):
+    await send(storage, 3)
+    await storage.series.sample()
+    await tick(storage, clock)
+
+    latest = await storage.series.latest_queues("default")
+
+    assert latest.at_ms == clock.now_ms()
+    assert list(latest) == ["orders"]
+    assert latest["orders"].ready == 3
+    assert latest["orders"].oldest_age_ms(clock.now_ms()) == STEP_MS
+
+
+async def test_dead_letters_are_counted_by_what_they_died_of(storage, clock):
+    await storage.series.sample()
+    await send(storage)
+    [message] = await storage.queues.receive(ORDERS, visibility_timeout_ms=1_000)
+    reject = Settlement(message.receipt_handle, SettleAction.REJECT, reason="poison")
+    await storage.queues.settle(ORDERS, [reject])
+    await tick(storage, clock)
+
+    latest = await storage.series.latest_queues("default")
+    total = (await storage.series.latest_namespaces())[""]
+
+    assert (latest["orders"].dead_lettered, latest["orders"].dead_rejected) == (1, 1)
+    assert (total.dead_rejected, total.dead_exhausted, total.dead_full) == (1, 0, 0)
+
+
+async def test_a_queue_that_was_made_anew_begins_a_chart_of_its_own(storage, clock):
+    await send(storage, 9)
+    await storage.series.sample()
+    await tick(storage, clock)
+    await storage.catalog.delete_queue(ORDERS)
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    await tick(storage, clock)
+
+    assert await charted(storage, "ready") == (None, None, None, 0)
+    assert (await storage.series.latest_namespaces())["default"].sent == 9
+
+
+async def test_a_deleted_queue_leaves_nothing_behind(storage, clock, redis_url):
+    await storage.series.sample()
+    without = keys_of_series(redis_url)
+    extra = QueueName("extra")
+    queue, _ = await storage.catalog.put_queue(extra, QueueSpec())
+    await send(storage, 2, extra)
+    await tick(storage, clock)
+    with_it = keys_of_series(redis_url)
+    await storage.catalog.delete_queue(extra)
+    await tick(storage, clock)
+
+    assert any(queue.log_id in key for key in with_it)
+    assert keys_of_series(redis_url) <= with_it
+    assert not any(queue.log_id in key for key in keys_of_series(redis_url))
+    assert without <= with_it
+    assert list(await storage.series.latest_queues("default")) == ["orders"]
+    with pytest.raises(QueueNotFound):
+        await storage.series.of_queue(extra, limits.HOUR_MS)
+
+
+async def test_streams_and_groups_are_measured_with_their_lag(storage, clock):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await storage.series.sample()
+    clock.advance(ms=STEP_MS)
+    await storage.streams.append(CLICKS, [Record(b"x", f"key-{n}") for n in range(20)])
+    await storage.series.sample()
+    clock.advance(ms=STEP_MS)
+    states = await storage.streams.shards(CLICKS)
+    first = states[0]
+    await storage.groups.commit(READERS, [Commit(shard=0, offset=first.next)])
+    await storage.series.sample()
+
+    stream = await storage.series.of_stream(CLICKS, limits.HOUR_MS)
+    group = await storage.series.of_group(READERS, limits.HOUR_MS)
+    latest = (await storage.series.latest_groups("default"))["readers"]
+    total = await storage.series.of_namespace("default", limits.HOUR_MS)
+
+    assert stream.columns["records"][-3:] == (0, 20, 20)
+    assert stream.columns["records_in_per_second"][-2:] == (2, 0)
+    assert stream.columns["bytes_in_per_second"][-2] > 0
+    assert stream.columns["lag_records"][-3:] == (0, 20, 20 - first.next)
+    assert group.columns["lag_records"][-3:] == (0, 20, 20 - first.next)
+    assert group.columns["lag_ms"][-3:] == (0, 0, STEP_MS)
+    assert group.columns["committed_per_second"][-1] == first.next / 10
+    assert latest.last_commit_ms is not None
+    assert total.columns["lag_records"][-1] == 20 - first.next
+    assert total.columns["messages_in_per_second"][-2:] == (2, 0)
+
+
+async def test_a_page_of_charts_comes_together(storage, clock):
+    names = [QueueName(f"page-{nth}") for nth in range(50)]
+    for name in names:
+        await storage.catalog.put_queue(name, QueueSpec())
+    await storage.series.sample()
+    await send(storage, 4, names[7])
+    await tick(storage, clock)
+
+    charts = await storage.series.of_queues(names, limits.HOUR_MS)
+
+    assert list(charts) == names
+    assert [charts[name].columns["ready"][-1] for name in names[6:9]] == [0, 4, 0]
+
+
+async def test_the_deployment_knows_its_store(storage, clock):
+    await storage.series.sample()
+
+    chart = await storage.series.of_deployment(limits.HOUR_MS)
+
+    assert chart.columns["memory_used_bytes"][-1] > 0
+    assert chart.columns["queues"][-1] == 1
+    assert "sampled_at_ms" not in chart.columns
+
+
+class Model:
+    """What a chart should say, of every look that was whole: (ready, sent) by slot."""
+
+    def __init__(self):
+        self.looks = {}
+
+    def look(self, at_ms, ready, sent):
+        self.looks[at_ms // STEP_MS] = (ready, sent, at_ms)
+
+    def slots(self, step_ms, now_ms, length):
+        last = now_ms // step_ms - (step_ms != STEP_MS)
+        per = step_ms // STEP_MS
+        for slot in range(last - length + 1, last + 1):
+            yield [self.looks[at] for at in range(slot * per, slot * per + per) if at in self.looks]
+
+    def expected(self, step_ms, now_ms, length):
+        means: list[Any] = []
+        most: list[Any] = []
+        rates: list[Any] = []
+        before: Any = None
+        since = 0
+        for looks in self.slots(step_ms, now_ms, length + 3):
+            since += 1
+            if not looks:
+                for column in (means, most, rates):
+                    column.append(None)
+                continue
+            means.append(round(fmean(ready for ready, _, _ in looks), 2))
+            most.append(max(ready for ready, _, _ in looks))
+            _, sent, at_ms = looks[-1]
+            known = before is not None and since <= 3
+            rates.append(
+                round((sent - before[0]) * 1000 / (at_ms - before[1]), 3) if known else None
+            )
+            before, since = (sent, at_ms), 0
+        return [tuple(column[3:]) for column in (means, most, rates)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_all_rings_are_as_a_plain_model_has_them_whoever_measures(
+    storage, other, clock, seed, monkeypatch
+):
+    chance, model = random.Random(seed), Model()
+    handles, ready, sent = [], 0, 0
+    clock.advance(ms=chance.randrange(STEP_MS))
+    for _ in range(210):
+        busy = chance.random() < 0.4
+        if busy and chance.random() < 0.7:
+            count = chance.randint(1, 5)
+            await send(storage, count)
+            ready, sent = ready + count, sent + count
+        elif busy and ready:
+            received = await storage.queues.receive(ORDERS, messages_max=3, visibility_timeout_ms=1)
+            handles = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
+            await storage.queues.settle(ORDERS, handles)
+            ready -= len(received)
+        looker = storage if chance.random() < 0.8 else other
+        if chance.random() < 0.05:  # it dies in the middle
+
+            async def away():
+                raise StorageUnavailable
+
+            with monkeypatch.context() as patched:
+                patched.setattr(looker.series._sampler._store, "memory", away)
+                with pytest.raises(StorageUnavailable):
+                    await looker.series.sample()
+        elif chance.random() < 0.9:
+            assert await looker.series.sample()
+            model.look(clock.now_ms(), ready, sent)
+        clock.advance(ms=chance.choice([STEP_MS] * 20 + [STEP_MS * 7]))
+    clock.advance(ms=-STEP_MS)
+
+    for window_ms, step_ms in (
+        (limits.HOUR_MS, STEP_MS),
+        (limits.DAY_MS, limits.MINUTE_MS),
+        (14 * limits.DAY_MS, 15 * limits.MINUTE_MS),
+    ):
+        chart = await other.series.of_queue(ORDERS, window_ms)
+        length = len(chart.columns["ready"])
+        now_ms = clock.now_ms()
+        if step_ms == STEP_MS and now_ms // STEP_MS not in model.looks:
+            now_ms -= STEP_MS
+        means, most, rates = model.expected(step_ms, now_ms, length)
+        assert chart.columns["ready"] == pytest.approx(means, abs=0.006), step_ms
+        assert chart.columns["ready_max"] == most, step_ms
+        assert chart.columns["sent_per_second"] == rates, step_ms
+
+
+@pytest.mark.one_store
+async def test_ten_thousand_queues_take_bounded_calls_and_little_room(
+    engines, clock, redis_url, database_url, monkeypatch
+):
+    _make_queues(database_url, 10_000)
+    calls: list[str] = []
+    pipeline = engines.series._hot._pipeline
+    for lane in ("read", "write"):
+        monkeypatch.setattr(pipeline, lane, _counted(getattr(pipeline, lane), calls))
+    await engines.series.sample()
+    calls.clear()
+
+    clock.advance(ms=STEP_MS)
+    looked_at = await engines.series.sample()
+    ticking = list(calls)
+    calls.clear()
+    latest = await engines.series.latest_queues("default")
+    again = await engines.series.latest_queues("default")
+
+    assert looked_at == len(latest) == 10_000
+    assert again is latest
+    assert ticking.count("sample_queue") == 10_000
+    assert (
+        len(ticking) - 10_000 <= 30
+    )  # rates are known now: 20 calls keep them; claim, totals, finish
+    assert calls == ["read_latest", "read_latest"]
+    with redis.Redis.from_url(redis_url) as client:
+        chunks = list(client.scan_iter("*series:*", count=10_000))
+        held = client.memory_usage("ms:default:{series}:queues", samples=0)
+        assert sum(client.memory_usage(key) for key in chunks[:300]) / 100 < 2_000
+    assert held / 10_000 < 300
+
+
+def _counted(run, calls):
+    def counted(name, *rest, **more):
+        calls.append(name)
+        return run(name, *rest, **more)
+
+    return counted
+
+
+def _make_queues(database_url, count):
+    import psycopg
+
+    from storage.postgres.database import libpq_url
+
+    with psycopg.connect(libpq_url(database_url), autocommit=True) as connection:
+        connection.execute(
+            "insert into queues (log_id, namespace, name, spec, version, created_at_ms, changed_at_ms)"
+            " select lpad(to_hex(n), 16, '0'), 'default', 'q-' || n, '{}', 1, 0, 0"
+            " from generate_series(1, %s) n",
+            [count],
+        )
+
+
+async def test_beyond_the_bound_each_has_its_turn(engines, clock, monkeypatch):
+    monkeypatch.setattr(limits, "SERIES_LOGS_PER_TICK", 2)
+    names = [QueueName(f"q{nth}") for nth in range(4)]
+    for name in names:
+        await engines.catalog.put_queue(name, QueueSpec())
+    for _ in range(2):
+        await engines.series.sample()
+        clock.advance(ms=STEP_MS)
+    for name in names:
+        await send(engines, 20, name)
+    for _ in range(6):
+        await engines.series.sample()
+        clock.advance(ms=STEP_MS)
+    clock.advance(ms=-STEP_MS)
+
+    charts = await engines.series.of_queues(names, limits.HOUR_MS)
+
+    for chart in charts.values():
+        depth, rates = chart.columns["ready"][-6:], chart.columns["sent_per_second"][-6:]
+        assert sorted(value is None for value in depth) == [False] * 3 + [True] * 3
+        assert {value for value in depth if value is not None} == {20}
+        assert {value for value in rates if value is not None} == {0, 1}
+
+
+def test_every_column_has_a_name_of_its_own():
+    shown = [column.shown for column in QUEUE.columns]
+
+    assert len(set(shown)) == len(shown)

@@ -1,0 +1,129 @@
+"""What an operator is told to look at, and in which order."""
+
+from typing import Any
+
+from api.admin.attention import (
+    BAD,
+    MEMORY_FULL,
+    NAMED_MAX,
+    WAITS_LONG_MS,
+    WARN,
+    Seen,
+    concerns,
+)
+from storage.domain.presence import ProcessRole, ProcessSeen
+from storage.domain.series import GroupSample, QueueSample, TotalSample
+
+NOW_MS = 1_000_000_000
+LONG_AGO_MS = NOW_MS - WAITS_LONG_MS
+WELL = {"redis": "ok", "postgres": "ok", "migrations": "ok"}
+
+
+def process(role, lag_ms=0.0):
+    return ProcessSeen(
+        id=role,
+        role=role,
+        host="h",
+        pid=7,
+        version="1",
+        started_at_ms=0,
+        event_loop_lag_ms=lag_ms,
+    )
+
+
+ALL_PROCESSES = tuple(process(role) for role in ProcessRole)
+
+
+def look(**facts):
+    told: dict[str, Any] = {
+        "now_ms": NOW_MS,
+        "queues": {},
+        "groups": {},
+        "total": TotalSample(memory_used_bytes=1, memory_max_bytes=100),
+        "died": {},
+        "paused": frozenset(),
+        "webhooks": (),
+        "failed_jobs": (),
+        "processes": ALL_PROCESSES,
+        "checks": WELL,
+        "sees_deployment": True,
+    }
+    return concerns(Seen(**(told | facts)))
+
+
+def test_nothing_needs_attention_where_all_is_well():
+    queues = {"orders": QueueSample(ready=5, oldest_ready_at_ms=NOW_MS - 1000)}
+
+    assert look(queues=queues) == []
+
+
+def test_a_queue_that_nobody_receives_from_is_the_worst():
+    stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=0.0)
+    behind = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS, received_per_second=2.0)
+
+    found = look(queues={"behind": behind, "stuck": stuck})
+
+    assert [(one.level, one.title) for one in found] == [
+        (BAD, "Nobody receives from stuck"),
+        (WARN, "behind is behind"),
+    ]
+
+
+def test_a_paused_queue_is_told_to_be_paused():
+    stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS)
+
+    [found] = look(queues={"orders": stuck}, paused=frozenset({"orders"}))
+
+    assert (found.level, found.title) == (WARN, "orders is paused")
+
+
+def test_dead_letters_that_are_new_are_worse_than_old_ones():
+    queues = {"old": QueueSample(dead_lettered=9), "new": QueueSample(dead_lettered=1)}
+
+    found = look(queues=queues, died={"new": 1})
+
+    assert [(one.level, one.path) for one in found] == [
+        (BAD, "/ui/queues/new/dead-letters"),
+        (WARN, "/ui/queues/old/dead-letters"),
+    ]
+
+
+def test_of_very_many_a_few_are_named_and_the_rest_counted():
+    queues = {f"q{number:05}": QueueSample(dead_lettered=number + 1) for number in range(10_000)}
+
+    found = look(queues=queues)
+
+    assert len(found) == NAMED_MAX + 1
+    assert found[0].title == "10\u202f000 dead letters in q09999"
+    assert found[-1].title == "9\u202f994 more queues have dead letters"
+    assert found[-1].parameters == {"state": "dead"}
+
+
+def test_a_group_without_members_is_worse_than_one_that_lags():
+    late = {"lag_records": 5, "unread_at_ms": LONG_AGO_MS}
+
+    found = look(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
+
+    assert [one.title for one in found] == ["b has no members", "a lags"]
+
+
+def test_the_store_is_told_of_before_and_when_it_refuses():
+    nearly = TotalSample(memory_used_bytes=81, memory_max_bytes=100)
+    full = TotalSample(memory_used_bytes=round(MEMORY_FULL * 100), memory_max_bytes=100)
+
+    assert [one.title for one in look(total=nearly)] == ["The store fills up"]
+    assert [(one.level, one.title) for one in look(total=full)] == [(BAD, "The store is full")]
+
+
+def test_missing_and_late_processes_are_told_of():
+    processes = (process(ProcessRole.API, lag_ms=900),)
+
+    found = look(processes=processes)
+
+    assert [one.title for one in found] == ["No sweeper is running", "Process 7 is overloaded"]
+
+
+def test_who_sees_one_namespace_hears_nothing_of_the_deployment():
+    found = look(processes=(), checks={"redis": "no answer"}, sees_deployment=False)
+
+    assert found == []
