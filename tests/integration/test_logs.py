@@ -126,7 +126,8 @@ async def at_every_door(guarded: Guarded) -> list[str]:
                 items = [{"body": SECRET}]
                 frame = {"type": "publish", "id": "p", "to": "queue:orders", "items": items}
                 await socket.send(json.dumps(frame))
-                await socket.recv()
+                refused = json.loads(await socket.recv())
+                assert refused["problem"]["code"] == "internal_error"
     return [SECRET, key.word, pair.word, ticket]
 
 
@@ -151,7 +152,7 @@ async def test_no_line_has_a_body_a_query_or_a_secret_and_each_of_a_request_has_
     of_requests = [*lines.of("request"), *lines.of("request_failed")]
     assert [line for line in of_requests if not line.keys() >= OF_REQUESTS] == []
     failed = {line["operation"] for line in lines.of("request_failed")}
-    assert {"send_messages", "append_records", "SendMessage"} <= failed
+    assert {"send_messages", "append_records", "SendMessage", "publish"} <= failed
     asked = {line["operation"] for line in lines.of("request")}
     assert {"put_queue", "get_queue_stats", "make_ticket", "PutRecord", "no_route"} <= asked
     assert {line["level"] for line in lines.of("request_failed")} == {"error"}
