@@ -10,7 +10,7 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos lint audit-deps bench openapi sdk sdk-go sdk-java
+.PHONY: help install up test check chaos chromium lint audit-deps bench openapi sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -51,7 +51,15 @@ lint: install
 check: lint
 	$(BIN)/pytest -q tests/unit
 
-test: install
+# Debian's Chromium, for the browser tests. Where it cannot be installed they are skipped, on a machine of CI they fail.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || ! command -v apt-get >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || exit 0; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
+	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	echo "Chromium could not be installed" >&2
+
+test: install chromium
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
 chaos: install

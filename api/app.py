@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, cast
 
-from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi import APIRouter, FastAPI
 
 from api import health
 from api.admin import door as admin_door
@@ -39,15 +39,13 @@ from api.dataplane import Dispatcher, Opened
 from api.doors import Doors
 from api.logs import configure_logs
 from api.metrics import (
-    CONTENT_TYPE,
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
     Refusals,
-    render_metrics,
-    set_build_info,
+    StoreCounts,
 )
-from api.native.dependencies import may_all
+from api.metrics_routes import metrics_router
 from api.openapi import build_document
 from api.push import door as push_door
 from api.push import events
@@ -75,6 +73,7 @@ from api.rest import (
     queues,
     records,
     replays,
+    series,
     shards,
     sockets,
     streams,
@@ -85,10 +84,10 @@ from api.rest import (
 )
 from api.rest.handlers import install_handlers
 from api.settings import Settings, read_settings
+from api.state_metrics import StateMetrics
 from api.tracing import Tracing
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
-from storage.domain.access import Action
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
@@ -215,7 +214,7 @@ def _control_plane(
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage, settings)
-    operator = _operator_routes(app, dispatcher, counts)
+    operator = _operator_routes(app, dispatcher)
     routers = (
         queues.router,
         contents.router,
@@ -230,6 +229,7 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
+        series.router,
         namespaces.router,
         processes.router,
         sockets.router,
@@ -237,6 +237,7 @@ def _control_plane(
         callers.router,
         audit.router,
         health.router,
+        metrics_router(counts, lambda: app.state.state_metrics),
         operator,
         *admin_door.ROUTERS,
     )
@@ -253,6 +254,7 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.opened = Opened(storage, app.state.feeds)
     app.state.requested = Requested(storage, settings.webhook_allow_words())
     app.state.readiness = health.Readiness(storage.health)
+    app.state.state_metrics = StateMetrics(storage, app.version)
 
 
 def _lifespan(
@@ -271,7 +273,6 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         configure_logs(settings.log_level)
-        set_build_info(app.version)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(close_tracing, tracing)
             if given is None:
@@ -281,6 +282,7 @@ def _lifespan(
             storage: Storage = app.state.storage
             for refusing in (storage.quotas, storage.places, storage.room):
                 counts.also(Refusals(refusing.refused))
+            counts.also(StoreCounts(storage.meters))
             await stack.enter_async_context(_doing(_measure_lag(counts)))
             await stack.enter_async_context(_doing(standing.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
@@ -348,14 +350,8 @@ async def _measure_lag(counts: Counts) -> None:
         counts.flush()
 
 
-def _operator_routes(app: FastAPI, dispatcher: Dispatcher, counts: Counts) -> APIRouter:
+def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
     router = APIRouter(include_in_schema=False)
-
-    @router.get("/metrics", dependencies=[Depends(may_all(Action.METRICS_READ))])
-    async def show_metrics() -> Response:
-        """Every counter of this deployment, for Prometheus."""
-        counts.flush()
-        return Response(render_metrics(), headers={"content-type": CONTENT_TYPE})
 
     @router.get(push_door.PATH)
     async def open_socket() -> None:

@@ -8,35 +8,23 @@ directory), which `flush` hands on every half second, before each scrape and at 
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from platform import python_version
+from collections.abc import Iterable, Iterator, Sequence
 
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    REGISTRY,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.errors import ErrorCode
 from storage.domain.messages import ReceivedMessage, SettleAction
+from storage.domain.timings import STORE_SECONDS
 from storage.domain.webhooks import Outcome, SourceKind
+from storage.meters import Meters
 from storage.settings import Durability
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 JOB_BUCKETS_SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
 
-BUILD_INFO = Gauge(
-    "millstream_build_info",
-    "Always 1; its labels tell what is running",
-    ["version", "python"],
-    multiprocess_mode="livemax",
-)
 MESSAGES_RECEIVED = Counter(
     "millstream_messages_received_total",
     "Messages and records that producers sent",
@@ -69,9 +57,6 @@ MESSAGES_ACKNOWLEDGED = Counter(
     "millstream_messages_acknowledged_total", "Deliveries acknowledged", ["kind"]
 )
 MESSAGES_NACKED = Counter("millstream_messages_nacked_total", "Deliveries that failed", ["kind"])
-MESSAGES_DEAD_LETTERED = Counter(
-    "millstream_messages_dead_lettered_total", "Messages their consumers rejected", ["reason"]
-)
 MESSAGES_REJECTED = Counter(
     "millstream_messages_rejected_total", "Items of a batch that were refused", ["code"]
 )
@@ -123,6 +108,15 @@ WEBSOCKET_RESUMED = Counter(
     "Asks for a session to go on, by whether it did",
     ["resumed"],
 )
+WEBSOCKET_SEND_QUEUE_BYTES = Gauge(
+    "millstream_websocket_send_queue_bytes",
+    "Bytes of frames that sockets have not taken yet",
+    multiprocess_mode="livesum",
+)
+WEBSOCKET_SLOW_CONSUMERS = Counter(
+    "millstream_websocket_slow_consumers_total",
+    "Sockets that were closed since their clients read nothing for too long",
+)
 WEBHOOK_ATTEMPTS = Counter(
     "millstream_webhook_attempts_total", "Requests to receivers of webhooks", ["outcome"]
 )
@@ -138,8 +132,47 @@ RATE_LIMITED = Counter(
     ["policy"],
 )
 
+REDIS_SECONDS = Histogram(
+    "millstream_redis_command_duration_seconds",
+    "Time from a flush of commands to its last answer, by what it was for",
+    ["op"],
+    buckets=STORE_SECONDS,
+)
+REDIS_ERRORS = Counter(
+    "millstream_redis_errors_total",
+    "Commands that the store refused, and flushes that it did not answer, by kind",
+    ["kind"],
+)
+POSTGRES_SECONDS = Histogram(
+    "millstream_postgres_query_duration_seconds",
+    "Time of a transaction with Postgres, the wait for a connection included",
+    ["op"],
+    buckets=STORE_SECONDS,
+)
+POSTGRES_POOL_IN_USE = Gauge(
+    "millstream_postgres_pool_in_use",
+    "Connections to Postgres that a transaction has",
+    multiprocess_mode="livesum",
+)
+POSTGRES_POOL_WAITING = Gauge(
+    "millstream_postgres_pool_waiting",
+    "Transactions that have no connection to Postgres yet",
+    multiprocess_mode="livesum",
+)
+ARCHIVE_SEGMENTS = Counter(
+    "millstream_archive_segments_total", "Files that were added to the archive"
+)
+ARCHIVE_BYTES = Counter(
+    "millstream_archive_bytes_total", "Bytes of files that were added to the archive"
+)
+ARCHIVE_FAILURES = Counter(
+    "millstream_archive_failures_total", "Attempts at archiving that did not succeed"
+)
+REPLAY_RECORDS = Counter(
+    "millstream_replay_records_total", "Records that replays sent to their targets"
+)
+
 METRICS: tuple[Counter | Gauge | Histogram, ...] = (
-    BUILD_INFO,
     MESSAGES_RECEIVED,
     RECEIVED_BYTES,
     MESSAGES_CONFIRMED,
@@ -148,7 +181,6 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     MESSAGES_REDELIVERED,
     MESSAGES_ACKNOWLEDGED,
     MESSAGES_NACKED,
-    MESSAGES_DEAD_LETTERED,
     MESSAGES_REJECTED,
     RECEIVE_EMPTY,
     REQUEST_SECONDS,
@@ -163,8 +195,19 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
     RATE_LIMITED,
+    WEBSOCKET_SEND_QUEUE_BYTES,
+    WEBSOCKET_SLOW_CONSUMERS,
+    REDIS_SECONDS,
+    REDIS_ERRORS,
+    POSTGRES_SECONDS,
+    POSTGRES_POOL_IN_USE,
+    POSTGRES_POOL_WAITING,
+    ARCHIVE_SEGMENTS,
+    ARCHIVE_BYTES,
+    ARCHIVE_FAILURES,
+    REPLAY_RECORDS,
 )
-"""All of them, for the catalogue in the documentation and for tests."""
+"""All that processes count. What the stores hold is in `api.state_metrics`."""
 
 _DURABILITY_WORDS: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
 
@@ -201,13 +244,10 @@ class Observations:
         self._total_seconds += seconds
 
     def flush(self) -> None:
-        """Hand on what was observed; a histogram's own `observe` takes one at a time."""
+        """Hand on what was observed."""
         if not any(self._buckets):
             return
-        for own, bucket in zip(self._buckets, self._histogram._buckets, strict=True):
-            if own:
-                bucket.inc(own)
-        self._histogram._sum.inc(self._total_seconds)
+        _add(self._histogram, self._buckets, self._total_seconds)
         self._buckets = [0] * len(self._buckets)
         self._total_seconds = 0.0
 
@@ -227,15 +267,48 @@ class Refusals:
         self._counted.clear()
 
 
+class StoreCounts:
+    """What a process's storage has measured of its exchanges since it was last asked."""
+
+    __slots__ = ("_meters", "_timed")
+
+    def __init__(self, meters: Meters) -> None:
+        self._meters = meters
+        self._timed = [
+            *((REDIS_SECONDS.labels(op), timings) for op, timings in meters.redis.items()),
+            *((POSTGRES_SECONDS.labels(op), timings) for op, timings in meters.postgres.items()),
+        ]
+
+    def flush(self) -> None:
+        """Hand on what was measured."""
+        for histogram, timings in self._timed:
+            taken = timings.take()
+            if any(taken.buckets):
+                _add(histogram, taken.buckets, taken.total_seconds)
+        for kind, count in self._meters.redis_errors.items():
+            REDIS_ERRORS.labels(kind).inc(count)
+        self._meters.redis_errors.clear()
+        POSTGRES_POOL_IN_USE.set(self._meters.postgres_in_use())
+        POSTGRES_POOL_WAITING.set(self._meters.postgres_waiting())
+
+
+def _add(histogram: Histogram, counts: Sequence[int], total_seconds: float) -> None:
+    """Many observations at once; a histogram's own `observe` takes one at a time."""
+    for own, bucket in zip(counts, histogram._buckets, strict=True):
+        if own:
+            bucket.inc(own)
+    histogram._sum.inc(total_seconds)
+
+
 class Counts:
     """What is counted in plain numbers in one application."""
 
     def __init__(self) -> None:
-        self._pending: list[Tally | Observations | Refusals] = []
+        self._pending: list[Tally | Observations | Refusals | StoreCounts] = []
 
-    def also(self, refusals: Refusals) -> None:
+    def also(self, pending: Refusals | StoreCounts) -> None:
         """Hand these on as well."""
-        self._pending.append(refusals)
+        self._pending.append(pending)
 
     def tally(self, counter: Counter) -> Tally:
         """A new tally for a counter with its labels."""
@@ -278,7 +351,6 @@ class DoorMetrics:
         self._settled = {
             SettleAction.ACK: counts.tally(MESSAGES_ACKNOWLEDGED.labels(kind)),
             SettleAction.NACK: counts.tally(MESSAGES_NACKED.labels(kind)),
-            SettleAction.REJECT: counts.tally(MESSAGES_DEAD_LETTERED.labels("rejected")),
         }
 
     def received(self, count: int, size_bytes: int) -> None:
@@ -362,16 +434,27 @@ class DeliveryMetrics:
 _NOUNS = {SourceKind.QUEUE: "queue", SourceKind.GROUP: "stream"}
 
 
-def set_build_info(version: str) -> None:
-    """Say what is running."""
-    BUILD_INFO.labels(version, python_version()).set(1)
-
-
-def render_metrics() -> bytes:
-    """All metrics as Prometheus reads them, of all processes when they share a directory."""
+def counted() -> Iterator[Metric]:
+    """What was counted, of all processes when they share a directory."""
     registry = CollectorRegistry()
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     except ValueError:  # PROMETHEUS_MULTIPROC_DIR is not set: this process is all there is
         registry = REGISTRY
-    return generate_latest(registry)
+    return iter(registry.collect())
+
+
+class _Families:
+    """Metrics that are written out as if a registry had collected them."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def render(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
+    """Metrics as a client reads them, OpenMetrics if it asks for that, and their content type."""
+    encode, content_type = choose_encoder(accept)
+    return encode(_Families(families)), content_type

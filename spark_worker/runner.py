@@ -31,8 +31,9 @@ logger = logging.getLogger(__name__)
 STOP_S = 4.0  # what handlers have to stop at the worker's end; then their jobs are given back without them
 SAY_S = 1.0  # between attempts to say how a job ended
 
-OnEnd = Callable[[JobKind, JobState, float], object]
-"""Told of every attempt that ended: the job's kind and state then, and how many seconds it took."""
+OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
+"""Told of every attempt that ended: the job's kind and state then, how many seconds it took, and by how much the numbers
+of its progress have risen."""
 
 
 def _tell_nobody(*_: object) -> None:
@@ -119,7 +120,8 @@ class Runner:
             self._sparks.count_job()
         state = await self._say(work, ended)
         if state is not None:
-            self._on_end(work.job.kind, state, time.monotonic() - started)
+            gained = _gained(work.job.progress, ended.progress or work.progress)
+            self._on_end(work.job.kind, state, time.monotonic() - started, gained)
 
     # The lease
 
@@ -228,6 +230,16 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
 
     threading.Thread(target=run, name=work.group, daemon=True).start()
     return await done
+
+
+def _gained(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
+    """By how much the whole numbers of a progress have risen."""
+    numbers = {name: value for name, value in after.items() if isinstance(value, int)}
+    return {
+        name: value - was
+        for name, value in numbers.items()
+        if isinstance(was := before.get(name, 0), int) and value > was
+    }
 
 
 def _may_help(error: BaseException) -> bool:

@@ -226,6 +226,7 @@ class GroupPositions:
             lag_ms=max(0, now_ms - unread.arrival_ms) if unread else 0,
             loss_in_ms=_loss_in_ms(stream, unread, now_ms),
             finished=found.lease.finished if found else False,
+            committed_at_ms=found.committed_at_ms if found else None,
         )
 
     async def _next_unread(

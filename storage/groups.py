@@ -147,6 +147,23 @@ class Groups:
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
         return await self._rows.page(namespace, prefix, after, limit)
 
+    async def of_stream(
+        self, stream: Stream, limit: int = limits.PAGE_ITEMS_DEFAULT
+    ) -> list[Group]:
+        """Groups that read a stream, by name; at most 1000."""
+        return await self._rows.of_stream(
+            stream.stream_id, max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        )
+
+    async def names(self, namespace: str, part: str = "") -> list[str]:
+        """Names of groups that contain `part`, by name; LISTED_NAMES_MAX at most."""
+        return await self._rows.names(namespace, part, limits.LISTED_NAMES_MAX)
+
+    async def with_names(self, namespace: str, names: Sequence[str]) -> dict[str, Group]:
+        """Those of the named groups that are there; PAGE_ITEMS_MAX names at most."""
+        found = await self._rows.with_names(namespace, names[: limits.PAGE_ITEMS_MAX])
+        return {group.name.name: group for group in found}
+
     async def describe(
         self, name: GroupName
     ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:

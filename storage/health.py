@@ -35,6 +35,18 @@ class Finding(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
+class StoreFacts(msgspec.Struct, frozen=True):
+    """The hot store: what it is, its memory (0: no limit), whether what it acknowledges is on disk, and how many keys it
+    dropped for room: any is a message lost."""
+
+    flavor: str
+    version: str
+    memory_used_bytes: int
+    memory_max_bytes: int
+    aof_ok: bool
+    evicted_keys: int
+
+
 class Health:
     """Checks of the two stores."""
 
@@ -64,6 +76,18 @@ class Health:
         found, wanted = await read_revision(self._database), head()
         return (
             "ok" if found == wanted else f"the database is at {found}, this version needs {wanted}"
+        )
+
+    async def facts(self) -> "StoreFacts":
+        """What the hot store says of itself. Raises StorageUnavailable."""
+        info = await self._store.info("server", "memory", "persistence", "stats")
+        return StoreFacts(
+            flavor=str(info.get("server_name", "redis")),
+            version=str(info.get("valkey_version") or info["redis_version"]),
+            memory_used_bytes=int(info["used_memory"]),
+            memory_max_bytes=int(info.get("maxmemory") or 0),
+            aof_ok=info["aof_enabled"] == 1 and info.get("aof_last_write_status") == "ok",
+            evicted_keys=int(info.get("evicted_keys", 0)),
         )
 
     async def diagnose(self) -> list[Finding]:

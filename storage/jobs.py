@@ -92,6 +92,10 @@ class Jobs:
         """Jobs, the newest first, strictly after `after`: (created_at_ms, job_id) of the last one seen."""
         return await self._rows.page(namespace, kind, state, after, limit)
 
+    async def count(self, kind: JobKind) -> dict[JobState, int]:
+        """How many jobs of a kind there are in each state, of those that are not forgotten."""
+        return {JobState(state): count for state, count in await self._rows.count(kind)}
+
     async def pause(self, job_id: str) -> Job:
         """Stop a job where it is; what a worker has in hand stops at its next heartbeat.
 

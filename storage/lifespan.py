@@ -29,6 +29,7 @@ from storage.jobs import Jobs
 from storage.listings import Listings
 from storage.logs import LogKeeper, StoreEpoch
 from storage.looking import Looks
+from storage.meters import Meters
 from storage.moves import Moves
 from storage.namespaces import Namespaces
 from storage.on_queue import OnQueue
@@ -120,6 +121,7 @@ class Storage:
     archive_upkeep: ArchiveUpkeep | None
     writing: Writing
     series: Series
+    meters: Meters
     health: Health
     upkeep: Upkeep
 
@@ -248,6 +250,7 @@ async def open_storage(
             ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,
             Writing(writes, root, catalog, streams, clock),
             Series(hot_series, sampler, catalog, groups, clock),
+            Meters(pipeline, database),
             Health(store, database, clock, settings),
             Upkeep(logs, store, identities, catalog, database),
         )

@@ -246,10 +246,14 @@ def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSam
     )
 
 
+_TAKEN_WIDTH, _READ_WIDTH = 5, 3
+"""What another version noted in another way is as good as not noted."""
+
+
 def taken_by(seen: SeenStream) -> Behind:
-    """(shard, next offset, bytes, log epoch) of each log of a stream."""
+    """(shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
-        (shard.index, log.next, log.bytes_in, log.log_epoch)
+        (shard.index, log.next, log.bytes_in, log.log_epoch, log.start)
         for shard, log in seen.shards
         if log is not None
     )
@@ -257,10 +261,10 @@ def taken_by(seen: SeenStream) -> Behind:
 
 def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
     """Records and bytes that came between two looks; what an epoch jumped over are none."""
-    known = {one[0]: one for one in before}
+    known = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
     records = taken = 0
-    for shard, next_offset, size, epoch in now:
-        _, next_before, size_before, epoch_before = known.get(shard, (shard, 0, 0, epoch))
+    for shard, next_offset, size, epoch, _ in now:
+        _, next_before, size_before, epoch_before, _ = known.get(shard, (shard, 0, 0, epoch, 0))
         if epoch == epoch_before:
             records += max(0, next_offset - next_before)
         taken += max(0, size - size_before)
@@ -269,7 +273,7 @@ def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
 
 def read_since(before: Behind, now: Behind) -> int:
     """Records that a group has committed between two looks; a reset back is none."""
-    known = {shard: offset for shard, offset, _ in before}
+    known = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
     return sum(
         max(0, offset - known.get(shard, offset))
         for shard, offset, has_committed in now

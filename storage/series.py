@@ -5,8 +5,8 @@ small reads of the store, a page of charts three for each, and what was last mea
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from storage.catalog import Catalog
 from storage.domain import limits
@@ -52,6 +52,14 @@ class _Window:
     @property
     def chunks(self) -> range:
         return self.ring.chunks(self.first, self.last)
+
+
+class ShardPlace(NamedTuple):
+    """A shard's oldest offset in the hot store, and the next one to be written."""
+
+    shard: int
+    start: int
+    next: int
 
 
 class Series:
@@ -222,6 +230,19 @@ class Series:
     async def latest_groups(self, namespace: str) -> Latest[GroupSample]:
         """The same of consumer groups."""
         return await self._latest(GROUP, namespace)
+
+    async def latest_shards(self, namespace: str) -> Mapping[str, Sequence[ShardPlace]]:
+        """How far the shards of each stream of a namespace reached then, by the stream's name."""
+
+        async def read() -> dict[str, tuple[ShardPlace, ...]]:
+            kept = await self._hot.latest(namespace, STREAM.kind)
+            return {
+                name: tuple(ShardPlace(one[0], one[4], one[1]) for one in stream.behind)
+                for name, stream in kept.items()
+            }
+
+        known: Recently[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
+        return await known.get(("shards", namespace), read)
 
     async def latest_namespaces(self) -> Latest[TotalSample]:
         """The totals of each namespace, by name, and those of the deployment under the empty one."""

@@ -47,11 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """Where several processes share the tests, those of a file stay together, and so do all that need Spark: one
-    session at a time. (xdist's own groups have no effect in this pytest: they rename tests, which it no longer lets
+    session at a time; and all that need a browser, which is started once. (xdist's own groups have no effect in this pytest: they rename tests, which it no longer lets
     them.)"""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if "/spark/" in nodeid else nodeid.partition("::")[0]
+        for shared in ("spark", "browser"):
+            if f"/{shared}/" in nodeid:
+                return shared
+        return nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:

@@ -1,13 +1,20 @@
 """`millstream worker`: the archive's work, replays, and whatever else is done on Spark, until told to stop."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from api.cli.archiving import why_not
 from api.cli.signals import until_told_to_stop
 from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs
-from api.metrics import JOB_SECONDS
+from api.metrics import (
+    ARCHIVE_BYTES,
+    ARCHIVE_FAILURES,
+    ARCHIVE_SEGMENTS,
+    JOB_SECONDS,
+    REPLAY_RECORDS,
+)
 from api.settings import Settings
 from spark_worker.main import work
 from spark_worker.settings import WorkerSettings
@@ -43,5 +50,18 @@ def _log(data: Path) -> Path:
     return data / "logs" / "spark.log"
 
 
-def _count(kind: JobKind, state: JobState, seconds: float) -> None:
+def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, int]) -> None:
     JOB_SECONDS.labels(kind.value, state.value).observe(seconds)
+    match kind:
+        case JobKind.ARCHIVE:
+            ARCHIVE_SEGMENTS.inc(gained.get("files", 0))
+            ARCHIVE_BYTES.inc(gained.get("file_bytes", 0))
+            if state not in _WENT_WELL:
+                ARCHIVE_FAILURES.inc()
+        case JobKind.REPLAY:
+            REPLAY_RECORDS.inc(gained.get("sent", 0))
+        case _:
+            pass
+
+
+_WENT_WELL = (JobState.DONE, JobState.PAUSED, JobState.CANCELLED)

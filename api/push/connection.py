@@ -24,6 +24,7 @@ class Connection:
         "_clock",
         "_send",
         "_sending",
+        "_waiting_bytes",
         "abort",
         "address",
         "closed",
@@ -42,6 +43,7 @@ class Connection:
         self.abort = abort
         self._clock = clock
         self._sending = 0
+        self._waiting_bytes = 0
         self.wire = wire
         self.closed = False
         self.held_in: str | None = None
@@ -52,6 +54,11 @@ class Connection:
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None
         """Since when something waits to be sent; None while nothing does."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of frames that the socket has not taken yet."""
+        return self._waiting_bytes
 
     def heard(self) -> None:
         """Something came from the client: it is there."""
@@ -69,6 +76,7 @@ class Connection:
         if self.stuck_s is None:
             self.stuck_s = self._clock()
         self._sending += 1
+        self._waiting_bytes += len(payload)
         try:
             if self.wire.binary:
                 await self._send({"type": "websocket.send", "bytes": payload})
@@ -79,6 +87,7 @@ class Connection:
             raise SocketGone from None
         finally:
             self._sending -= 1
+            self._waiting_bytes -= len(payload)
             self.stuck_s = self._clock() if self._sending else None
 
     async def close(self, code: int, reason: str) -> None:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 
 from api.logs import get_logger
-from api.metrics import WEBSOCKET_CONNECTIONS, WEBSOCKET_SESSIONS, WEBSOCKET_SUBSCRIPTIONS
+from api.metrics import (
+    WEBSOCKET_CONNECTIONS,
+    WEBSOCKET_SEND_QUEUE_BYTES,
+    WEBSOCKET_SESSIONS,
+    WEBSOCKET_SLOW_CONSUMERS,
+    WEBSOCKET_SUBSCRIPTIONS,
+)
 from api.push.connection import Connection, SocketGone
 from api.push.frames import Close, Resume, ServerPing
 from api.push.session import Session
@@ -129,10 +135,11 @@ class Sessions:
 
     async def _tick(self) -> None:
         now_s = self.clock()
-        subscriptions = 0
+        subscriptions = waiting_bytes = 0
         for session in list(self._sessions.values()):
             subscriptions += len(session.subs)
             if session.connection is not None:
+                waiting_bytes += session.connection.waiting_bytes
                 self._look_at(session.connection, now_s)
             elif now_s - session.detached_s >= self.limits.resume_ms / limits.SECOND_MS:
                 self._soon(self.end(session, release=True))
@@ -140,11 +147,13 @@ class Sessions:
                 self._soon(session.tick())
         WEBSOCKET_SESSIONS.set(len(self._sessions))
         WEBSOCKET_SUBSCRIPTIONS.set(subscriptions)
+        WEBSOCKET_SEND_QUEUE_BYTES.set(waiting_bytes)
 
     def _look_at(self, connection: Connection, now_s: float) -> None:
         stuck_s, pinged_s = connection.stuck_s, connection.pinged_s
         if stuck_s is not None and _ms(now_s - stuck_s) >= self.limits.slow_consumer_ms:
             connection.stuck_s = None
+            WEBSOCKET_SLOW_CONSUMERS.inc()
             self._soon(self.cut(connection, Close.SLOW_CONSUMER, "nothing was read for too long"))
         elif pinged_s is None:
             if _ms(now_s - connection.heard_s) >= self.limits.push_heartbeat_ms:

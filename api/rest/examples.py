@@ -52,6 +52,12 @@ _QUEUE = {
     "created_at": _AT,
     "changed_at": _AT,
 }
+
+
+def _series(**columns: list[float | None]) -> dict[str, Any]:
+    return {"start_at": _AT, "step_seconds": 10, "columns": columns}
+
+
 _NO_RATES = {
     "calls_per_second": None,
     "messages_per_second": None,
@@ -463,6 +469,19 @@ EXAMPLES: dict[str, Example] = {
     ),
     "delete_message": Example("/v1/queues/orders/messages/2", status=204),
     "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
+    "get_queue_series": Example(
+        "/v1/queues/orders/series?window_seconds=20",
+        answer=_series(
+            ready=[3, 4],
+            ready_max=[3, 4],
+            oldest_age_seconds=[12.5, 22.5],
+            sent_per_second=[0, 0.1],
+        ),
+    ),
+    "get_namespace_series": Example(
+        "/v1/series?window_seconds=20",
+        answer=_series(queues=[2, 2], ready=[7, 9], messages_in_per_second=[1.5, 2.1]),
+    ),
     "list_dead_letters": Example(
         "/v1/queues/orders/dead-letters?limit=10", answer={"items": [_DEAD], "next_cursor": None}
     ),
@@ -551,6 +570,10 @@ EXAMPLES: dict[str, Example] = {
     "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
     "delete_queue": Example("/v1/queues/orders", status=204),
     "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, _STREAM),
+    "get_stream_series": Example(
+        "/v1/streams/clicks/series?window_seconds=20",
+        answer=_series(records=[90, 100], records_in_per_second=[0.5, 1], lag_records=[None, None]),
+    ),
     "get_stream": Example("/v1/streams/clicks", answer=_STREAM),
     "change_stream": Example(
         "/v1/streams/clicks",
@@ -630,6 +653,10 @@ EXAMPLES: dict[str, Example] = {
         answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
     ),
     "get_consumer_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
+    "get_group_series": Example(
+        "/v1/groups/readers/series?window_seconds=20",
+        answer=_series(lag_records=[None, 12], lag_seconds=[None, 0.8], members=[None, 1]),
+    ),
     "get_group_lag": Example(
         "/v1/groups/readers/lag",
         answer={

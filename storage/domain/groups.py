@@ -206,6 +206,7 @@ class ShardLag(msgspec.Struct, frozen=True, kw_only=True):
     `position` is the next offset it reads; `committed` is None before its first commit. `records` are those
     still to be read, holes not counted; `lag_ms` the age of the next of them, and `loss_in_ms` the time until
     it is older than retention allows: None with nothing to read, or no such time. `expired`: so many were lost unread.
+    `committed_at_ms` is when a commit last came.
     """
 
     shard: int
@@ -220,6 +221,7 @@ class ShardLag(msgspec.Struct, frozen=True, kw_only=True):
     lag_ms: int
     loss_in_ms: int | None
     finished: bool
+    committed_at_ms: int | None = None
 
 
 class Bookmark(msgspec.Struct, frozen=True, kw_only=True):

@@ -394,6 +394,7 @@ SERIES_KNOWN_MS = (
 )  # what was last measured, and when, is kept in a process for so long
 SERIES_ROWS_PER_PAGE = 5_000  # names and ids alone, of one statement
 SERIES_PAGE_MAX = 100  # charts that are read together
+OBJECT_METRICS_MAX = 1_000  # queues, streams or groups of one scrape by name: some ten lines each
 
 # Offsets
 OFFSET_MAX = 2**53 - 1  # what a double, and so Lua and JavaScript, counts exactly

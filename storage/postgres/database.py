@@ -7,9 +7,11 @@ A transaction that did not reach its commit has changed nothing, so whatever goe
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
+from typing import cast
 
 import psycopg
-from sqlalchemy import make_url, text
+from sqlalchemy import QueuePool, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import (
@@ -27,6 +29,7 @@ from storage.domain.errors import (
     StorageFull,
     StorageUnavailable,
 )
+from storage.domain.timings import Timings
 from storage.settings import StorageSettings
 
 _DRIVER = "postgresql+psycopg"
@@ -48,11 +51,29 @@ class Database:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
+        self.timings = {"read": Timings(), "write": Timings()}
+        """Of whole transactions, the wait for a connection included."""
+        self.open_transactions = 0
+
+    @property
+    def in_use(self) -> int:
+        """Connections that a transaction has."""
+        return cast(QueuePool, self._engine.pool).checkedout()
+
+    @contextmanager
+    def _timed(self, op: str) -> Iterator[None]:
+        began = perf_counter()
+        self.open_transactions += 1
+        try:
+            yield
+        finally:
+            self.open_transactions -= 1
+            self.timings[op].observe(perf_counter() - began)
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncSession]:
         """A transaction that is rolled back at the end. Raises StorageUnavailable or StorageBusy."""
-        with _translated(StorageUnavailable):
+        with _translated(StorageUnavailable), self._timed("read"):
             async with self._sessions() as session, asyncio.timeout(_REPLY_SECONDS):
                 yield session
 
@@ -69,7 +90,7 @@ class Database:
         happened, and `unknown` when the commit was not answered: a caller for whom doing it twice is
         harmless passes StorageUnavailable.
         """
-        with _translated(StorageUnavailable):
+        with _translated(StorageUnavailable), self._timed("write"):
             async with self._sessions() as session:
                 async with asyncio.timeout(limit_ms / limits.SECOND_MS):
                     yield session

@@ -16,10 +16,11 @@ from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, Sha
 
 
 class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
-    """A shard as a group has it."""
+    """A shard as a group has it. `committed_at_ms`: when it last committed there, where that is asked for."""
 
     lease: Lease
     committed: int | None
+    committed_at_ms: int | None = None
 
 
 def living() -> Any:
@@ -89,7 +90,9 @@ async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> di
     rows = await session.execute(wanted.with_for_update() if locked else wanted)
     return {
         row.shard: GroupShard(
-            lease=msgspec.convert(_without_group(row), Lease), committed=row.committed
+            lease=msgspec.convert(_without_group(row), Lease),
+            committed=row.committed,
+            committed_at_ms=row.committed_at_ms,
         )
         for row in rows
     }

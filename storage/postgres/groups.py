@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, select
+from sqlalchemy import Row, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
@@ -112,6 +112,32 @@ class GroupRows:
         async with self._database.reading() as session:
             rows = await session.execute(wanted.order_by(name).limit(limit))
             return [group_of(row) for row in rows]
+
+    async def of_stream(self, stream_id: LogId, limit: int) -> list[Group]:
+        """The first `limit` groups that read a stream, by name."""
+        wanted = living().where(col(GroupRow.stream_id) == stream_id)
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(col(GroupRow.name)).limit(limit))
+            return [group_of(row) for row in rows]
+
+    async def names(self, namespace: str, part: str, names_max: int) -> list[str]:
+        """Names of a namespace that contain `part`, whatever its case, by name."""
+        name = col(GroupRow.name)
+        wanted = living().where(
+            col(GroupRow.namespace) == namespace,
+            func.strpos(func.lower(name), part.lower()) > 0,
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(
+                wanted.with_only_columns(name).order_by(name).limit(names_max)
+            )
+            return list(rows.scalars())
+
+    async def with_names(self, namespace: str, names: Sequence[str]) -> list[Group]:
+        """Those of a namespace that have one of these names, by name."""
+        wanted = living().where(col(GroupRow.namespace) == namespace, col(GroupRow.name).in_(names))
+        async with self._database.reading() as session:
+            return [group_of(row) for row in await session.execute(wanted)]
 
     # Assignment
 

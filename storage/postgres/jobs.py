@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, select, tuple_, update
+from sqlalchemy import Row, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -101,6 +101,13 @@ class JobRows:
         if after is not None:
             conditions.append(tuple_(col(JobRow.created_at_ms), col(JobRow.job_id)) < after)
         return await self._select(*conditions, limit=limit)
+
+    async def count(self, kind: JobKind) -> list[tuple[str, int]]:
+        """(state, how many) of the jobs of a kind."""
+        wanted = select(col(JobRow.state), func.count()).where(col(JobRow.kind) == kind.value)
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.group_by(col(JobRow.state)))
+            return [(state, count) for state, count in rows]
 
     async def claim(self, worker: str, kinds: Sequence[JobKind], lease_ms: int) -> Job | None:
         """Give the worker the job that is due longest, or None; end what nobody should begin again."""

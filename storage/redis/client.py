@@ -11,9 +11,11 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AskError,
     BusyLoadingError,
     ClusterDownError,
     MasterDownError,
+    MovedError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -77,6 +79,20 @@ def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
     if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_WORDS):
         return StorageUnavailable(f"The store refuses writes: {error}")
     return ScriptFailed(str(error))
+
+
+def kind_of(error: ResponseError) -> str:
+    """What the server's refusal is counted as: one of a few words."""
+    if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
+        return "oom"
+    if isinstance(error, BusyLoadingError):
+        return "loading"
+    if isinstance(error, ReadOnlyError):
+        return "readonly"
+    if isinstance(error, MovedError | AskError | ClusterDownError | TryAgainError):
+        return "moved"
+    word = str(error).partition(" ")[0].lower()
+    return word if word in ("misconf", "busy", "noreplicas") else "other"
 
 
 def unreachable(error: RedisError | OSError) -> StorageUnavailable:

@@ -17,6 +17,7 @@ Calls that do the same to the same log can share one script call: see `Gatherer`
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any, Protocol, cast
 
 from hiredis import pack_command
@@ -36,10 +37,20 @@ from storage.domain.limits import (
     Limits,
 )
 from storage.domain.tasks import end, give
-from storage.redis.client import Reply, make_connection, open_pool, refused, unreachable
+from storage.domain.timings import Timings
+from storage.redis.client import (
+    Reply,
+    kind_of,
+    make_connection,
+    open_pool,
+    refused,
+    unreachable,
+)
 from storage.redis.scripts import Script, script, script_names
 
 logger = logging.getLogger(__name__)
+
+_UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
@@ -128,8 +139,9 @@ class _Gathering:
 class _Lane:
     """Calls that wait, and the hands that carry them to the store."""
 
-    def __init__(self, pipeline: "Pipeline", hands: int) -> None:
+    def __init__(self, pipeline: "Pipeline", hands: int, timings: Timings) -> None:
         self.pipeline = pipeline
+        self.timings = timings
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
@@ -245,10 +257,13 @@ class _Hand:
         try:
             connection = await self._connected()
         except (RedisError, OSError, TimeoutError) as error:
+            self._pipeline.count_error(_UNREACHABLE)
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
+        began = perf_counter()
         replies = await self._replies(connection, commands)
+        self._lane.timings.observe(perf_counter() - began)
         unknown = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if unknown:
             # The server lost its scripts, and did nothing: a new connection loads them again.
@@ -268,11 +283,21 @@ class _Hand:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.send_packed_command(_packed(commands), check_health=False)
                 for _ in commands:
-                    replies.append(await _reply(connection))  # noqa: PERF401  kept if the next one fails
-        except (RedisError, OSError, TimeoutError):
+                    replies.append(await self._reply(connection))  # noqa: PERF401  kept if the next one fails
+        except (RedisError, OSError, TimeoutError) as error:
+            self._pipeline.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
             await self._disconnect()
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
+
+    async def _reply(self, connection: AbstractConnection) -> Reply:
+        try:
+            return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
+        except NoScriptError as error:
+            return error
+        except ResponseError as error:
+            self._pipeline.count_error(kind_of(error))
+            return refused(error)
 
     async def _connected(self) -> AbstractConnection:
         if self._connection is not None and not await _is_dead(self._connection):
@@ -307,8 +332,16 @@ class Pipeline:
         self.limits = limits
         self.pool: ConnectionPool = open_pool(url)
         self.on_connect = on_connect
-        self._writes = _Lane(self, limits.write_hands)
-        self._reads = _Lane(self, hands=1)
+        self.timings = {"write": Timings(), "read": Timings()}
+        """Of whole flushes, from the first byte sent to the last answer."""
+        self.errors: dict[str, int] = {}
+        """Answers that were errors, and flushes that were not answered, by kind."""
+        self._writes = _Lane(self, limits.write_hands, self.timings["write"])
+        self._reads = _Lane(self, 1, self.timings["read"])
+
+    def count_error(self, kind: str) -> None:
+        """One more of that kind."""
+        self.errors[kind] = self.errors.get(kind, 0) + 1
 
     async def close(self) -> None:
         """Fail what still waits, and disconnect."""
@@ -353,15 +386,6 @@ def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Co
 async def _is_dead(connection: AbstractConnection) -> bool:
     """Closed, or with something to read although nothing was asked: the end of the stream."""
     return not connection.is_connected or await connection.can_read()
-
-
-async def _reply(connection: AbstractConnection) -> Reply:
-    try:
-        return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
-    except NoScriptError as error:
-        return error
-    except ResponseError as error:
-        return refused(error)
 
 
 def _packed(commands: Sequence[Command]) -> bytes:

@@ -273,6 +273,7 @@ def test_api9_improper_inventory_management():
 
     assert {path for _, path in served - documented} == {
         "/metrics",
+        "/metrics/per-object",
         "/v1/ws",
         "/openapi.json",
         "/asyncapi.json",

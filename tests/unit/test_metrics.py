@@ -5,8 +5,10 @@ import re
 import pytest
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
-from api import metrics
+from api import metrics, object_metrics, state_metrics
 from api.metrics import LATENCY_SECONDS, METRICS, Counts, RequestMetrics
+from api.object_metrics import OBJECT_METRICS
+from api.state_metrics import STATE_METRICS, StateMetric
 
 
 def sample(name: str, **labels: str) -> float:
@@ -27,6 +29,22 @@ def test_names_follow_the_rules(metric):
 
     assert re.fullmatch(r"millstream_[a-z_]+", family.name)
     assert not family.name.endswith(("_ms", "_milliseconds", "_kb"))
+
+
+@pytest.mark.parametrize(
+    ("module", "listed"), [(state_metrics, STATE_METRICS), (object_metrics, OBJECT_METRICS)]
+)
+def test_every_metric_of_what_the_stores_hold_is_in_its_list(module, listed):
+    defined = {value for value in vars(module).values() if isinstance(value, StateMetric)}
+
+    assert defined == set(listed)
+
+
+@pytest.mark.parametrize("metric", [*STATE_METRICS, *OBJECT_METRICS])
+def test_names_tell_what_kind_of_metric_it_is(metric):
+    assert re.fullmatch(r"millstream_[a-z_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.name.endswith("_info") == (metric.kind == "info")
 
 
 def test_what_is_counted_shows_after_a_flush():

@@ -23,6 +23,7 @@ export const spellTime = (ms) => SPELL[mode() === "utc" ? "utc" : "local"](new D
 
 const show = () => {
   const spell = SPELL[mode()];
+  document.documentElement.dataset.times = mode();
   for (const element of document.querySelectorAll("time[data-ms]")) {
     const date = new Date(Number(element.dataset.ms));
     const text = spell(date);

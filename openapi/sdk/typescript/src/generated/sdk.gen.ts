@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetStreamData, GetStreamErrors, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -261,6 +261,17 @@ export const resetGroup = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Show how a group's lag and commits went.
+ *
+ * Show how a group's lag and commits went.
+ */
+export const getGroupSeries = <ThrowOnError extends boolean = false>(options: Options<GetGroupSeriesData, ThrowOnError>) => (options.client ?? client).get<GetGroupSeriesResponses, GetGroupSeriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/groups/{group}/series',
+    ...options
 });
 
 /**
@@ -744,6 +755,17 @@ export const redriveQueue = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * Show how a queue's counts and rates went.
+ *
+ * Show how a queue's counts and rates went.
+ */
+export const getQueueSeries = <ThrowOnError extends boolean = false>(options: Options<GetQueueSeriesData, ThrowOnError>) => (options.client ?? client).get<GetQueueSeriesResponses, GetQueueSeriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/series',
+    ...options
+});
+
+/**
  * Say how deliveries went.
  *
  * ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
@@ -849,6 +871,17 @@ export const resumeReplay = <ThrowOnError extends boolean = false>(options: Opti
 export const retryReplay = <ThrowOnError extends boolean = false>(options: Options<RetryReplayData, ThrowOnError>) => (options.client ?? client).post<RetryReplayResponses, RetryReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}/retry',
+    ...options
+});
+
+/**
+ * Show how the namespace's totals went.
+ *
+ * Show how the namespace's totals went.
+ */
+export const getNamespaceSeries = <ThrowOnError extends boolean = false>(options?: Options<GetNamespaceSeriesData, ThrowOnError>) => (options?.client ?? client).get<GetNamespaceSeriesResponses, GetNamespaceSeriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/series',
     ...options
 });
 
@@ -1071,6 +1104,17 @@ export const reshardStream = <ThrowOnError extends boolean = false>(options: Opt
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Show how a stream's size, rates and lag went.
+ *
+ * Show how a stream's size, rates and lag went.
+ */
+export const getStreamSeries = <ThrowOnError extends boolean = false>(options: Options<GetStreamSeriesData, ThrowOnError>) => (options.client ?? client).get<GetStreamSeriesResponses, GetStreamSeriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/streams/{stream}/series',
+    ...options
 });
 
 /**

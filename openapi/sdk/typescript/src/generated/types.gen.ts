@@ -3740,6 +3740,34 @@ export type SentMessages = {
 };
 
 /**
+ * SeriesOut
+ *
+ * What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+ *
+ * A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was not
+ * measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags are
+ * the longest of a step; rates are per second, over the step that ends there.
+ */
+export type SeriesOut = {
+    /**
+     * Start At
+     */
+    start_at: string;
+    /**
+     * Step Seconds
+     */
+    step_seconds: number;
+    /**
+     * Columns
+     *
+     * Values by column, all of one length.
+     */
+    columns: {
+        [key: string]: Array<number | null>;
+    };
+};
+
+/**
  * Settle
  *
  * Verdicts on deliveries of one queue, each answered for itself.
@@ -5574,6 +5602,41 @@ export type ResetGroupResponses = {
 
 export type ResetGroupResponse = ResetGroupResponses[keyof ResetGroupResponses];
 
+export type GetGroupSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        group: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/groups/{group}/series';
+};
+
+export type GetGroupSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetGroupSeriesError = GetGroupSeriesErrors[keyof GetGroupSeriesErrors];
+
+export type GetGroupSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetGroupSeriesResponse = GetGroupSeriesResponses[keyof GetGroupSeriesResponses];
+
 export type ListJobsData = {
     body?: never;
     path?: never;
@@ -6835,6 +6898,41 @@ export type RedriveQueueResponses = {
 
 export type RedriveQueueResponse = RedriveQueueResponses[keyof RedriveQueueResponses];
 
+export type GetQueueSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/queues/{queue}/series';
+};
+
+export type GetQueueSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetQueueSeriesError = GetQueueSeriesErrors[keyof GetQueueSeriesErrors];
+
+export type GetQueueSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetQueueSeriesResponse = GetQueueSeriesResponses[keyof GetQueueSeriesResponses];
+
 export type SettleMessagesData = {
     body: Settle;
     path: {
@@ -7102,6 +7200,36 @@ export type RetryReplayResponses = {
 };
 
 export type RetryReplayResponse = RetryReplayResponses[keyof RetryReplayResponses];
+
+export type GetNamespaceSeriesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/series';
+};
+
+export type GetNamespaceSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetNamespaceSeriesError = GetNamespaceSeriesErrors[keyof GetNamespaceSeriesErrors];
+
+export type GetNamespaceSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetNamespaceSeriesResponse = GetNamespaceSeriesResponses[keyof GetNamespaceSeriesResponses];
 
 export type LogOutData = {
     body?: never;
@@ -7657,6 +7785,41 @@ export type ReshardStreamResponses = {
 };
 
 export type ReshardStreamResponse = ReshardStreamResponses[keyof ReshardStreamResponses];
+
+export type GetStreamSeriesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        stream: string;
+    };
+    query?: {
+        /**
+         * How far back: up to two weeks.
+         */
+        window_seconds?: number;
+    };
+    url: '/v1/streams/{stream}/series';
+};
+
+export type GetStreamSeriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetStreamSeriesError = GetStreamSeriesErrors[keyof GetStreamSeriesErrors];
+
+export type GetStreamSeriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SeriesOut;
+};
+
+export type GetStreamSeriesResponse = GetStreamSeriesResponses[keyof GetStreamSeriesResponses];
 
 export type ListShardsData = {
     body?: never;

@@ -1,0 +1,114 @@
+"""Consumer groups: all of them, those of a stream, and where one is in every shard."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.lists import Start, Words, slice_of, sorted_names
+from api.admin.pages.stream import groups_of, tabs
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import GroupPath, PrincipalDep, StorageDep, StreamPath, may
+from storage.domain.access import Action
+from storage.domain.groups import Group, GroupKind
+from storage.domain.series import GroupSample
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may(Action.GROUP_LIST))
+SEE_STREAM = Depends(may(Action.STREAM_LIST))
+_UNKNOWN = GroupSample()
+
+
+class Row(NamedTuple):
+    """A group as a list shows it. `sample` is None before it was measured."""
+
+    group: Group
+    sample: GroupSample | None
+
+
+@router.get("/ui/groups", dependencies=[SEE])
+async def list_groups(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    sort: Words = "-lag",
+    start: Start = 0,
+) -> Response:
+    """All groups of the namespace that the caller may see, those first that are furthest behind."""
+    namespace = principal.namespace
+    names = await storage.groups.names(namespace, q.strip())
+    samples = await storage.series.latest_groups(namespace)
+    seen = [name for name in names if principal.policy.allows(Action.GROUP_LIST, name)]
+    page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
+    groups = await storage.groups.with_names(namespace, page.names)
+    rows = [Row(groups[name], samples.get(name)) for name in page.names if name in groups]
+    return render(request, "group/list.html", live=True, rows=rows, page=page, q=q, sort=sort)
+
+
+def _keys(samples: Mapping[str, GroupSample]) -> dict[str, Callable[[str], Any]]:
+    def of(name: str) -> GroupSample:
+        return samples.get(name, _UNKNOWN)
+
+    return {
+        "lag": lambda name: of(name).lag_records,
+        "age": lambda name: -(of(name).unread_at_ms or 2**60),
+        "members": lambda name: of(name).members,
+        "rate": lambda name: of(name).committed_per_second or 0,
+    }
+
+
+@router.get("/ui/streams/{stream}/groups", dependencies=[SEE_STREAM])
+async def show_stream_groups(
+    request: Request, stream: StreamPath, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """Who reads a stream."""
+    stored = await storage.catalog.fresh_stream(stream)
+    rows = [Row(*one) for one in await groups_of(storage, principal, stored)]
+    return render(
+        request,
+        "stream/groups.html",
+        live=True,
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="groups",
+        rows=rows,
+    )
+
+
+@router.get("/ui/groups/{group}", dependencies=[SEE])
+async def show_group(
+    request: Request, group: GroupPath, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """Where a group is in every shard, as of now; who reads what; and how to take it elsewhere."""
+    stored, members, shards = await storage.groups.describe(group)
+    lags = await storage.groups.lag(group)
+    owned = {
+        member.member_id: sorted(
+            shard for shard, found in shards.items() if found.lease.owner == member.member_id
+        )
+        for member in members
+    }
+    return render(
+        request,
+        "group/show.html",
+        live=True,
+        group=stored,
+        name=group.name,
+        ordered=stored.spec.kind is GroupKind.ORDERED,
+        members=members,
+        owned=owned,
+        lags=lags,
+        behind=sum(lag.records for lag in lags),
+        behind_ms=max((lag.lag_ms for lag in lags), default=0),
+        loss_in_ms=min(
+            (lag.loss_in_ms for lag in lags if lag.loss_in_ms is not None), default=None
+        ),
+        lost=sum(lag.expired for lag in lags),
+        committed_at_ms=max((lag.committed_at_ms or 0 for lag in lags), default=0),
+        bookmarks=await storage.groups.bookmarks(group),
+        reads=principal.policy.allows(Action.STREAM_LIST, stored.spec.stream),
+    )

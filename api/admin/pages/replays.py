@@ -1,0 +1,120 @@
+"""Replays: all of them, how far one is, and beginning one after a look at what it would do."""
+
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.pages import decode_cursor, page_of
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.clock import SystemClock
+from storage.domain.errors import JobNotFound
+from storage.domain.jobs import JobState, Wish
+from storage.domain.replays import progress_of
+from storage.replays import Replay
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/replays")
+
+SEE = Depends(may(Action.REPLAY_LIST))
+Cursor = Annotated[str, Query(max_length=2_000)]
+_CLOCK = SystemClock()
+
+
+class Progress(NamedTuple):
+    """How far a replay is. `done` of `whole` offsets; the rate since it began, None where nothing can be said."""
+
+    done: int
+    whole: int
+    sent: int
+    per_second: float | None
+    left_ms: float | None
+
+    @classmethod
+    def of(cls, replay: Replay, told: dict[str, Any], now_ms: int) -> "Progress":
+        """What its parts, or its worker's last word, say of it."""
+        job = replay.job
+        whole = told.get("records", 0)
+        done = min(whole, told.get("read", 0) + told.get("expired", 0))
+        if job.started_at_ms is None:
+            return cls(done, whole, told.get("sent", 0), None, None)
+        took_ms = max(1, (job.ended_at_ms or now_ms) - job.started_at_ms)
+        rate = done * limits.SECOND_MS / took_ms
+        runs = job.state is JobState.RUNNING and rate > 0
+        left_ms = (whole - done) * limits.SECOND_MS / rate if runs else None
+        return cls(done, whole, told.get("sent", 0), rate, left_ms)
+
+
+class Row(NamedTuple):
+    """A replay as the list shows it."""
+
+    replay: Replay
+    progress: Progress
+
+
+@router.get("", dependencies=[SEE])
+async def list_replays(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    state: Annotated[JobState | None, Query()] = None,
+    cursor: Cursor = "",
+    stream: Words = "",
+) -> Response:
+    """Replays, the newest first. `stream` is what a new one would send again."""
+    about = ("replays", principal.namespace, state or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    found = await storage.replays.page(
+        principal.namespace, state=state, after=after, limit=PAGE_ROWS + 1
+    )
+    page = page_of(
+        found,
+        PAGE_ROWS,
+        about,
+        lambda one: (one.job.created_at_ms, one.job.job_id),
+        lambda one: principal.policy.allows(Action.REPLAY_LIST, one.spec.request.stream),
+    )
+    now_ms = _CLOCK.now_ms()
+    return render(
+        request,
+        "replay/list.html",
+        live=True,
+        rows=[Row(one, Progress.of(one, one.job.progress, now_ms)) for one in page.items],
+        after=page.next_cursor,
+        state=state,
+        states=list(JobState),
+        cursor=cursor,
+        stream=stream,
+    )
+
+
+@router.get("/{replay}", dependencies=[SEE])
+async def show_replay(
+    request: Request, replay: str, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """How far one is, part by part. Raises JobNotFound, also where the caller may not see it."""
+    found = await storage.replays.get(principal.namespace, replay)
+    source = found.spec.request.stream
+    if not principal.policy.allows(Action.REPLAY_LIST, source):
+        raise JobNotFound(f"There is no replay '{replay}'.")
+    told = progress_of(found.parts)
+    job = found.job
+    settled = job.state.is_over or job.wish is Wish.CANCEL
+    return render(
+        request,
+        "replay/show.html",
+        live=not job.state.is_over,
+        name=found.spec.replay_id,
+        replay=found,
+        job=job,
+        asked=found.spec.request,
+        told=told,
+        progress=Progress.of(found, told, _CLOCK.now_ms()),
+        can_pause=not settled and job.state is not JobState.PAUSED and job.wish is Wish.NONE,
+        can_resume=not settled and (job.state is JobState.PAUSED or job.wish is Wish.PAUSE),
+        can_cancel=not settled,
+        can_retry=job.state is JobState.FAILED,
+    )

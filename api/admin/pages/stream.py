@@ -1,0 +1,103 @@
+"""A stream: how it does, what it is made of, what its owner asked of it, and how to speak to it."""
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.refusing import PageRoute
+from api.admin.rendering import Tab, reached, render
+from api.admin.stream_snippets import stream_snippets
+from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
+from storage.domain.access import Action, Principal
+from storage.domain.groups import Group
+from storage.domain.series import GroupSample, StreamSample
+from storage.domain.streams import Stream
+from storage.lifespan import Storage
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
+
+SEE = Depends(may(Action.STREAM_LIST))
+
+
+def tabs(stream: Stream) -> list[Tab]:
+    """The pages about a stream. A queue's view has no shards, groups or settings of its own."""
+    path = f"/ui/streams/{stream.name.name}"
+    all_ = [
+        Tab("overview", "Overview", path),
+        Tab("browse", "Browse", f"{path}/browse"),
+        Tab("shards", "Shards", f"{path}/shards"),
+        Tab("groups", "Groups", f"{path}/groups"),
+        Tab("archive", "Archive", f"{path}/archive"),
+        Tab("settings", "Settings", f"{path}/settings"),
+        Tab("code", "Code", f"{path}/code"),
+    ]
+    of_queue = {"shards", "groups", "settings"} if stream.is_view else set()
+    return [tab for tab in all_ if tab.key not in of_queue]
+
+
+@router.get("", dependencies=[SEE])
+async def show_stream(
+    request: Request, stream: StreamPath, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """How much goes through, how much is there, and who is behind."""
+    stored = await storage.catalog.fresh_stream(stream)
+    samples = await storage.series.latest_streams(stream.namespace)
+    return render(
+        request,
+        "stream/overview.html",
+        live=True,
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="overview",
+        sample=samples.get(stream.name, StreamSample()),
+        measured=stream.name in samples,
+        groups=await groups_of(storage, principal, stored),
+        archives=storage.archives.on and stored.spec.archive,
+    )
+
+
+async def groups_of(
+    storage: Storage, principal: Principal, stream: Stream
+) -> list[tuple[Group, GroupSample | None]]:
+    """The groups that read a stream and that the caller may see, each as it was last measured."""
+    groups = await storage.groups.of_stream(stream)
+    samples = await storage.series.latest_groups(stream.name.namespace)
+    return [
+        (group, samples.get(group.name.name))
+        for group in groups
+        if principal.policy.allows(Action.GROUP_LIST, group.name.name)
+    ]
+
+
+@router.get("/settings", dependencies=[SEE])
+async def show_settings(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
+    """What its owner asked of it."""
+    stored = await storage.catalog.fresh_stream(stream)
+    states = await storage.streams.shards(stream)
+    return render(
+        request,
+        "stream/settings.html",
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="settings",
+        spec=stored.spec,
+        held=sum(state.next - state.start for state in states),
+        groups=len(await storage.groups.of_stream(stored)),
+    )
+
+
+@router.get("/code", dependencies=[SEE])
+async def show_code(
+    request: Request, stream: StreamPath, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """Programs that use it."""
+    stored = await storage.catalog.fresh_stream(stream)
+    return render(
+        request,
+        "stream/code.html",
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="code",
+        snippets=stream_snippets(reached(request, principal), stream.name),
+    )

@@ -1,0 +1,99 @@
+"""What of a stream lies in the archive: how far each shard is, its files, and archiving the rest now."""
+
+from typing import Annotated, NamedTuple
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.admin.lists import PAGE_ROWS
+from api.admin.pages.stream import tabs
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
+from storage.archives import ShardArchive, StreamArchive
+from storage.domain import limits
+from storage.domain.access import Action, Principal
+from storage.domain.jobs import Job, JobKind
+from storage.lifespan import Storage
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
+
+SEE = Depends(may(Action.STREAM_LIST))
+_JOBS_SHOWN = 5
+
+
+class Row(NamedTuple):
+    """A shard in both tiers. `waiting`: records that are in the hot store alone."""
+
+    shard: int
+    start: int | None
+    archived: int | None
+    next: int | None
+    waiting: int
+    waiting_bytes: int
+    waited_ms: int
+    files: int
+    records: int
+    file_bytes: int
+
+    @classmethod
+    def of(cls, one: ShardArchive) -> "Row":
+        """The row of a shard."""
+        state, hot = one.state, one.hot
+        first = max(hot.start, state.archived if state else 0) if hot else 0
+        return cls(
+            one.shard.index,
+            state.start if state else None,
+            state.archived if state else None,
+            hot.next if hot else None,
+            max(0, hot.next - first) if hot else 0,
+            hot.bytes if hot else 0,
+            max(0, hot.waited_ms) if hot else 0,
+            state.files if state else 0,
+            state.records if state else 0,
+            state.file_bytes if state else 0,
+        )
+
+
+@router.get("/archive", dependencies=[SEE])
+async def show_archive(
+    request: Request,
+    stream: StreamPath,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    shard: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[int, Query(ge=-1, le=limits.OFFSET_MAX)] = -1,
+) -> Response:
+    """Both tiers, shard by shard, and the files of one shard."""
+    stored = await storage.catalog.fresh_stream(stream)
+    archive = await storage.archives.show(stream)
+    chosen = shard if any(one.index == shard for one in stored.shards) else stored.shards[0].index
+    files = await storage.archives.files(stream, chosen, after=after, limit=PAGE_ROWS + 1)
+    rows = [Row.of(one) for one in archive.shards]
+    return render(
+        request,
+        "stream/archive.html",
+        live=True,
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="archive",
+        on=archive.on,
+        possible=storage.archives.on,
+        rows=rows,
+        shard=chosen,
+        files=files[:PAGE_ROWS],
+        more=files[PAGE_ROWS - 1].first_offset if len(files) > PAGE_ROWS else None,
+        after=after,
+        jobs=await _jobs(storage, principal, archive),
+    )
+
+
+async def _jobs(storage: Storage, principal: Principal, archive: StreamArchive) -> list[Job]:
+    """The last jobs that archived this stream alone, for those who may see jobs."""
+    if not principal.policy.allows(Action.JOB_LIST, "*"):
+        return []
+    found = await storage.jobs.list(
+        namespace=principal.namespace, kind=JobKind.ARCHIVE, limit=limits.PAGE_ITEMS_DEFAULT
+    )
+    subject = f"stream {archive.stream.stream_id}"
+    return [job for job in found if job.subject == subject][:_JOBS_SHOWN]

@@ -1,0 +1,63 @@
+"""The shards of a stream on the ring, and how they came to be; splitting and merging them."""
+
+from typing import NamedTuple
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.pages.stream import tabs
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.admin.ring import SIZE, arcs, neighbours
+from api.native.dependencies import StorageDep, StreamPath, may
+from storage.domain.access import Action
+from storage.domain.streams import RING_SIZE, Shard, ShardState
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
+
+SEE = Depends(may(Action.STREAM_LIST))
+
+
+class Row(NamedTuple):
+    """A shard as the table shows it. `share`: of the ring."""
+
+    state: ShardState
+    share: float
+    children: tuple[Shard, ...]
+
+    @property
+    def first(self) -> str:
+        """Where its keys begin, in the short form of a hash key: its first eight hex digits."""
+        return f"{self.state.shard.first_hash_key:032x}"[:8]
+
+    @property
+    def last(self) -> str:
+        """Where they end."""
+        return f"{self.state.shard.last_hash_key:032x}"[:8]
+
+
+@router.get("/shards", dependencies=[SEE])
+async def show_shards(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
+    """The ring."""
+    stored = await storage.catalog.fresh_stream(stream)
+    states = await storage.streams.shards(stream)
+    rows = [
+        Row(state, _share(state.shard), stored.children_of(state.shard.index)) for state in states
+    ]
+    return render(
+        request,
+        "stream/shards.html",
+        live=True,
+        stream=stored,
+        name=stream.name,
+        tabs=tabs(stored),
+        here="shards",
+        rows=rows,
+        arcs=arcs(stored.shards),
+        size=SIZE,
+        splittable=[row for row in rows if row.state.shard.is_open],
+        mergeable=neighbours(stored.shards),
+    )
+
+
+def _share(shard: Shard) -> float:
+    return (shard.last_hash_key + 1 - shard.first_hash_key) / RING_SIZE

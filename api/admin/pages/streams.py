@@ -1,0 +1,86 @@
+"""The list of streams."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
+from api.admin.refusing import PageRoute
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, StorageDep, may
+from storage.domain import limits
+from storage.domain.access import Action
+from storage.domain.series import Samples, StreamSample
+from storage.domain.streams import Stream
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may(Action.STREAM_LIST))
+SPARK_POINTS = 60
+_UNKNOWN = StreamSample()
+
+
+class Row(NamedTuple):
+    """A stream as the list shows it. `sample` is None before it was measured."""
+
+    stream: Stream
+    sample: StreamSample | None
+
+
+@router.get("/ui/streams", dependencies=[SEE])
+async def list_streams(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    sort: Words = "name",
+    start: Start = 0,
+) -> Response:
+    """All streams of the namespace that the caller may see."""
+    part, tags = asked(q)
+    namespace = principal.namespace
+    names = await storage.listings.stream_names(namespace, part, tags)
+    samples = await storage.series.latest_streams(namespace)
+    seen = [name for name in names if principal.policy.allows(Action.STREAM_LIST, name)]
+    page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
+    streams = await storage.listings.streams(namespace, page.names)
+    rows = _rows(streams, samples, page)
+    sparks = await storage.series.of_streams([row.stream.name for row in rows], limits.HOUR_MS)
+    return render(
+        request,
+        "stream/list.html",
+        live=True,
+        rows=rows,
+        page=page,
+        q=q,
+        sort=sort,
+        sparks={name.name: _spark(samples) for name, samples in sparks.items()},
+        archives=storage.archives.on,
+    )
+
+
+def _spark(samples: Samples) -> list[float | None]:
+    """Few enough points for a picture as wide as a word."""
+    rates = samples.columns.get("records_in_per_second", ())
+    return list(rates[:: max(1, len(rates) // SPARK_POINTS)])
+
+
+def _rows(
+    streams: Mapping[str, Stream], samples: Mapping[str, StreamSample], page: Slice
+) -> list[Row]:
+    return [Row(streams[name], samples.get(name)) for name in page.names if name in streams]
+
+
+def _keys(samples: Mapping[str, StreamSample]) -> dict[str, Callable[[str], Any]]:
+    def of(name: str) -> StreamSample:
+        return samples.get(name, _UNKNOWN)
+
+    return {
+        "shards": lambda name: of(name).shards,
+        "in": lambda name: of(name).records_in_per_second or 0,
+        "bytes": lambda name: of(name).bytes_in_per_second or 0,
+        "held": lambda name: of(name).bytes_held,
+        "groups": lambda name: of(name).groups,
+        "lag": lambda name: of(name).lag_records or 0,
+    }

@@ -1,0 +1,34 @@
+// What a split or a merge would make of the ring, before it is asked for. Hash keys are beyond what a Number holds.
+const RING = 1n << 128n;
+const share = (first, next) => {
+  const percent = Number(((next - first) * 100000n) / RING) / 1000;
+  return `${percent >= 10 ? percent.toFixed(0) : percent.toFixed(1)} %`;
+};
+const rangeOf = (select) => {
+  const { first, last } = select.selectedOptions[0].dataset;
+  return [BigInt(first), BigInt(last) + 1n];
+};
+
+const showSplit = () => {
+  const select = document.querySelector("[data-split]");
+  if (!select) return;
+  const [first, next] = rangeOf(select);
+  const at = first + ((next - first) * BigInt(document.querySelector("[data-split-at]").value)) / 100n;
+  document.querySelector("[data-split-key]").value = String(at);
+  document.querySelector("[data-split-preview]").textContent =
+    `Shard ${select.value} (${share(first, next)} of the ring) becomes one of ${share(first, at)} and one of ${share(at, next)}.`;
+};
+
+const showMerge = () => {
+  const select = document.querySelector("[data-merge]");
+  if (!select) return;
+  const [first, next] = rangeOf(select);
+  const [one, other] = JSON.parse(select.value);
+  document.querySelector("[data-merge-preview]").textContent = `Shards ${one} and ${other} become one of ${share(first, next)} of the ring.`;
+};
+
+document.addEventListener("input", (event) => {
+  if (event.target.matches("[data-split], [data-split-at]")) showSplit();
+  if (event.target.matches("[data-merge]")) showMerge();
+});
+document.addEventListener("ms:open", () => (showSplit(), showMerge()));

@@ -1,0 +1,73 @@
+"""Charts: what was measured of queues, streams and groups, and of the namespace, over time."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from api.native.audited import AuditedRoute
+from api.native.dependencies import (
+    GroupPath,
+    PrincipalDep,
+    QueuePath,
+    StorageDep,
+    StreamPath,
+    may,
+    may_all,
+)
+from api.rest.series_schemas import SeriesOut
+from storage.domain import limits
+from storage.domain.access import Action
+
+router = APIRouter(prefix="/v1", route_class=AuditedRoute)
+
+WindowSeconds = Annotated[
+    int,
+    Query(
+        ge=limits.SERIES_STEP_MS // limits.SECOND_MS,
+        le=limits.SERIES_QUARTER_REACH_MS // limits.SECOND_MS,
+        description="How far back: up to two weeks.",
+    ),
+]
+HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
+
+
+@router.get(
+    "/queues/{queue}/series", dependencies=[Depends(may(Action.QUEUE_LIST))], tags=["queues"]
+)
+async def get_queue_series(
+    queue: QueuePath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+) -> SeriesOut:
+    """Show how a queue's counts and rates went."""
+    window_ms = window_seconds * limits.SECOND_MS
+    return SeriesOut.from_domain(await storage.series.of_queue(queue, window_ms))
+
+
+@router.get(
+    "/streams/{stream}/series", dependencies=[Depends(may(Action.STREAM_LIST))], tags=["streams"]
+)
+async def get_stream_series(
+    stream: StreamPath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+) -> SeriesOut:
+    """Show how a stream's size, rates and lag went."""
+    window_ms = window_seconds * limits.SECOND_MS
+    return SeriesOut.from_domain(await storage.series.of_stream(stream, window_ms))
+
+
+@router.get(
+    "/groups/{group}/series", dependencies=[Depends(may(Action.GROUP_LIST))], tags=["groups"]
+)
+async def get_group_series(
+    group: GroupPath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+) -> SeriesOut:
+    """Show how a group's lag and commits went."""
+    window_ms = window_seconds * limits.SECOND_MS
+    return SeriesOut.from_domain(await storage.series.of_group(group, window_ms))
+
+
+@router.get("/series", dependencies=[Depends(may_all(Action.METRICS_READ))], tags=["namespaces"])
+async def get_namespace_series(
+    storage: StorageDep, principal: PrincipalDep, window_seconds: WindowSeconds = HOUR_SECONDS
+) -> SeriesOut:
+    """Show how the namespace's totals went."""
+    window_ms = window_seconds * limits.SECOND_MS
+    return SeriesOut.from_domain(await storage.series.of_namespace(principal.namespace, window_ms))

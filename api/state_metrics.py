@@ -1,0 +1,248 @@
+"""Metrics of what the stores hold: the same whichever process answers, and so never added up.
+
+They come of what was last measured (`storage.series`), at most ten seconds old. Counts among them are kept by the
+measuring and never fall when a queue is deleted.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from platform import python_version
+from typing import NamedTuple
+
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+
+from storage.domain import limits
+from storage.domain.clock import SystemClock
+from storage.domain.errors import MillstreamError
+from storage.domain.jobs import JobKind, JobState
+from storage.domain.series import QueueSample, TotalSample
+from storage.health import StoreFacts
+from storage.lifespan import Storage
+from storage.recently import Recently
+
+Labels = tuple[str, ...]
+Points = Iterable[tuple[Labels, float]]
+
+
+class StateMetric(NamedTuple):
+    """A metric by name; a counter's ends in _total, an info's in _info."""
+
+    name: str
+    kind: str
+    help: str
+    labels: Labels = ()
+
+    def family(self, points: Points) -> Metric:
+        """The metric with these values, by labels."""
+        family: CounterMetricFamily | GaugeMetricFamily
+        if self.kind == "counter":
+            family = CounterMetricFamily(self.name, self.help, labels=self.labels)
+        else:
+            family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
+        for labels, value in points:
+            family.add_metric(labels, value)
+        return family
+
+
+BUILD_INFO = StateMetric(
+    "millstream_build_info",
+    "info",
+    "Always 1; its labels tell what is running",
+    ("version", "python", "redis_version", "redis_flavor"),
+)
+STATE_UP = StateMetric(
+    "millstream_state_up", "gauge", "1 if the stores could be asked for what follows, else 0"
+)
+SERIES_AGE = StateMetric(
+    "millstream_series_age_seconds",
+    "gauge",
+    "Since when what the stores hold was not measured again",
+)
+QUEUES = StateMetric("millstream_queues", "gauge", "Queues")
+STREAMS = StateMetric("millstream_streams", "gauge", "Streams")
+GROUPS = StateMetric("millstream_consumer_groups", "gauge", "Consumer groups")
+QUEUE_MESSAGES = StateMetric(
+    "millstream_queue_messages", "gauge", "Messages in queues, by state", ("state",)
+)
+QUEUE_BYTES = StateMetric(
+    "millstream_queue_bytes", "gauge", "Bytes of the messages that queues hold, but dead letters"
+)
+QUEUE_AGE = StateMetric(
+    "millstream_queue_oldest_message_age_seconds", "gauge", "Age of the oldest ready message"
+)
+STREAM_RECORDS = StateMetric(
+    "millstream_stream_records", "gauge", "Records of streams in the hot store"
+)
+STREAM_BYTES = StateMetric(
+    "millstream_stream_bytes", "gauge", "Bytes of the records of streams in the hot store"
+)
+LAG_RECORDS = StateMetric(
+    "millstream_consumer_group_lag_records",
+    "gauge",
+    "Records that the group furthest behind has still to read",
+)
+LAG_SECONDS = StateMetric(
+    "millstream_consumer_group_lag_seconds",
+    "gauge",
+    "For how long the oldest record has waited that some group has not read",
+)
+MEMBERS = StateMetric("millstream_consumer_group_members", "gauge", "Members of consumer groups")
+EXPIRED = StateMetric(
+    "millstream_messages_expired_total", "counter", "Messages whose time was over", ("kind",)
+)
+DROPPED = StateMetric(
+    "millstream_messages_dropped_total",
+    "counter",
+    "Messages that made room for newer ones in a full queue",
+    ("kind",),
+)
+DEAD_LETTERED = StateMetric(
+    "millstream_messages_dead_lettered_total",
+    "counter",
+    "Messages that became dead letters, by why",
+    ("reason",),
+)
+ARCHIVE_LAG = StateMetric(
+    "millstream_archive_lag_seconds",
+    "gauge",
+    "For how long the oldest record has waited that is to be archived",
+)
+REPLAY_JOBS = StateMetric(
+    "millstream_replay_jobs", "gauge", "Replays that are not forgotten, by state", ("state",)
+)
+MEMORY_USED = StateMetric(
+    "millstream_redis_memory_used_bytes", "gauge", "Memory that the hot store uses"
+)
+MEMORY_MAX = StateMetric(
+    "millstream_redis_memory_max_bytes", "gauge", "Memory that it may use; 0: no limit"
+)
+AOF_OK = StateMetric(
+    "millstream_redis_aof_ok",
+    "gauge",
+    "1 if the hot store keeps its log and its last write to it went well",
+)
+EVICTED = StateMetric(
+    "millstream_redis_evicted_keys_total",
+    "counter",
+    "Keys that the hot store dropped for room: each is messages lost",
+)
+
+STATE_METRICS: tuple[StateMetric, ...] = (
+    *(
+        BUILD_INFO,
+        STATE_UP,
+        SERIES_AGE,
+        QUEUES,
+        STREAMS,
+        GROUPS,
+        QUEUE_MESSAGES,
+        QUEUE_BYTES,
+        QUEUE_AGE,
+    ),
+    *(STREAM_RECORDS, STREAM_BYTES, LAG_RECORDS, LAG_SECONDS, MEMBERS, EXPIRED, DROPPED),
+    *(DEAD_LETTERED, ARCHIVE_LAG, REPLAY_JOBS, MEMORY_USED, MEMORY_MAX, AOF_OK, EVICTED),
+)
+"""All of them, as /metrics has them."""
+
+KNOWN_MS = 5 * limits.SECOND_MS  # however many scrape a process
+
+_SECOND = float(limits.SECOND_MS)
+
+
+class _State(NamedTuple):
+    """What the stores said."""
+
+    measured_at_ms: int | None
+    total: TotalSample
+    store: StoreFacts
+    replays: Mapping[JobState, int]
+
+
+class StateMetrics:
+    """What the stores hold, asked for at most every five seconds: three calls."""
+
+    def __init__(self, storage: Storage, version: str) -> None:
+        self._storage = storage
+        self._version = version
+        self._clock = SystemClock()
+        self._known: Recently[_State] = Recently(KNOWN_MS, self._clock)
+
+    async def families(self) -> list[Metric]:
+        """The metrics; where a store cannot be asked, just that."""
+        try:
+            state = await self._known.get("state", self._ask)
+        except MillstreamError:
+            return [STATE_UP.family([((), 0)])]
+        return list(_families(state, self._version, self._clock.now_ms()))
+
+    async def _ask(self) -> _State:
+        measured, store, replays = await asyncio.gather(
+            self._storage.series.latest_namespaces(),
+            self._storage.health.facts(),
+            self._storage.jobs.count(JobKind.REPLAY),
+        )
+        return _State(measured.at_ms, measured.get("", TotalSample()), store, replays)
+
+
+def _families(state: _State, version: str, now_ms: int) -> Iterator[Metric]:
+    yield _build_info(version, state.store)
+    yield STATE_UP.family([((), 1)])
+    if state.measured_at_ms is not None:
+        yield SERIES_AGE.family([((), max(0, now_ms - state.measured_at_ms) / _SECOND)])
+        yield from _of_total(state.total, now_ms)
+    yield REPLAY_JOBS.family(((one.value,), state.replays.get(one, 0)) for one in JobState)
+    yield MEMORY_USED.family([((), state.store.memory_used_bytes)])
+    yield MEMORY_MAX.family([((), state.store.memory_max_bytes)])
+    yield AOF_OK.family([((), state.store.aof_ok)])
+    yield EVICTED.family([((), state.store.evicted_keys)])
+
+
+def _build_info(version: str, store: StoreFacts) -> Metric:
+    family = InfoMetricFamily(BUILD_INFO.name.removesuffix("_info"), BUILD_INFO.help)
+    words = (version, python_version(), store.version, store.flavor)
+    family.add_metric((), dict(zip(BUILD_INFO.labels, words, strict=True)))
+    return family
+
+
+def states_of(sample: QueueSample | TotalSample) -> dict[str, int]:
+    """Messages by state, as the label says it."""
+    return {
+        "ready": sample.ready,
+        "in_flight": sample.in_flight,
+        "delayed": sample.delayed,
+        "parked": sample.parked,
+        "moving": sample.moving,
+        "dead": sample.dead_lettered,
+    }
+
+
+def reasons_of(sample: QueueSample | TotalSample) -> dict[str, int]:
+    """Dead letters by why, as the label says it."""
+    return {
+        "max_receives": sample.dead_exhausted,
+        "rejected": sample.dead_rejected,
+        "maxlen": sample.dead_full,
+    }
+
+
+def _of_total(total: TotalSample, now_ms: int) -> Iterator[Metric]:
+    yield QUEUES.family([((), total.queues)])
+    yield STREAMS.family([((), total.streams)])
+    yield GROUPS.family([((), total.groups)])
+    yield QUEUE_MESSAGES.family(((state,), count) for state, count in states_of(total).items())
+    yield QUEUE_BYTES.family([((), total.bytes_held)])
+    yield QUEUE_AGE.family([((), total.oldest_age_ms(now_ms) / _SECOND)])
+    yield STREAM_RECORDS.family([((), total.stream_records)])
+    yield STREAM_BYTES.family([((), total.stream_bytes_held)])
+    yield LAG_RECORDS.family([((), total.lag_records)])
+    yield LAG_SECONDS.family([((), total.lag_ms(now_ms) / _SECOND)])
+    yield MEMBERS.family([((), total.members)])
+    yield EXPIRED.family([(("queue",), total.expired)])
+    yield DROPPED.family([(("queue",), total.dropped)])
+    yield DEAD_LETTERED.family(((reason,), count) for reason, count in reasons_of(total).items())
+    yield ARCHIVE_LAG.family([((), total.archive_lag_ms(now_ms) / _SECOND)])

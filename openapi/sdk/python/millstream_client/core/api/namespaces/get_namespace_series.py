@@ -1,0 +1,40 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.series_out import SeriesOut
+from ...types import UNSET, Unset
+
+
+def get_namespace_series(
+    *,
+    window_seconds: int | Unset = 3600,
+) -> Call[SeriesOut]:
+    """Show how the namespace's totals went."""
+
+    params: dict[str, Any] = {}
+
+    params["window_seconds"] = window_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_namespace_series",
+        "GET",
+        "/v1/series",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SeriesOut:
+    if response.status_code == 200:
+        response_200 = SeriesOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

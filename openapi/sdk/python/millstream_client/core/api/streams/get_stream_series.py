@@ -1,0 +1,44 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.series_out import SeriesOut
+from ...types import UNSET, Unset
+
+
+def get_stream_series(
+    stream: str,
+    *,
+    window_seconds: int | Unset = 3600,
+) -> Call[SeriesOut]:
+    """Show how a stream's size, rates and lag went."""
+
+    params: dict[str, Any] = {}
+
+    params["window_seconds"] = window_seconds
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "get_stream_series",
+        "GET",
+        "/v1/streams/{stream}/series".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SeriesOut:
+    if response.status_code == 200:
+        response_200 = SeriesOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,140 @@
+"""Chromium before a real service over real stores, in one loop: a test asks the engines what a click has done."""
+
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from api.settings import Settings
+from storage.domain.access import LOCAL_ADMINISTRATOR, Role
+from storage.domain.credentials import CredentialRequest, NewSecret, Rights
+from storage.domain.limits import Limits
+from storage.embedded.valkey import running_valkey
+from storage.lifespan import Storage, open_storage
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.browser.looking import DESK, WATCH, Complaints
+from tests.browser.world import make_crowd, make_world
+from tests.databases import database
+from tests.sockets import serving
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
+PATIENCE_MS = 5_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is here runs in the loop that the service and the browser live in."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and inspect.iscoroutinefunction(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
+
+
+@dataclass(frozen=True)
+class Service:
+    """The dashboard of one world by two addresses: anyone's at `open_url`, and at `keys_url` for those with a key."""
+
+    open_url: str
+    keys_url: str
+    storage: Storage
+
+    async def key(self, *roles: Role, everywhere: bool = False) -> NewSecret:
+        """A new key."""
+        asked = CredentialRequest(
+            name="ada", rights=Rights(roles=roles or (Role.ADMIN,)), everywhere=everywhere
+        )
+        _, secret = await self.storage.credentials.create(LOCAL_ADMINISTRATOR, asked)
+        return secret
+
+
+@pytest.fixture(scope="package")
+def chromium() -> str:
+    """Debian's Chromium: Playwright's own browsers are never downloaded. `make test` installs it where it may."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        reason = "Chromium is not here: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """One for all tests here."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def service(
+    chromium: str, postgres_server_url: str, migrated_template: str
+) -> AsyncIterator[Service]:
+    """The world, served. Tests share it: what a test changes is its own."""
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE browser TEMPLATE "{migrated_template}"'.encode())
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-browser-") as data,
+        running_valkey(Path(data)) as redis_url,
+    ):
+        settings = StorageSettings(
+            redis_url=redis_url,
+            database_url=database(postgres_server_url, "browser"),
+            archive_url=f"file://{data}/archive",
+            secret_keys=(new_key(),),
+            webhook_allow=("127.0.0.1",),
+        )
+        await make_world(settings)
+        await make_crowd(settings.database_url)
+        async with (
+            open_storage(settings) as storage,
+            serving(storage, Limits()) as anyone,
+            serving(storage, Limits(), Settings(auth="keys")) as known,
+        ):
+            yield Service(anyone.url, known.url, storage)
+
+
+@asynccontextmanager
+async def a_context(
+    browser: Browser, url: str, *, width: int = DESK, height: int = 900
+) -> AsyncGenerator[BrowserContext]:
+    """A browser that has never been here."""
+    context = await browser.new_context(
+        base_url=url, viewport={"width": width, "height": height}, reduced_motion="reduce"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    await context.add_init_script(WATCH)
+    try:
+        yield context
+    finally:
+        await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def context(browser: Browser, service: Service) -> AsyncIterator[BrowserContext]:
+    """A browser that has never been here, before the open address; its policy is in force."""
+    async with a_context(browser, service.open_url) as context:
+        yield context
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def page(context: BrowserContext) -> Page:
+    """A page of it."""
+    return await context.new_page()
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def complaints(page: Page) -> Complaints:
+    """What the page complains about from now on."""
+    return Complaints(page)

@@ -1,0 +1,55 @@
+"""How often the stores are asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from redis.asyncio.connection import AbstractConnection
+from sqlalchemy import Engine, event
+
+from storage.redis import pipeline
+
+
+@dataclass
+class StoreCalls:
+    """Commands that went to the hot store, and statements to Postgres."""
+
+    commands: int = 0
+    statements: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Both."""
+        return self.commands + len(self.statements)
+
+    def __str__(self) -> str:
+        return f"{self.commands} commands, {len(self.statements)} statements"
+
+
+@contextmanager
+def store_calls() -> Iterator[StoreCalls]:
+    """Count what this process asks within the block, its own upkeep included."""
+    counted = StoreCalls()
+    packed, send_command = pipeline._packed, AbstractConnection.send_command
+
+    def counting_packed(commands: Any) -> bytes:
+        counted.commands += len(commands)
+        return packed(commands)
+
+    async def counting_send(self: AbstractConnection, *arguments: Any, **more: Any) -> None:
+        counted.commands += 1
+        await send_command(self, *arguments, **more)
+
+    def executed(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        counted.statements.append(statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "_packed", counting_packed)
+        patch.setattr(AbstractConnection, "send_command", counting_send)
+        event.listen(Engine, "before_cursor_execute", executed)
+        try:
+            yield counted
+        finally:
+            event.remove(Engine, "before_cursor_execute", executed)

@@ -1,0 +1,115 @@
+"""What a test sees of a page besides its content: screenshots, faults of access, shifts, bytes, complaints."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from playwright.async_api import ConsoleMessage, Page, Request
+
+ASSETS = Path(__file__).parent / "assets"
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+PHONE, TABLET, DESK = 390, 820, 1440
+
+WATCH = """
+window.__shifts = [];
+new PerformanceObserver(list => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput)
+    window.__shifts.push([one.value, one.sources.map(s => s.node && (s.node.id || s.node.className || s.node.nodeName))]);
+}).observe({type: "layout-shift", buffered: true});
+window.__violations = [];
+addEventListener("securitypolicyviolation", e =>
+  window.__violations.push(e.violatedDirective + " " + (e.blockedURI || "inline")));
+"""
+"""What every page begins with; scripts of the browser's own are not subject to the page's policy."""
+
+_axe = (ASSETS / "axe-4.14.1.min.js").read_text()
+
+
+async def look(page: Page, name: str) -> Path:
+    """Keep what is to be seen."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"{name}.png"
+    await page.screenshot(path=path, full_page=True, animations="disabled")
+    return path
+
+
+async def axe(page: Page) -> list[str]:
+    """The serious and critical faults that axe-core finds, with what has them."""
+    if not await page.evaluate("typeof window.axe === 'object'"):
+        await page.evaluate(_axe)
+    found = await page.evaluate(
+        "async () => (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations"
+    )
+    return [
+        f"{one['impact']} {one['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+async def layout_shift(page: Page) -> float:
+    """How much has moved since the page began, as browsers count it; nothing that a press or a click set off."""
+    return float(await page.evaluate("window.__shifts.reduce((sum, one) => sum + one[0], 0)"))
+
+
+async def shifted(page: Page) -> list[Any]:
+    """What moved."""
+    return cast(list[Any], await page.evaluate("window.__shifts"))
+
+
+async def violations(page: Page) -> Sequence[str]:
+    """What the page wanted and its policy refused."""
+    return cast(list[str], await page.evaluate("window.__violations"))
+
+
+async def is_too_wide(page: Page) -> bool:
+    """Whether the page must be scrolled sideways."""
+    return bool(
+        await page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+    )
+
+
+class Complaints(list[str]):
+    """Errors on a page's console, exceptions of its scripts, and answers that failed."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.append(f"exception: {error}"))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
+
+
+class Bytes:
+    """What came for a page over the wire, by address: compressed, as operators far away get it."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(self.of.values())
+
+
+@asynccontextmanager
+async def page_bytes(page: Page) -> AsyncGenerator[Bytes]:
+    """Weigh the document and the assets that arrive whole within the block. What is fetched twice counts once."""
+    counted, asked = Bytes(), list[Request]()
+
+    def came(request: Request) -> None:
+        asked.append(request)
+
+    page.on("requestfinished", came)
+    try:
+        yield counted
+        for request in asked:
+            counted.of[request.url] = (await request.sizes())["responseBodySize"]
+    finally:
+        page.remove_listener("requestfinished", came)

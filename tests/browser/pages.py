@@ -1,0 +1,57 @@
+"""Every page of the dashboard, as the tests that hold for all of them look at it."""
+
+from typing import NamedTuple
+
+
+class At(NamedTuple):
+    """A page: a name for its screenshots, and where it is in `tests.browser.world`."""
+
+    name: str
+    path: str
+
+
+PAGES = [
+    At("overview", "/ui"),
+    At("queues", "/ui/queues"),
+    At("queues-none", "/ui/queues?q=nothing-is-called-so"),
+    At("queue", "/ui/queues/orders"),
+    At("queue-messages", "/ui/queues/emails/messages"),
+    At("queue-dead-letters", "/ui/queues/invoices/dead-letters"),
+    At("queue-groups", "/ui/queues/payments/groups"),
+    At("queue-settings", "/ui/queues/orders/settings"),
+    At("queue-code", "/ui/queues/orders/code"),
+    At("queue-empty", "/ui/queues/quiet"),
+    At("webhooks", "/ui/webhooks"),
+    At("webhook", "/ui/webhooks/crm"),
+    At("sockets", "/ui/sockets"),
+    At("keys", "/ui/keys"),
+    At("namespaces", "/ui/namespaces"),
+    At("audit", "/ui/audit"),
+    At("system", "/ui/system"),
+    At("streams", "/ui/streams"),
+    At("streams-none", "/ui/streams?q=nothing-is-called-so"),
+    At("stream", "/ui/streams/clicks"),
+    At("stream-browse", "/ui/streams/clicks/browse"),
+    At("stream-browse-hostile", "/ui/streams/readings/browse?see=0:41"),
+    At("stream-browse-hex", "/ui/streams/readings/browse?see=0:44&form=hex"),
+    At("stream-browse-search", "/ui/streams/clicks/browse?at=earliest&q=user-7"),
+    At("stream-browse-offset", "/ui/streams/clicks/browse?at=offset&shard=0&offset=10&see=0:12"),
+    At("stream-browse-archive", "/ui/streams/ledger/browse?at=earliest&shard=0"),
+    At("stream-browse-key", "/ui/streams/clicks/browse?at=key&key=user-7"),
+    At("stream-browse-live", "/ui/streams/clicks/browse?at=live"),
+    At("stream-browse-empty", "/ui/streams/silent/browse"),
+    At("stream-shards", "/ui/streams/clicks/shards"),
+    At("stream-groups", "/ui/streams/clicks/groups"),
+    At("stream-groups-none", "/ui/streams/silent/groups"),
+    At("stream-archive", "/ui/streams/ledger/archive"),
+    At("stream-settings", "/ui/streams/clicks/settings"),
+    At("stream-code", "/ui/streams/clicks/code"),
+    At("groups", "/ui/groups"),
+    At("group", "/ui/groups/analytics"),
+    At("group-simple", "/ui/groups/billing"),
+    At("replays", "/ui/replays"),
+    At("replays-none", "/ui/replays?state=cancelled"),
+    At("replay-done", "/ui/replays/replay-done"),
+    At("replay-running", "/ui/replays/replay-running"),
+    At("replay-failed", "/ui/replays/replay-failed"),
+]

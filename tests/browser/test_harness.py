@@ -1,0 +1,113 @@
+"""What looks at pages sees what there is to see."""
+
+import hashlib
+import tomllib
+
+import pytest
+
+from storage.domain.names import QueueName
+from tests.browser.counting import store_calls
+from tests.browser.looking import ASSETS, axe, layout_shift, page_bytes, violations
+from tests.browser.world import (
+    ANALYTICS,
+    BILLING,
+    CROWD,
+    EMAILS,
+    INVOICES,
+    LEDGER,
+    ORDERS,
+    PAYMENTS,
+    REPLAYS,
+)
+
+pytestmark = pytest.mark.one_store
+
+STRICT = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'",
+    "content-type": "text/html; charset=utf-8",
+}
+
+
+async def shown(page, body: str) -> None:
+    """Go to a page of our own making, under a strict policy."""
+
+    async def answer(route) -> None:
+        html = (
+            f'<!doctype html><html lang="en"><title>t</title><main><h1>t</h1>{body}</main></html>'
+        )
+        await route.fulfill(body=html, headers=STRICT)
+
+    await page.route("**/made-up", answer)
+    await page.goto("/made-up")
+
+
+def test_what_others_made_is_what_it_says():
+    for asset in tomllib.loads((ASSETS / "VENDOR.toml").read_text())["asset"]:
+        content = (ASSETS / asset["file"]).read_bytes()
+
+        assert hashlib.sha256(content).hexdigest() == asset["sha256"]
+        assert (ASSETS / asset["licence_file"]).exists()
+
+
+async def test_faults_of_access_are_found_under_a_strict_policy(page):
+    await shown(page, '<img src="data:,"><input type="text">')
+
+    found = await axe(page)
+
+    assert {line.split()[1] for line in found} == {"image-alt:", "label:"}
+
+
+async def test_what_a_policy_refuses_is_noticed(page, complaints):
+    await shown(page, "<script>document.title = 'ran'</script>")
+
+    assert await page.title() == "t"
+    assert await violations(page) == ["script-src-elem inline"]
+    assert len(complaints) == 1
+
+
+async def test_what_moves_by_itself_is_noticed(page):
+    await shown(page, "<p id=p>one</p>")
+    before = await layout_shift(page)
+
+    await page.evaluate("document.querySelector('h1').style.marginBottom = '300px'")
+    await page.wait_for_function("window.__shifts.length")
+
+    assert before == 0
+    assert await layout_shift(page) > 0.005
+
+
+async def test_a_page_is_weighed_unpacked(page):
+    async with page_bytes(page) as weighed:
+        await shown(page, "x" * 1000)
+
+    assert 1000 < weighed.total < 1200
+
+
+async def test_what_the_stores_are_asked_is_counted(service):
+    await service.storage.queues.stats(ORDERS)
+
+    with store_calls() as warm:
+        await service.storage.queues.stats(ORDERS)
+        await service.storage.catalog.list_queues(CROWD, limit=1)
+
+    assert warm.commands >= 1
+    assert len(warm.statements) >= 1
+
+
+async def test_the_world_is_as_it_is_drawn(service):
+    storage = service.storage
+    stuck, busy = await storage.queues.stats(ORDERS), await storage.queues.stats(EMAILS)
+    crowd = await storage.catalog.list_queues(CROWD, limit=1000)
+
+    assert (stuck.ready, stuck.receives) == (40, 0)
+    assert (busy.ready, busy.in_flight) == (42, 8)
+    assert len(await storage.contents.death_reasons(INVOICES)) == 3
+    assert [one.group for one in await storage.contents.parked_groups(PAYMENTS)] == ["account-0"]
+    assert sum(lag.records for lag in await storage.groups.lag(ANALYTICS)) == 297
+    assert sum(lag.records for lag in await storage.groups.lag(BILLING)) == 0
+    assert sum(one.state.files for one in (await storage.archives.show(LEDGER)).shards if one.state)
+    states = {
+        name: (await storage.replays.get("default", name)).job.state.value for name in REPLAYS
+    }
+    assert [states[name] for name in REPLAYS] == ["done", "running", "failed", "paused"]
+    assert crowd[0].name == QueueName("queue-00001", CROWD)

@@ -1,0 +1,64 @@
+"""What holds for every page of the dashboard."""
+
+import pytest
+
+from tests.browser.counting import store_calls
+from tests.browser.looking import (
+    DESK,
+    PHONE,
+    TABLET,
+    Complaints,
+    axe,
+    is_too_wide,
+    layout_shift,
+    look,
+    page_bytes,
+    shifted,
+    violations,
+)
+from tests.browser.pages import PAGES, At
+
+pytestmark = pytest.mark.one_store
+
+PAGE_BYTES_MAX = 150_000
+SHIFT_MAX = 0.001  # a line that moves by a pixel
+STORE_CALLS_MAX = 60
+LOOKS = [("light", DESK), ("light", TABLET), ("dark", PHONE), ("dark", DESK)]
+AXES = {("light", DESK), ("dark", PHONE)}
+
+every_page = pytest.mark.parametrize("at", PAGES, ids=lambda at: at.name)
+
+
+@every_page
+async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: At):
+    complaints = Complaints(page)
+    with store_calls() as calls:
+        async with page_bytes(page) as weighed:
+            answer = await page.goto(at.path)
+            await page.evaluate("document.fonts.ready")
+    assert answer is not None
+    policy = (await answer.all_headers())["content-security-policy"]
+    moved = await layout_shift(page), await shifted(page)
+    broken = await violations(page)
+    faults, too_wide = [], []
+    for theme, width in LOOKS:
+        await page.emulate_media(color_scheme=theme)
+        await page.set_viewport_size({"width": width, "height": 900})
+        if (theme, width) != ("light", TABLET):
+            await look(page, f"{at.name}-{theme}-{width}")
+        if await is_too_wide(page):
+            too_wide.append((theme, width))
+        if (theme, width) in AXES:
+            faults += await axe(page)
+
+    assert answer.status == 200
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert broken == []
+    assert complaints == []
+    assert await page.evaluate("window.pwned") is None
+    assert faults == []
+    assert too_wide == []
+    assert moved[0] < SHIFT_MAX, moved[1]
+    assert weighed.total < PAGE_BYTES_MAX, weighed.of
+    assert calls.total < STORE_CALLS_MAX, calls

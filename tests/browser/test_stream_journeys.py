@@ -1,0 +1,271 @@
+"""What an operator does with streams: watch lag, reset a group, replay, tail, share a link."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+from playwright.async_api import Page, expect
+
+from storage.domain.batches import Record
+from storage.domain.groups import Commit, GroupKind, GroupSpec
+from storage.domain.jobs import JobState
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import StreamSpec
+from tests.browser.conftest import a_context
+from tests.browser.looking import Complaints, look
+from tests.browser.world import MARKER
+
+pytestmark = pytest.mark.one_store
+
+
+async def a_stream(storage, name: str, count: int, shards: int = 1) -> StreamName:
+    """A stream of a test's own."""
+    made = StreamName(name)
+    await storage.catalog.put_stream(made, StreamSpec(shards=shards))
+    await put(storage, made, 0, count)
+    return made
+
+
+async def put(storage, name: StreamName, first: int, count: int) -> None:
+    """Records with numbers."""
+    if not count:
+        return
+    records = [
+        Record(json.dumps({"n": n}).encode(), f"key-{n % 7}") for n in range(first, first + count)
+    ]
+    await storage.streams.append(name, records)
+
+
+async def a_group(storage, name: str, stream: StreamName, committed: int) -> GroupName:
+    """A group that has read so much of shard 0."""
+    made = GroupName(name)
+    await storage.groups.put(made, GroupSpec(stream=stream.name, kind=GroupKind.SIMPLE))
+    await storage.groups.commit(made, [Commit(0, committed)])
+    return made
+
+
+async def committed_of(storage, group: GroupName) -> int | None:
+    """Where it is in shard 0."""
+    _, _, shards = await storage.groups.describe(group)
+    return shards[0].committed
+
+
+async def follow(page: Page, name: str) -> None:
+    """Follow a link by its words."""
+    await page.get_by_role("link", name=name, exact=True).first.click()
+
+
+async def test_an_operator_watches_lag_from_the_list_down_to_the_shard(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "watched", 30)
+    await a_group(storage, "watchers", stream, 12)
+    await storage.series.sample()
+
+    await page.goto("/ui/streams?q=watched")
+    await follow(page, "watched")
+    await follow(page, "Groups")
+    await page.get_by_role("main").get_by_role("link", name="watchers").click()
+
+    lag = page.locator(".tile", has_text="Lag").first
+    await expect(lag).to_contain_text("18")
+    await put(storage, stream, 30, 5)
+    for _ in range(2):
+        await page.keyboard.press("p")  # paused, and on again: it looks at once
+    await expect(lag).to_contain_text("23")
+
+
+async def test_a_reset_is_seen_before_it_is_done(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "rewound", 40)
+    group = await a_group(storage, "rewinders", stream, 25)
+    await page.goto("/ui/groups/rewinders")
+    await page.get_by_role("button", name="Reset…").click()
+    dialog = page.get_by_role("dialog")
+
+    await dialog.get_by_label("An offset").check()
+    await dialog.get_by_placeholder("offset").fill("10")
+    await dialog.get_by_role("button", name="Preview").click()
+    await expect(dialog.get_by_text("15 records read again, 0 records skipped")).to_be_visible()
+    await look(page, "journey-reset")
+    before = await committed_of(storage, group)
+    go = dialog.get_by_role("button", name="Reset", exact=True)
+    await expect(go).to_be_disabled()
+    await dialog.get_by_label("Type rewinders to go on").fill("rewinders")
+    await go.click()
+
+    await expect(page.get_by_text("The group was reset")).to_be_visible()
+    assert (before, await committed_of(storage, group)) == (25, 10)
+
+
+async def test_another_answer_is_asked_for_when_the_question_changes(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "unsure", 20)
+    group = await a_group(storage, "doubters", stream, 5)
+    await page.goto("/ui/groups/doubters")
+    await page.get_by_role("button", name="Reset…").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Preview").click()
+    await expect(dialog.get_by_label("Type doubters to go on")).to_be_visible()
+
+    await dialog.get_by_label("Latest").check()
+
+    await expect(dialog.get_by_label("Type doubters to go on")).to_be_hidden()
+    await expect(dialog.get_by_role("button", name="Reset", exact=True)).to_be_disabled()
+    assert await committed_of(storage, group) == 5
+
+
+async def test_a_replay_is_planned_started_paused_and_cancelled(page, service):
+    storage = service.storage
+    await a_stream(storage, "old-orders", 33)
+    await a_stream(storage, "new-orders", 0)
+    await page.goto("/ui/replays?stream=old-orders")
+    await page.get_by_role("button", name="New replay").click()
+    dialog = page.get_by_role("dialog")
+
+    await dialog.get_by_label("Target stream").fill("new-orders")
+    start = dialog.get_by_role("button", name="Start")
+    await expect(start).to_be_disabled()
+    await dialog.get_by_role("button", name="Preview").click()
+    await expect(dialog.get_by_text("It would send 33 records")).to_be_visible()
+    await look(page, "journey-replay")
+    await start.click()
+    await page.wait_for_url("**/ui/replays/*")
+    replay_id = page.url.rpartition("/")[2]
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    await page.get_by_role("button", name="Cancel…").click()
+    await page.get_by_role("button", name="Cancel the replay").click()
+    await expect(page.get_by_text("Cancelled", exact=True)).to_be_visible()
+
+    assert (await storage.replays.get("default", replay_id)).job.state is JobState.CANCELLED
+
+
+async def test_a_tail_shows_what_comes_and_waits_while_it_is_paused(page, service):
+    storage = service.storage
+    complaints = Complaints(page)
+    stream = await a_stream(storage, "tailed", 3)
+    await page.goto("/ui/streams/tailed/browse?at=live")
+    state = page.locator("[data-tail-state]")
+    await expect(state).to_contain_text("Live")
+    rows = page.locator("#tail tr")
+
+    await put(storage, stream, 3, 2)
+    await expect(rows).to_have_count(2)
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await put(storage, stream, 5, 3)
+    await expect(state).to_contain_text("Paused, 3 waiting")
+    held = await rows.count()
+    await page.get_by_role("button", name="Go on").click()
+    await expect(rows).to_have_count(5)
+
+    assert held == 2
+    assert await rows.first.locator("td").nth(1).inner_text() == "7"  # the newest is on top
+    assert complaints == []
+
+
+async def test_a_tail_takes_nobodys_records_for_markup(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "tailed-hostile", 0)
+    await page.goto("/ui/streams/tailed-hostile/browse?at=live")
+    await expect(page.locator("[data-tail-state]")).to_contain_text("Live")
+
+    hostile = f'<img src=x onerror="{MARKER}">\u202e'
+    await storage.streams.append(stream, [Record(hostile.encode(), hostile)])
+    await expect(page.locator("#tail tr")).to_have_count(1)
+
+    assert await page.evaluate("window.pwned") is None
+    assert await page.locator("#tail img").count() == 0
+    assert "U+202E" in await page.locator("#tail tr").first.inner_text()
+
+
+async def test_a_tail_of_a_filter_shows_only_what_was_asked_for(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "tailed-part", 0)
+    await page.goto("/ui/streams/tailed-part/browse?at=live&q=needle")
+    await expect(page.locator("[data-tail-state]")).to_contain_text("Live")
+
+    await storage.streams.append(stream, [Record(b"hay"), Record(b"a NEEDLE"), Record(b"hay")])
+
+    await expect(page.locator("#tail tr")).to_have_count(1)
+    await expect(page.locator("#tail tr")).to_contain_text("a NEEDLE")
+
+
+async def test_a_link_shows_another_operator_the_same(page, browser, service):
+    await page.goto("/ui/streams/clicks/browse")
+    await page.locator("select[name=at]").select_option("An offset")
+    await page.locator("select[name=shard]").select_option("2")
+    await page.locator("input[name=offset]").fill("17")
+    await page.get_by_role("button", name="Look").click()
+    await page.get_by_role("link", name="21", exact=True).click()
+    await expect(page.get_by_role("heading", name="Shard 2, offset 21")).to_be_visible()
+    shared = page.url
+
+    async with a_context(browser, service.open_url) as context:
+        other = await context.new_page()
+        await other.goto(shared)
+
+        await expect(other.get_by_role("heading", name="Shard 2, offset 21")).to_be_visible()
+        await expect(other.locator("tbody tr").first).to_contain_text("17")
+        assert await other.locator("input[name=offset]").input_value() == "17"
+
+
+async def test_a_shard_is_split_where_the_picture_says(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "split-me", 5)
+    await page.goto("/ui/streams/split-me/shards")
+
+    await page.get_by_role("button", name="Split").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("At").fill("25")
+    told = "Shard 0 (100 % of the ring) becomes one of 25 % and one of 75 %."
+    await expect(dialog.get_by_text(told)).to_be_visible()
+    await look(page, "journey-split")
+    await dialog.get_by_role("button", name="Split").click()
+    await expect(page.locator("#shard-2")).to_be_visible()
+
+    [first, second] = (await storage.catalog.fresh_stream(stream)).open_shards
+    assert first.last_hash_key + 1 == second.first_hash_key == 2**126
+
+
+async def test_settings_are_seen_as_a_difference_before_they_are_saved(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "set-me", 0)
+    await page.goto("/ui/streams/set-me/settings")
+
+    await page.locator("[name=retention_seconds]").fill("3600")
+    await expect(page.locator("[data-diff]")).to_contain_text("Retention604800→3600")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Seconds · 1 h")).to_be_visible()
+
+    assert (await storage.catalog.fresh_stream(stream)).spec.retention_ms == 3_600_000
+
+
+async def test_settings_that_someone_else_has_changed_are_not_overwritten(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "set-by-two", 0)
+    await page.goto("/ui/streams/set-by-two/settings")
+    await storage.catalog.change_stream(stream, lambda spec: replace(spec, retention_records=9))
+
+    await page.locator("[name=retention_records]").fill("7")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("alert")).to_contain_text("version")
+
+    assert (await storage.catalog.fresh_stream(stream)).spec.retention_records == 9
+
+
+async def test_a_stream_is_deleted_only_by_its_name(page, service):
+    storage = service.storage
+    await a_stream(storage, "delete-me", 9)
+    await page.goto("/ui/streams/delete-me/settings")
+    await page.get_by_role("button", name="Delete…").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("9 records")).to_be_visible()
+    delete = dialog.get_by_role("button", name="Delete the stream")
+
+    await dialog.get_by_label("Type delete-me to go on").fill("delete")
+    await expect(delete).to_be_disabled()
+    await dialog.get_by_label("Type delete-me to go on").fill("delete-me")
+    await delete.click()
+    await page.wait_for_url("**/ui/streams")
+
+    assert "delete-me" not in await storage.listings.stream_names("default")

@@ -1,0 +1,312 @@
+"""An operator's world: small, the same every time, and with something of everything that goes wrong.
+
+    queues    orders        nobody takes from it, and what waits has been there for three hours
+              emails        busy: some ready, some in flight, some delayed; a webhook delivers it, in vain
+              payments      fifo; one group is parked behind a poison message
+              invoices      dead letters of three reasons, whose bodies would like to be markup
+              reminders     all delayed; quiet: empty
+    streams   clicks        four shards, one of them split; `analytics` lags, `billing` is at the end
+              readings      a key index, and records that would like to be markup
+              ledger        archived; silent: empty
+    replays   done, running, failed, paused
+
+The past is written with a clock that stands in the past. `crowd` is another namespace with ten thousand queues.
+"""
+
+import json
+import random
+from collections.abc import Sequence
+
+import msgspec
+import psycopg
+
+from spark_worker.sending import SendParts, TaskEnd, send_parts
+from storage.domain.batches import Record
+from storage.domain.clock import ManualClock, SystemClock
+from storage.domain.groups import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.jobs import Job, JobKind
+from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.queue_rules import PoisonPolicy
+from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.replays import ReplayRequest, Target
+from storage.domain.streams import StreamSpec
+from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
+from storage.lifespan import Storage, open_storage
+from storage.settings import StorageSettings
+from tests.archiving import archive
+from tests.replaying import begin
+
+AGO_MS = 3 * HOUR_MS
+CROWD = "crowd"
+CROWD_QUEUES = 10_000
+
+ORDERS, EMAILS, PAYMENTS = QueueName("orders"), QueueName("emails"), QueueName("payments")
+INVOICES, REMINDERS, QUIET = QueueName("invoices"), QueueName("reminders"), QueueName("quiet")
+CLICKS, READINGS = StreamName("clicks"), StreamName("readings")
+LEDGER, SILENT, COPIES = StreamName("ledger"), StreamName("silent"), StreamName("copies")
+ANALYTICS, BILLING = GroupName("analytics"), GroupName("billing")
+CRM = WebhookName("crm")
+REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
+
+MARKER = "window.pwned=1"
+"""What hostile bodies would run, if they were taken for markup."""
+
+HOSTILE: tuple[bytes, ...] = (
+    f"<script>{MARKER}</script>".encode(),
+    f'"><img src=x onerror="{MARKER}">'.encode(),
+    f"'-({MARKER})-' {{{{7*7}}}} {{% raw %}} <svg/onload={MARKER}>".encode(),
+    "safe \u202egnp.exe\u202c \u2066hidden\u2069 \ufeff".encode(),
+    b"\xff\xfe\x00\x01 no text at all \x80\x81",
+    json.dumps({"lines": [{"sku": f"sku-{n}", "note": "x" * 160} for n in range(1_000)]}).encode(),
+    b"[" * 200 + b"]" * 200,
+    json.dumps({"customer": "<b>Ada</b>", "total": 12.5, "paid": None}).encode(),
+)
+"""Bodies as nobody would like to get them; the fifth from behind is no UTF-8, the third some 200 KB of JSON."""
+
+
+async def make_world(settings: StorageSettings) -> None:
+    """Fill empty stores: two seconds, most of which Parquet takes."""
+    clock = ManualClock(SystemClock().now_ms() - AGO_MS)
+    async with open_storage(settings, clock=clock) as storage:
+        await _make_queues(storage)
+        await _make_streams(storage)
+        await _happen(storage, clock)
+        await _make_replays(storage, settings.database_url)
+    async with open_storage(settings) as storage:
+        await archive(storage, settings, LEDGER)
+        await _make_webhook(storage, settings.database_url)
+        await _set_about(storage)
+        await storage.series.sample()
+
+
+async def make_crowd(database_url: str) -> None:
+    """The namespace with many queues, which were never sent anything."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(
+            "insert into namespaces (name, account_id, quotas, version, created_at_ms, changed_at_ms, over)"
+            " values (%s, '999999999999', '{}', 1, 1, 1, false)",
+            (CROWD,),
+        )
+        await connection.execute(
+            "insert into queues select lpad(to_hex(n), 16, '0'), %s, 'queue-' || lpad(n::text, 5, '0'), %s, 1, 1, 1"
+            " from generate_series(1, %s) n",
+            (CROWD, json.dumps(msgspec.to_builtins(QueueSpec())), CROWD_QUEUES),
+        )
+
+
+async def _make_queues(storage: Storage) -> None:
+    specs = {
+        ORDERS: QueueSpec(tags={"team": "shop"}),
+        EMAILS: QueueSpec(visibility_timeout_ms=11 * HOUR_MS),
+        PAYMENTS: QueueSpec(type=QueueType.FIFO, attempts_max=1, on_poison=PoisonPolicy.PARK_GROUP),
+        INVOICES: QueueSpec(attempts_max=1),
+        REMINDERS: QueueSpec(delay_ms=11 * HOUR_MS),
+        QUIET: QueueSpec(),
+    }
+    for name, spec in specs.items():
+        await storage.catalog.put_queue(name, spec)
+
+
+async def _make_streams(storage: Storage) -> None:
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
+    await storage.catalog.put_stream(READINGS, StreamSpec(key_index=True))
+    await storage.catalog.put_stream(LEDGER, StreamSpec(shards=2))
+    await storage.catalog.put_stream(SILENT, StreamSpec())
+    await storage.catalog.put_stream(COPIES, StreamSpec(shards=2))
+    await storage.groups.put(ANALYTICS, GroupSpec(stream="clicks", start=StartAt.EARLIEST))
+    await storage.groups.put(BILLING, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+
+
+async def _happen(storage: Storage, clock: ManualClock) -> None:
+    """Three hours, up to now."""
+    chance = random.Random(8)
+    await _send(storage, ORDERS, [b'{"order": %d}' % n for n in range(12)])
+    await _put(storage, CLICKS, chance, 200)
+    clock.advance(ms=HOUR_MS)
+    await _send(storage, ORDERS, [b'{"order": %d}' % n for n in range(12, 40)])
+    await _put(storage, CLICKS, chance, 150)
+    await _split(storage)
+    await _commit(storage, ANALYTICS)
+    await _put(storage, CLICKS, chance, 250)
+    await _put(storage, LEDGER, chance, 300)
+    clock.advance(ms=HOUR_MS)
+    await _kill(storage)
+    await _park(storage)
+    await _put(storage, READINGS, chance, 40)
+    hostile = [
+        Record(body, f"<i>key {n}</i>", (("<b>x</b>", "", b"<u>header</u>"),))
+        for n, body in enumerate(HOSTILE)
+    ]
+    await storage.streams.append(READINGS, hostile)
+    clock.advance(ms=HOUR_MS - MINUTE_MS)
+    await _send(storage, EMAILS, [b'{"to": "user-%d"}' % n for n in range(60)])
+    taken = await storage.queues.receive(EMAILS, messages_max=10)
+    acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in taken]
+    await storage.queues.settle(EMAILS, acks)
+    clock.advance(ms=20 * SECOND_MS)
+    await storage.queues.receive(EMAILS, messages_max=8)
+    await _send(storage, REMINDERS, [b"call back %d" % n for n in range(9)])
+    await _measure(storage, clock, chance)
+    await _commit(storage, BILLING)
+
+
+async def _measure(storage: Storage, clock: ManualClock, chance: random.Random) -> None:
+    """The last half minute as the sweeper would have seen it."""
+    for count in (5, 30, 12):
+        await storage.series.sample()
+        clock.advance(ms=10 * SECOND_MS)
+        await _put(storage, CLICKS, chance, count)
+
+
+async def _send(storage: Storage, name: QueueName, bodies: Sequence[bytes]) -> None:
+    for first in range(0, len(bodies), 10):
+        await storage.queues.send(name, [NewMessage(body) for body in bodies[first : first + 10]])
+
+
+async def _put(storage: Storage, name: StreamName, chance: random.Random, count: int) -> None:
+    records = [
+        Record(
+            json.dumps({"n": n, "page": f"/p/{chance.randrange(40)}"}).encode(),
+            f"user-{chance.randrange(60)}",
+            (("trace", "", b"%08x" % chance.randrange(2**32)),),
+        )
+        for n in range(count)
+    ]
+    for first in range(0, count, 50):
+        await storage.streams.append(name, records[first : first + 50])
+
+
+async def _split(storage: Storage) -> None:
+    shard = (await storage.catalog.stream(CLICKS)).shard(1)
+    middle = (shard.first_hash_key + shard.last_hash_key) // 2
+    await storage.streams.split(CLICKS, shard.index, middle)
+
+
+async def _commit(storage: Storage, name: GroupName) -> None:
+    """Read everything and commit it, as far as a group may go."""
+    kind = (await storage.groups.get(name)).spec.kind
+    member = "" if kind is GroupKind.SIMPLE else "worker-1"
+    while True:
+        fetched = await storage.groups.fetch(name, member)
+        if not any(read.records or read.ended for read in fetched.reads):
+            return
+        generation = None if kind is GroupKind.SIMPLE else fetched.membership.generation
+        await storage.groups.commit(
+            name,
+            [
+                Commit(shard, offset, member, generation)
+                for shard, offset in fetched.positions.items()
+            ],
+        )
+
+
+async def _kill(storage: Storage) -> None:
+    """Dead letters of three reasons."""
+    reasons = ("card declined", "timeout <b>after</b> 30 s", "no such customer")
+    bodies = [*HOSTILE, *(b'{"invoice": %d}' % n for n in range(12))]
+    for nth, body in enumerate(bodies):
+        await storage.queues.send(INVOICES, [NewMessage(body, (("kind", "", b"<i>x</i>"),))])
+        [taken] = await storage.queues.receive(INVOICES)
+        verdict = Settlement(
+            taken.receipt_handle, SettleAction.REJECT, reason=reasons[nth % len(reasons)]
+        )
+        await storage.queues.settle(INVOICES, [verdict])
+    await _send(storage, INVOICES, [b'{"invoice": 99}'])
+
+
+async def _park(storage: Storage) -> None:
+    """Three groups, one of which is stuck behind its first message."""
+    sent = [
+        NewMessage(b'{"amount": %d}' % n, group=f"account-{n % 3}", dedup_id=str(n))
+        for n in range(9)
+    ]
+    await storage.queues.send(PAYMENTS, sent)
+    [taken] = await storage.queues.receive(PAYMENTS)
+    verdict = Settlement(taken.receipt_handle, SettleAction.REJECT, reason="account is closed")
+    await storage.queues.settle(PAYMENTS, [verdict])
+
+
+async def _make_replays(storage: Storage, database_url: str) -> None:
+    """One that is done, one that failed, one on its way and one at rest."""
+    for name in REPLAYS:
+        asked = ReplayRequest(stream="ledger", target=Target(stream="copies"))
+        await storage.replays.submit("default", asked, name)
+        if name == "replay-paused":
+            await storage.replays.pause("default", name)
+            continue
+        job, _, _ = await begin(storage)
+        if name == "replay-done":
+            await _send_all(storage, job)
+        elif name == "replay-running":
+            await _advance(storage, job.job_id)
+        elif name == "replay-failed":
+            await _fail(database_url, job.job_id)
+
+
+async def _send_all(storage: Storage, job: Job) -> None:
+    """All of a replay whose shards may go in any order."""
+    parts = tuple(part.part for part in await storage.replays.parts(job.job_id))
+    assert await send_parts(storage, SendParts(job.claim, parts)) == TaskEnd()
+    await storage.jobs.finish(job.claim)
+
+
+async def _advance(storage: Storage, job_id: str) -> None:
+    job = await storage.jobs.get(job_id)
+    first, *_ = await storage.replays.parts(job_id)
+    middle = (first.reach.first + first.reach.end) // 2
+    read = middle - first.reach.first
+    half = msgspec.structs.replace(
+        first, position=middle, read=read, selected=read, sent=read, bytes=read * 40
+    )
+    await storage.replays.save(job.claim, [half])
+
+
+async def _fail(database_url: str, job_id: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(
+            "update jobs set state = 'failed', failure = %s, ended_at_ms = created_at_ms + 90000 where job_id = %s",
+            ("StreamNotFound: the target <copies> was deleted", job_id),
+        )
+
+
+async def _make_webhook(storage: Storage, database_url: str) -> None:
+    """One that has never delivered anything."""
+    source = Source(SourceKind.QUEUE, "emails")
+    await storage.webhooks.put(CRM, WebhookSpec(source=source, url="http://127.0.0.1:9/hook"))
+    now_ms = SystemClock().now_ms()
+    kept = [
+        {
+            "outcome": "connection",
+            "at_ms": now_ms - MINUTE_MS,
+            "duration_ms": 12,
+            "error": "connection refused",
+            "response": HOSTILE[0].decode(),
+        }
+    ]
+    payload = msgspec.msgpack.encode(Payload(HOSTILE[1], "text/plain", ()))
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        for nth in range(12):
+            await connection.execute(
+                "insert into webhook_deliveries select webhook_id, %s, %s, 1, %s, %s, %s, null,"
+                " 9000000000000000, null, %s, %s, '', '', %s from webhooks where name = %s",
+                (
+                    f"event-{nth:02}",
+                    "failed" if nth % 3 else "retrying",
+                    json.dumps(kept),
+                    now_ms - nth * MINUTE_MS,
+                    now_ms - nth * MINUTE_MS,
+                    nth,
+                    now_ms - nth * MINUTE_MS,
+                    payload,
+                    CRM.name,
+                ),
+            )
+
+
+async def _set_about(storage: Storage) -> None:
+    """A job that nobody has taken yet, as where no worker runs."""
+    await storage.archives.flush(CLICKS)
+    claimed = await storage.jobs.list(kind=JobKind.ARCHIVE)
+    assert claimed

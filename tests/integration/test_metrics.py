@@ -1,0 +1,274 @@
+"""/metrics: what the stores hold, by the whole and by name, in both formats, and with several workers."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from api.cli.programs import PROTOCOLS, _forget_gauges
+from api.object_metrics import OBJECT_METRICS
+from api.state_metrics import STATE_METRICS
+from storage.domain import limits
+from storage.domain.access import Effect, Grant
+from storage.domain.batches import Record
+from storage.domain.credentials import Rights
+from storage.domain.groups import GroupKind, GroupSpec
+from storage.domain.messages import NewMessage
+from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.embedded.processes import child_setup
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.guarded import guarding
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders")
+OPENMETRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
+
+
+@pytest.fixture
+async def guarded(redis_url, database_url):
+    async with guarding(redis_url, database_url) as guarded:
+        yield guarded
+
+
+def values(text, parse=parse_text):
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(text)
+        for sample in family.samples
+    }
+
+
+def value(text, name, **labels):
+    return values(text).get((name, tuple(sorted(labels.items()))))
+
+
+async def test_what_the_stores_hold_is_told_at_a_scrape(guarded):
+    await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
+    await guarded.storage.queues.receive(ORDERS)
+    await guarded.storage.series.sample()
+
+    text = (await guarded.ask("GET", "/metrics", await guarded.key())).text
+
+    assert value(text, "millstream_queue_messages", state="ready") == 2
+    assert value(text, "millstream_queue_messages", state="in_flight") == 1
+    assert value(text, "millstream_queues") == 1
+    assert value(text, "millstream_messages_dead_lettered_total", reason="rejected") == 0
+    assert value(text, "millstream_redis_aof_ok") == 1
+    assert value(text, "millstream_redis_evicted_keys_total") == 0
+    assert value(text, "millstream_redis_memory_used_bytes") > 0
+    assert value(text, "millstream_state_up") == 1
+    told = {name for name, _ in values(text)}
+    assert {one.name for one in STATE_METRICS} <= told
+
+
+async def test_exchanges_with_the_stores_are_timed(guarded):
+    key = await guarded.key()
+    await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
+
+    text = (await guarded.ask("GET", "/metrics", key)).text
+
+    assert value(text, "millstream_redis_command_duration_seconds_count", op="write") > 0
+    assert value(text, "millstream_postgres_query_duration_seconds_count", op="read") > 0
+    assert value(text, "millstream_postgres_pool_waiting") == 0
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/per-object"])
+async def test_openmetrics_is_spoken_to_who_asks_for_it(guarded, path):
+    await guarded.storage.series.sample()
+
+    answer = await guarded.ask("GET", path, await guarded.key(), headers=OPENMETRICS)
+    plain = await guarded.ask("GET", path, await guarded.key())
+
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+    assert values(answer.text, parse_openmetrics)
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert "# EOF" not in plain.text
+
+
+async def test_the_stores_are_asked_once_however_many_scrape(guarded, monkeypatch):
+    key, asked = await guarded.key(), []
+    facts = guarded.storage.health.facts
+
+    async def counted():
+        asked.append(1)
+        return await facts()
+
+    monkeypatch.setattr(guarded.storage.health, "facts", counted)
+    for _ in range(5):
+        await guarded.ask("GET", "/metrics", key)
+
+    assert len(asked) == 1
+
+
+async def test_single_objects_are_told_of_by_name(guarded):
+    storage = guarded.storage
+    await storage.groups.put(
+        GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE)
+    )
+    await storage.streams.append(StreamName("clicks"), [Record(b"x")] * 4)
+    await storage.queues.send(ORDERS, [NewMessage(b"x")])
+    await storage.series.sample()
+
+    text = (await guarded.ask("GET", "/metrics/per-object", await guarded.key())).text
+    queues = (await guarded.ask("GET", "/metrics/per-object?kind=queues", await guarded.key())).text
+    other = (await guarded.ask("GET", "/metrics/per-object?prefix=cl", await guarded.key())).text
+
+    at = {"namespace": "default", "queue": "orders"}
+    assert value(text, "millstream_object_queue_messages", **at, state="ready") == 1
+    of_stream = {"namespace": "default", "stream": "clicks"}
+    assert value(text, "millstream_object_stream_last_offset", **of_stream, shard="0") == 3
+    assert value(text, "millstream_object_stream_records_in_total", **of_stream) == 4
+    of_group = {**of_stream, "group": "readers"}
+    assert value(text, "millstream_object_consumer_group_lag_records", **of_group) == 4
+    assert value(text, "millstream_objects_truncated", kind="queues") == 0
+    told = {name for name, _ in values(text)}
+    unsaid = {"millstream_object_consumer_group_last_commit_timestamp_seconds"}
+    assert {one.name for one in OBJECT_METRICS} - unsaid <= told
+    assert "stream" not in queues.replace("millstream_", "")
+    assert "orders" not in other
+    assert "clicks" in other
+
+
+async def test_what_the_caller_may_not_see_is_not_told_by_name(guarded):
+    await guarded.storage.catalog.put_queue(QueueName("secret"), QueueSpec())
+    await guarded.storage.series.sample()
+    some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("orders*",))
+    key = await guarded.key(Rights(grants=(some,)))
+
+    answer = await guarded.ask("GET", "/metrics/per-object", key)
+    whole = await guarded.ask("GET", "/metrics", key)
+
+    assert "orders" in answer.text
+    assert "secret" not in answer.text
+    assert "clicks" not in answer.text
+    assert whole.status_code == 403
+
+
+async def test_too_many_objects_are_cut_and_said_to_be(guarded, monkeypatch):
+    monkeypatch.setattr(limits, "OBJECT_METRICS_MAX", 2)
+    for nth in range(3):
+        await guarded.storage.catalog.put_queue(QueueName(f"q{nth}"), QueueSpec())
+    await guarded.storage.series.sample()
+
+    text = (await guarded.ask("GET", "/metrics/per-object?prefix=q", await guarded.key())).text
+
+    assert value(text, "millstream_objects_truncated", kind="queues") == 1
+    assert '"q1"' in text
+    assert '"q2"' not in text
+
+
+UVICORN = (sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory")
+
+
+@contextmanager
+def worker(environment):
+    """A process of the service, on a port of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        process = subprocess.Popen(
+            [*UVICORN, f"--fd={listener.fileno()}", "--log-level=warning", *PROTOCOLS],
+            env={**os.environ, **environment},
+            pass_fds=[listener.fileno()],
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+    try:
+        yield url, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(url):
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            if httpx.get(f"{url}/readyz", timeout=30).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("the worker did not become ready")
+
+
+def send(url, count):
+    for _ in range(count):
+        sent = httpx.post(f"{url}/v1/queues/orders/messages", json={"body": "x"})
+        assert sent.status_code < 300
+
+
+def scraped(url):
+    return httpx.get(f"{url}/metrics").text
+
+
+SENT = ("millstream_messages_received_total", {"kind": "queue", "protocol": "http"})
+
+
+async def make_queue_and_measure(settings):
+    async with open_storage(settings) as storage:
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await storage.series.sample()
+
+
+def scraped_once(url, count):
+    """What a worker says, once every worker has handed on what it counted: each does so twice a second."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        text = scraped(url)
+        if value(text, SENT[0], **SENT[1]) >= count:
+            return text
+        time.sleep(0.1)
+    raise AssertionError("not all was handed on")
+
+
+def test_workers_are_added_up_and_what_a_killed_one_counted_stays(
+    redis_url, database_url, tmp_path
+):
+    directory = tmp_path / "metrics"
+    directory.mkdir()
+    environment = {
+        "REDIS_URL": redis_url,
+        "DATABASE_URL": database_url,
+        "PROMETHEUS_MULTIPROC_DIR": str(directory),
+    }
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    asyncio.run(make_queue_and_measure(settings))
+    with worker(environment) as (first, doomed), worker(environment) as (second, _):
+        wait_for(first)
+        wait_for(second)
+        send(first, 3)
+        send(second, 2)
+
+        both = [scraped_once(first, 5), scraped_once(second, 5)]
+        doomed.kill()
+        doomed.wait()
+        _forget_gauges(doomed.pid, directory)
+        alone = scraped(second)
+        with worker(environment) as (third, _):
+            wait_for(third)
+            send(third, 1)
+            replaced = [scraped_once(third, 6), scraped_once(second, 6)]
+
+    assert [value(text, SENT[0], **SENT[1]) for text in (*both, alone)] == [5, 5, 5]
+    assert [value(text, SENT[0], **SENT[1]) for text in replaced] == [6, 6]
+    for text in (*both, alone, *replaced):
+        assert value(text, "millstream_queues") == 1
+        assert text.count("\nmillstream_build_info{") == 1
+    earlier = {at: count for at, count in values(both[0]).items() if at[0].endswith("_total")}
+    for text in (alone, *replaced):
+        now = values(text)
+        assert all(now[at] >= count for at, count in earlier.items())

@@ -1,0 +1,89 @@
+"""Charts over REST: what the dashboard draws, a program may ask for."""
+
+import pytest
+
+from storage.domain.access import Effect, Grant
+from storage.domain.credentials import Rights
+from storage.domain.groups import GroupSpec
+from storage.domain.messages import NewMessage
+from storage.domain.names import GroupName, QueueName
+from tests.guarded import guarding
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders")
+
+
+@pytest.fixture
+async def guarded(redis_url, database_url):
+    async with guarding(redis_url, database_url) as guarded:
+        await guarded.storage.groups.put(GroupName("readers"), GroupSpec(stream="clicks"))
+        await guarded.storage.queues.send(ORDERS, [NewMessage(b"x")] * 2)
+        await guarded.storage.series.sample()
+        yield guarded
+
+
+async def test_a_queue_s_chart_has_seconds_on_the_wire(guarded):
+    answer = await guarded.ask("GET", "/v1/queues/orders/series", await guarded.key())
+
+    chart = answer.json()
+    assert answer.status_code == 200
+    assert chart["step_seconds"] == 10
+    assert chart["start_at"].endswith("0.000Z")
+    assert len(chart["columns"]["ready"]) == 360
+    assert 2 in chart["columns"]["ready"]
+    assert "oldest_age_seconds" in chart["columns"]
+    assert not any(name.endswith("_ms") for name in chart["columns"])
+
+
+@pytest.mark.parametrize(
+    ("path", "column"),
+    [
+        ("/v1/streams/clicks/series", "records"),
+        ("/v1/groups/readers/series", "lag_records"),
+        ("/v1/series", "messages_in_per_second"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("window", "step", "length"), [(600, 10, 60), (86_400, 60, 1_440), (1_209_600, 900, 1_344)]
+)
+async def test_the_window_decides_the_step(guarded, path, column, window, step, length):
+    answer = await guarded.ask("GET", f"{path}?window_seconds={window}", await guarded.key())
+
+    assert answer.json()["step_seconds"] == step
+    assert len(answer.json()["columns"][column]) == length
+
+
+@pytest.mark.parametrize("window", ["9", "1209601", "soon"])
+async def test_a_window_that_is_none_is_refused(guarded, window):
+    path = f"/v1/queues/orders/series?window_seconds={window}"
+    answer = await guarded.ask("GET", path, await guarded.key())
+
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "validation_failed"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/v1/queues/none/series", "queue_not_found"),
+        ("/v1/streams/none/series", "stream_not_found"),
+        ("/v1/groups/none/series", "group_not_found"),
+    ],
+)
+async def test_what_is_not_there_has_no_chart(guarded, path, code):
+    answer = await guarded.ask("GET", path, await guarded.key())
+
+    assert (answer.status_code, answer.json()["code"]) == (404, code)
+
+
+async def test_a_chart_is_for_who_may_see_its_subject(guarded):
+    some = Grant(Effect.ALLOW, ("queue:list", "metrics:read"), ("other",))
+    key = await guarded.key(Rights(grants=(some,)))
+
+    answers = [
+        await guarded.ask("GET", path, key)
+        for path in ("/v1/queues/orders/series", "/v1/streams/clicks/series", "/v1/series")
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403]

@@ -1,0 +1,133 @@
+"""Rules, dashboard and documentation name metrics that there are, with their labels, as their types allow."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from api.metrics_catalogue import catalogue, row
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = list(catalogue())
+BY_SERIES = {series: metric for metric in CATALOGUE for series in metric.series}
+BOARD = json.loads((ROOT / "deploy" / "grafana" / "millstream.json").read_text())
+RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yaml").read_text())
+SCRAPE = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yaml").read_text())
+
+OF_PROMETHEUS = {"up"}
+NOT_OF_METRICS = {"job", "instance"}
+RATES = ("rate", "increase", "irate")
+
+
+def rules():
+    return [rule for group in RULES["groups"] for rule in group["rules"]]
+
+
+def panels():
+    return [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+
+
+def expressions():
+    told = [(rule.get("alert") or rule["record"], rule["expr"]) for rule in rules()]
+    drawn = [(panel["title"], one["expr"]) for panel in panels() for one in panel["targets"]]
+    return told + drawn
+
+
+EXPRESSIONS = expressions()
+IDS = [f"{nth}-{name}" for nth, (name, _) in enumerate(EXPRESSIONS)]
+each_expression = pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, ids=IDS)
+
+
+def series_in(expression):
+    """(name, labels that are asked for) of each series."""
+    found = re.findall(r"(?<![\w:])(millstream_\w+)(?:\{([^}]*)\})?", expression)
+    return [(name, set(re.findall(r"(\w+)\s*[=!]~?", labels))) for name, labels in found]
+
+
+@each_expression
+def test_every_series_is_of_a_metric_that_there_is(name, expression):
+    known = [found for found, _ in series_in(expression)]
+
+    assert known or any(word in expression for word in OF_PROMETHEUS)
+    assert set(known) <= BY_SERIES.keys()
+
+
+@each_expression
+def test_labels_are_those_of_the_metric(name, expression):
+    for series, asked in series_in(expression):
+        assert asked <= {*BY_SERIES[series].labels, "le", *NOT_OF_METRICS}, series
+    grouped = {
+        label.strip()
+        for labels in re.findall(r"\bby \(([^)]*)\)", expression)
+        for label in labels.split(",")
+    }
+    carried = {label for series, _ in series_in(expression) for label in BY_SERIES[series].labels}
+
+    assert grouped <= {*carried, "le"}
+
+
+@each_expression
+def test_counts_are_shown_as_rates_and_quantiles_taken_of_buckets(name, expression):
+    for series, _ in series_in(expression):
+        rated = re.search(rf"\b({'|'.join(RATES)})\({series}\b", expression)
+        counts = series.endswith(("_total", "_bucket", "_count", "_sum"))
+        if series == "millstream_redis_evicted_keys_total":
+            continue  # any at all is one too many
+        assert bool(rated) == counts, series
+    if "histogram_quantile" in expression:
+        assert all(series.endswith("_bucket") for series, _ in series_in(expression))
+        assert re.search(r"by \([^)]*\ble\b", expression)
+
+
+@each_expression
+def test_what_the_stores_hold_is_never_added_up_over_processes(name, expression):
+    for series, _ in series_in(expression):
+        if BY_SERIES[series].where == "counted":
+            continue
+        added = re.search(rf"\bsum( by \([^)]*\))? \(?((rate|increase)\()?{series}", expression)
+        assert not added
+        assert not re.search(rf"\bsum\(((rate|increase)\()?{series}", expression)
+
+
+def test_every_alert_says_how_bad_it_is_and_what_it_means():
+    alerts = [rule for rule in rules() if "alert" in rule]
+
+    assert len({rule["alert"] for rule in alerts}) == len(alerts) >= 15
+    for rule in alerts:
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert rule["annotations"]["summary"]
+
+
+def test_recorded_series_are_named_as_prometheus_has_it():
+    recorded = [rule["record"] for rule in rules() if "record" in rule]
+
+    assert all(re.fullmatch(r"millstream:[a-z_]+:[a-z0-9_]+", name) for name in recorded)
+
+
+def test_panels_have_numbers_and_places_of_their_own():
+    ids = [panel["id"] for panel in BOARD["panels"]]
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in BOARD["panels"]]
+
+    assert len(set(ids)) == len(ids)
+    assert len(set(places)) == len(places)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in BOARD["panels"])
+    assert {panel["datasource"]["uid"] for panel in panels()} == {"${datasource}"}
+
+
+def test_the_example_scrapes_what_is_served_with_a_key():
+    paths = {job["metrics_path"] for job in SCRAPE["scrape_configs"]}
+
+    assert paths == {"/metrics", "/metrics/per-object"}
+    assert all(job["authorization"]["type"] == "Bearer" for job in SCRAPE["scrape_configs"])
+    assert SCRAPE["rule_files"] == ["rules.yaml"]
+    assert {job["job_name"] for job in SCRAPE["scrape_configs"]} >= {"millstream"}
+
+
+def test_the_page_has_every_metric_and_no_other():
+    page = (ROOT / "docs" / "metrics.md").read_text().splitlines()
+
+    told = [line for line in page if line.startswith("| `millstream_")]
+
+    assert told == [row(metric) for metric in CATALOGUE]
