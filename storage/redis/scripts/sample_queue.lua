@@ -6,6 +6,7 @@
 -- @include numbers
 -- @include time
 -- @include answers
+-- @include history
 -- @include queue
 -- @include counts
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
