@@ -48,7 +48,8 @@ async def a_group(storage, name: str, stream: StreamName, committed: int) -> Gro
 async def committed_of(storage: Storage, group: GroupName) -> int | None:
     """Where it is in shard 0."""
     _, _, shards = await storage.groups.describe(group)
-    return shards[0].committed
+    committed: int | None = shards[0].committed
+    return committed
 
 
 async def follow(page: Page, name: str) -> None:
