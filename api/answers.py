@@ -1,5 +1,7 @@
 """What goes back to a client, whichever door it came through."""
 
+import random
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 
@@ -8,6 +10,8 @@ from starlette.types import Receive
 from api.dataplane import HotRequest
 from api.logs import get_logger
 from api.tracing import Trace
+from storage.domain import limits
+from storage.domain.access import Principal
 from storage.settings import Durability
 
 CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting
@@ -59,8 +63,35 @@ def weaker_promise(durability: Durability) -> ExtraHeaders:
     return () if durability == "always" else ((DURABILITY, durability.encode()),)
 
 
+class Circumstances(NamedTuple):
+    """What else a line about a request says: whose it is, its span, and when it began, as `time.perf_counter` has it."""
+
+    principal: Principal | None = None
+    trace: Trace | None = None
+    started: float | None = None
+
+    def fields(self) -> dict[str, str | float]:
+        """As a line has them."""
+        principal, trace = self.principal, self.trace
+        lasted = 0.0 if self.started is None else time.perf_counter() - self.started
+        return {
+            "trace_id": trace.trace_id if trace else "",
+            "span_id": trace.span_id if trace else "",
+            "namespace": principal.namespace if principal else "",
+            "principal": principal.name if principal else "",
+            "duration_ms": round(lasted * limits.SECOND_MS, 1),
+        }
+
+
+_UNKNOWN = Circumstances()
+
+
 def log_failure(
-    error: Exception, operation: str, status: int, request_id: bytes, trace: Trace | None = None
+    error: Exception,
+    operation: str,
+    status: int,
+    request_id: bytes,
+    around: Circumstances = _UNKNOWN,
 ) -> None:
     """Only what the service is to blame for: a client's mistakes are its own to log."""
     if status < 500:
@@ -72,8 +103,26 @@ def log_failure(
         operation=operation,
         status=status,
         request_id=request_id.decode(),
-        trace_id=trace.trace_id if trace else "",
-        span_id=trace.span_id if trace else "",
         error=type(error).__name__,
+        **around.fields(),
         exc_info=error if unexpected else None,
     )
+
+
+class AccessLog:
+    """A line for each request, or for some of them: what was done, never with what."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+
+    def note(self, operation: str, status: int, request_id: bytes, around: Circumstances) -> None:
+        """A request was answered, or its client was gone."""
+        if random.random() >= self._rate:  # noqa: S311
+            return
+        _log.info(
+            "request",
+            operation=operation,
+            status=status,
+            request_id=request_id.decode(),
+            **around.fields(),
+        )

@@ -21,6 +21,7 @@ from fastapi import APIRouter, FastAPI
 
 from api import health
 from api.admin import door as admin_door
+from api.answers import AccessLog
 from api.asyncapi import build_asyncapi
 from api.auth.auditing import Auditing
 from api.auth.gate import Gate, OpenMode, TrustingMode
@@ -118,6 +119,7 @@ def create_app(
         return cast(Storage, control.state.storage)
 
     tracing = open_tracing(settings)
+    access = AccessLog(settings.access_rate) if settings.access_rate else None
     gate = _gate(settings, opened)
     standing, auditing = Standing(gate), Auditing(opened)
     control = _control_plane(settings, storage, dispatcher, counts, known, standing, tracing)
@@ -136,6 +138,7 @@ def create_app(
         storage=opened,
         kept=LikeAmazon(settings.limits == "aws"),
         tracing=tracing,
+        access=access,
     )
     kinesis = TargetDoor(
         KINESIS,
@@ -151,6 +154,7 @@ def create_app(
         noun="stream",
         kept=Kept(settings.limits),
         tracing=tracing,
+        access=access,
     )
     aws = Fork(sqs, kinesis)
     push = PushDoor(
@@ -173,6 +177,7 @@ def create_app(
         settings.durability,
         settings.cors_words(),
         tracing,
+        access,
     )
 
 

@@ -20,7 +20,9 @@ from api import health
 from api.admin import entrance
 from api.answers import (
     CLIENT_GONE_STATUS,
+    AccessLog,
     Answer,
+    Circumstances,
     ExtraHeaders,
     FindPlace,
     Place,
@@ -90,8 +92,10 @@ class Doors:
         durability: Durability,
         cors_origins: Sequence[str] = (),
         tracing: Tracing | None = None,
+        access: AccessLog | None = None,
     ) -> None:
         self._tracing = tracing
+        self._access = access
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
@@ -174,6 +178,7 @@ class Doors:
         more = self._weaker_promise
         trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
         failure = ""
+        principal: Principal | None = None
         try:
             principal = await self._gate.admit(request.headers)
             if trace is not None:
@@ -192,6 +197,9 @@ class Doors:
             )
             if trace is not None:
                 trace.end(CLIENT_GONE_STATUS)
+            if self._access is not None:
+                around = Circumstances(principal, trace, started)
+                self._access.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
@@ -205,10 +213,14 @@ class Doors:
             failure = failure_of(error)
             if trace is not None:
                 trace.end(served.status, failure)
-            log_failure(error, route.operation, served.status, request_id, trace)
+            around = Circumstances(principal, trace, started)
+            log_failure(error, route.operation, served.status, request_id, around)
         self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
         if trace is not None and not failure:
             trace.end(served.status)
+        if self._access is not None:
+            around = Circumstances(principal, trace, started)
+            self._access.note(route.operation, served.status, request_id, around)
         more = (*served.headers, *more) if served.headers else more
         return Answer(
             served.status,
@@ -224,8 +236,9 @@ class Doors:
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
     ) -> tuple[str, int]:
         """Names the operation and its status."""
-        request_id = request_id_of(headers)
+        request_id, started = request_id_of(headers), time.perf_counter()
         answer = _Observed(send, request_id)
+        principal: Principal | None = None
         trace = None
         if self._tracing is not None and scope["path"] not in health.PATHS:
             trace = self._tracing.begin_request(scope["method"], headers)
@@ -254,12 +267,17 @@ class Doors:
                 await _send(send, failed)
                 answer.status = told.status
             failure = failure_of(error)
-            log_failure(error, scope["path"], answer.status, request_id, trace)
+            around = Circumstances(principal, trace, started)
+            log_failure(error, scope["path"], answer.status, request_id, around)
         route = scope.get("route")
         status = answer.status or CLIENT_GONE_STATUS
         if trace is not None:
             end_request(trace, scope["method"], getattr(route, "path", ""), status, failure)
-        return getattr(route, "name", "no_route"), status
+        operation = getattr(route, "name", "no_route")
+        if self._access is not None:
+            around = Circumstances(principal, trace, started)
+            self._access.note(operation, status, request_id, around)
+        return operation, status
 
     async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
         """Spend one call; how the caller stands then, if it is to be told."""

@@ -7,6 +7,22 @@ from typing import Any
 import structlog
 from structlog.typing import Processor
 
+_TELLTALES = (
+    "alembic",  # it tells what it is about to look at
+    "asyncio",
+    "boto3",
+    "botocore",
+    "httpcore",
+    "httpx",
+    "opentelemetry",
+    "psycopg",
+    "sqlalchemy",
+    "urllib3",
+    "uvicorn.error",
+    "websockets",
+)
+"""Libraries that narrate: URLs with what is asked for in them, headers, frames. Only their warnings are heard."""
+
 _SHARED: tuple[Processor, ...] = (
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
@@ -25,14 +41,17 @@ def configure_logs(level: str) -> None:
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=_rendering())
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=(structlog.stdlib.ExtraAdder(), *_SHARED), processors=_rendering()
+        )
     )
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
     for name in ("uvicorn", "uvicorn.error"):
         _hand_on(logging.getLogger(name))
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells what it is about to look at
+    for name in _TELLTALES:
+        logging.getLogger(name).setLevel(logging.WARNING)
     # Requests are counted, not narrated; and uvicorn builds each line when anyone might hear it.
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False

@@ -23,6 +23,7 @@ from storage.secrets import SecretBox
 from storage.settings import Durability, StorageSettings
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
+_ACCESS_RATES = {"off": 0.0, "sampled": 0.01, "all": 1.0}
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -153,6 +154,11 @@ class Settings(BaseSettings):
         description="Whether spans are made by nobody, whatever the endpoints say.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    access_log: str = Field(
+        default="off",
+        description="Which requests have a line in the log: off, all, sampled (one in a hundred), or a part of them, "
+        "0 to 1. Failures of the service are logged whatever this says.",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -171,6 +177,17 @@ class Settings(BaseSettings):
     def scheme(self) -> str:
         """Of the service's own URL."""
         return "http" if self.ssl_certfile is None else "https"
+
+    @field_validator("access_log")
+    @classmethod
+    def _check_access_log(cls, word: str) -> str:
+        _access_rate(word)
+        return word
+
+    @property
+    def access_rate(self) -> float:
+        """Which part of the requests has a line in the log."""
+        return _access_rate(self.access_log)
 
     @property
     def traces_endpoint(self) -> str | None:
@@ -242,6 +259,19 @@ class Settings(BaseSettings):
         words = tuple(self.webhook_allow.replace(",", " ").split())
         Egress.of(words)
         return words
+
+
+def _access_rate(word: str) -> float:
+    """Raises ValueError for what is no part of requests."""
+    if word in _ACCESS_RATES:
+        return _ACCESS_RATES[word]
+    try:
+        rate = float(word)
+    except ValueError:
+        rate = -1
+    if not 0 <= rate <= 1:
+        raise ValueError("access_log: say off, sampled, all, or a number from 0 to 1")
+    return rate
 
 
 def read_settings(**options: Any) -> Settings:

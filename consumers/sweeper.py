@@ -213,6 +213,8 @@ async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> Non
                 await _do(duty, storage)
         except MillstreamError as error:
             logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
+        except Exception:  # a duty that cannot do its work must not keep the others from theirs
+            logger.exception("sweep failed", extra={"duty": duty.name})
 
 
 async def _do(duty: Duty, storage: Storage) -> None:

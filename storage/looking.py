@@ -210,6 +210,7 @@ _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
 
 def _queue_values(counts: Sequence[int]) -> Values:
     values: list[int | None] = [counts[place] for place in _PLACES]
+    values[0] = max(0, counts[0])  # of ready ones: what is due and not moved yet may be counted twice
     if counts[_PLACES[_OLDEST]] < 0:
         values[_OLDEST] = None
     return tuple(values)
@@ -237,6 +238,10 @@ def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSam
     )
 
 
+_TAKEN_WIDTH, _READ_WIDTH = 5, 3
+"""What another version noted in another way is as good as not noted."""
+
+
 def taken_by(seen: SeenStream) -> Behind:
     """(shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
@@ -248,7 +253,7 @@ def taken_by(seen: SeenStream) -> Behind:
 
 def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
     """Records and bytes that came between two looks; what an epoch jumped over are none."""
-    known = {one[0]: one for one in before}
+    known = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
     records = taken = 0
     for shard, next_offset, size, epoch, _ in now:
         _, next_before, size_before, epoch_before, _ = known.get(shard, (shard, 0, 0, epoch, 0))
@@ -260,7 +265,7 @@ def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
 
 def read_since(before: Behind, now: Behind) -> int:
     """Records that a group has committed between two looks; a reset back is none."""
-    known = {shard: offset for shard, offset, _ in before}
+    known = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
     return sum(
         max(0, offset - known.get(shard, offset))
         for shard, offset, has_committed in now

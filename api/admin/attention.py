@@ -27,6 +27,9 @@ MEMORY_HIGH, MEMORY_FULL = 0.8, 0.85
 LOOP_LATE_MS = 200
 """An event loop that comes back so much too late keeps every request waiting."""
 
+STARTS_MS = 30 * limits.SECOND_MS
+"""So long processes have to begin, after the first of them did."""
+
 NAMED_MAX = 6
 """So many of one kind are named; the rest is counted."""
 
@@ -174,12 +177,13 @@ def _of_deployment(seen: Seen) -> Iterable[Concern]:
     for check, told in seen.checks.items():
         if told != "ok":
             yield Concern(BAD, f"{check.capitalize()} is not well", told, "/ui/system")
+    settled = any(seen.now_ms - one.started_at_ms >= STARTS_MS for one in seen.processes)
     roles = {process.role for process in seen.processes}
-    if seen.processes and ProcessRole.SWEEPER not in roles:
+    if settled and ProcessRole.SWEEPER not in roles:
         yield Concern(
             BAD, "No sweeper is running", "Duties are not done: nothing is measured.", "/ui/system"
         )
-    if seen.webhooks and seen.processes and ProcessRole.DELIVERER not in roles:
+    if seen.webhooks and settled and ProcessRole.DELIVERER not in roles:
         yield Concern(
             BAD, "No deliverer is running", "Webhooks deliver nothing meanwhile.", "/ui/system"
         )

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Message, Receive, Scope, Send
 
-from api.answers import log_failure
+from api.answers import Circumstances, log_failure
 from api.auth.auditing import Auditing, address_of
 from api.auth.gate import Gate
 from api.auth.standing import Standing
@@ -123,7 +123,8 @@ class PushDoor:
         except SocketGone:
             pass
         except Exception as error:
-            log_failure(error, "push", 500, b"")
+            around = Circumstances(principal)
+            log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), around)
             await self._close(
                 connection, Close.INTERNAL_ERROR, "something failed inside Millstream"
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from api.answers import log_failure
+from api.answers import Circumstances, log_failure
 from api.dataplane import Call, Dataplane, Lasting
 from api.native.errors import problem
 from api.native.pages import encode_cursor
@@ -118,6 +118,7 @@ class Events:
     """One answer that goes on."""
 
     __slots__ = (
+        "_around",
         "_count",
         "_cursor",
         "_feeds",
@@ -144,6 +145,7 @@ class Events:
         self._count = call.metrics
         self._instance = "/".join(call.words)
         self._request_id = call.request_id
+        self._around = Circumstances(call.principal, call.trace)
         self._feeds: Feeds = call.feeds
         self._tail = tail
         self._text = text
@@ -244,7 +246,7 @@ class Events:
     def _failure(self, error: Exception) -> bytes:
         request_id = self._request_id
         told = problem(error, instance=self._instance, request_id=request_id.decode())
-        log_failure(error, self._instance, told.status, request_id)
+        log_failure(error, self._instance, told.status, request_id, self._around)
         positions = self._tail.positions
         failure = FailureTold(msgspec.Raw(told.body), self._cursor(positions))
         return self._text.told(failure, positions)

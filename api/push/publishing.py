@@ -5,6 +5,7 @@ from functools import partial
 
 import msgspec
 
+from api.answers import Circumstances, log_failure
 from api.metrics import DoorMetrics
 from api.native.appending import appended_out, count_appended
 from api.native.errors import problem
@@ -18,7 +19,6 @@ from api.traced import in_trace
 from api.tracing import SEND, Trace, Tracing, failure_of
 from storage.access import Access
 from storage.domain.access import Action
-from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName, StreamName
 from storage.queues import Queues
 from storage.quotas import QuotaKeeper
@@ -61,7 +61,9 @@ class Publisher:
         for frame in frames:
             try:
                 answer = await self._publish(session, frame)
-            except MillstreamError as error:
+            except Exception as error:
+                around = Circumstances(session.principal)
+                log_failure(error, "publish", _status_of(error), frame.id.encode(), around)
                 told = session.wire.failure(error, id_=frame.id)
             else:
                 told = session.wire.encode(answer)
@@ -78,7 +80,7 @@ class Publisher:
         trace.about({"millstream.namespace": session.principal.namespace})
         try:
             answer = await self._do(session, frame, trace)
-        except MillstreamError as error:
+        except Exception as error:
             trace.end(_status_of(error), failure_of(error))
             raise
         trace.end(200)
@@ -130,5 +132,5 @@ class Publisher:
             await waiting
 
 
-def _status_of(error: MillstreamError) -> int:
+def _status_of(error: Exception) -> int:
     return problem(error, instance="", request_id="").status

@@ -127,6 +127,7 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         pool_pre_ping=True,
+        hide_parameters=True,  # of errors, which are logged
         connect_args=connection_options(),
     )
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def test_the_lines_it_prints_run(millstream):
     said = shell(millstream.announcement.partition("\n")[2])
 
     assert '"body":"hello"' in said.replace(": ", ":")
+
+
+def test_every_process_of_it_says_that_it_is_there(millstream):
+    give_up_at = time.monotonic() + GONE_S
+    roles: set[str] = set()
+    while not roles >= {"api", "sweeper", "deliverer"} and time.monotonic() < give_up_at:
+        seen = httpx.get(f"{millstream.url}/v1/processes").json()["items"]
+        roles = {one["role"] for one in seen}
+
+    assert roles >= {"api", "sweeper", "deliverer"}
+    assert {one["pid"] for one in seen} <= set(descendants(millstream.process.pid))
 
 
 def test_a_stop_and_a_kill_lose_nothing_and_leave_no_process(tmp_path):

@@ -100,11 +100,13 @@ class Bytes:
 
 @asynccontextmanager
 async def page_bytes(page: Page) -> AsyncGenerator[Bytes]:
-    """Weigh the document and the assets that arrive whole within the block. What is fetched twice counts once."""
+    """Weigh the document and the assets that arrive within the block: what a page is, not what its charts ask for. What
+    is fetched twice counts once."""
     counted, asked = Bytes(), list[Request]()
 
     def came(request: Request) -> None:
-        asked.append(request)
+        if request.resource_type not in ("fetch", "xhr", "eventsource"):
+            asked.append(request)
 
     page.on("requestfinished", came)
     try:

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 
 class At(NamedTuple):
-    """A page: a name for its screenshots, and where it is in `tests.browser.world`."""
+    """A page: a name for its screenshots, where it is in `tests.browser.world`, and how often it may ask the stores."""
 
     name: str
     path: str
+    calls_max: int = 60
 
 
 PAGES = [
@@ -27,7 +28,9 @@ PAGES = [
     At("keys", "/ui/keys"),
     At("namespaces", "/ui/namespaces"),
     At("audit", "/ui/audit"),
-    At("system", "/ui/system"),
+    At("system", "/ui/system", 300),  # a hundred round trips and more tell how quick the store is
+    At("system-jobs", "/ui/system/jobs"),
+    At("system-settings", "/ui/system/settings"),
     At("streams", "/ui/streams"),
     At("streams-none", "/ui/streams?q=nothing-is-called-so"),
     At("stream", "/ui/streams/clicks"),

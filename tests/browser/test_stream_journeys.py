@@ -11,6 +11,7 @@ from storage.domain.groups import Commit, GroupKind, GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage
 from tests.browser.conftest import a_context
 from tests.browser.looking import Complaints, look
 from tests.browser.world import MARKER
@@ -44,7 +45,7 @@ async def a_group(storage, name: str, stream: StreamName, committed: int) -> Gro
     return made
 
 
-async def committed_of(storage, group: GroupName) -> int | None:
+async def committed_of(storage: Storage, group: GroupName) -> int | None:
     """Where it is in shard 0."""
     _, _, shards = await storage.groups.describe(group)
     committed: int | None = shards[0].committed

@@ -94,6 +94,11 @@ async def make_crowd(database_url: str) -> None:
             " from generate_series(1, %s) n",
             (CROWD, json.dumps(msgspec.to_builtins(QueueSpec())), CROWD_QUEUES),
         )
+        await connection.execute(
+            "insert into logs (log_id, namespace, ceiling, log_epoch, epoch_start)"
+            " select log_id, namespace, 0, 0, 0 from queues where namespace = %s",
+            (CROWD,),
+        )
 
 
 async def _make_queues(storage: Storage) -> None:

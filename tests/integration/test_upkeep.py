@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 import redis
 
-from consumers.sweeper import sweep, tidy_queues, trim_streams
+from consumers import sweeper
+from consumers.sweeper import Duty, sweep, tidy_queues, trim_streams
 from storage.domain.batches import Record
 from storage.domain.limits import TOMBSTONE_MS, Limits
 from storage.domain.messages import NewMessage
@@ -74,6 +75,30 @@ async def test_a_deletion_the_store_did_not_hear_is_finished_by_the_sweep(storag
 async def test_a_duty_is_one_processs_at_a_time(storage):
     async with storage.upkeep.alone("test") as mine, storage.upkeep.alone("test") as others:
         assert (mine, others) == (True, False)
+
+
+async def test_a_duty_that_fails_keeps_no_other_from_its_work(storage, monkeypatch, caplog):
+    """A sample that another version had written ended the whole sweeper, again and again."""
+    done = asyncio.Event()
+
+    async def fail(_):
+        raise ValueError("cannot")
+
+    async def work(_):
+        done.set()
+
+    duties = (Duty("bad", 60_000, fail), Duty("good", 60_000, work))
+    monkeypatch.setattr(sweeper, "DUTIES", duties)
+
+    sweeping = asyncio.create_task(sweep(storage))
+    async with asyncio.timeout(10):
+        await done.wait()
+    await asyncio.sleep(0)
+
+    assert not sweeping.done()
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)
+    assert "sweep failed" in caplog.text
 
 
 async def test_the_sweeper_works_through_its_duties(storage, redis_url):

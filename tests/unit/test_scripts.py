@@ -36,3 +36,11 @@ def test_a_queue_script_names_its_keys_in_the_order_they_are_given():
     parts = [name for name, place in sorted(named, key=lambda pair: int(pair[1]))]
 
     assert [key.decode().rsplit(":", 1)[1] for key in queue_keys("ns", "l1")] == parts
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_what_changes_messages_can_note_it_in_their_history(name):
+    text = script(name).text
+
+    if "local function make_ready" in text:
+        assert text.index("local function note(") < text.index("local function make_ready")

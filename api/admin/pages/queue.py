@@ -221,6 +221,7 @@ async def list_dead_letters(
         moves=moves,
         running=any(move.state is MoveState.RUNNING for move in moves),
         sources=sources,
+        rate_max=limits.MOVE_RATE_MAX,
         rows=[(row, summary(row.body)) for row in rows],
         more=more,
         q=q,

@@ -16,7 +16,16 @@ from typing import Any
 
 from starlette.types import Receive
 
-from api.answers import CLIENT_GONE_STATUS, Answer, ExtraHeaders, Place, log_failure, weaker_promise
+from api.answers import (
+    CLIENT_GONE_STATUS,
+    AccessLog,
+    Answer,
+    Circumstances,
+    ExtraHeaders,
+    Place,
+    log_failure,
+    weaker_promise,
+)
 from api.auth.auditing import Auditing, Caller, address_of, spelled
 from api.auth.gate import Gate
 from api.auth.standing import Standing
@@ -61,8 +70,10 @@ class AwsDoor:
         noun: str = "queue",
         kept: Any = None,
         tracing: Tracing | None = None,
+        access: AccessLog | None = None,
     ) -> None:
         self._tracing = tracing
+        self._access = access
         self._service = service
         self._signs_as = protocol
         self._gate = gate
@@ -148,15 +159,23 @@ class AwsDoor:
             self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
             if trace is not None:
                 trace.end(CLIENT_GONE_STATUS)
+            if self._access is not None:
+                around = Circumstances(principal, trace, started)
+                self._access.note(name, CLIENT_GONE_STATUS, request_id, around)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
                 client, headers, word = request.client, request.headers, self._spelled(error)
                 self._auditing.note_stranger(error, self._door, client, headers, request_id, word)
-            status, told, failure = self._refused(error, wire, name, request_id, trace)
+            status, told, failure = self._refused(
+                error, wire, name, request_id, Circumstances(principal, trace, started)
+            )
         self._requests.observe(name, status, time.perf_counter() - started)
         if trace is not None and not failure:
             trace.end(status)
+        if self._access is not None:
+            around = Circumstances(principal, trace, started)
+            self._access.note(name, status, request_id, around)
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
 
@@ -216,14 +235,14 @@ class AwsDoor:
         wire: Wire,
         operation: str,
         request_id: bytes,
-        trace: Trace | None,
+        around: Circumstances,
     ) -> tuple[int, Told, str]:
         """The status, what is told, and the failure in one word."""
         refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
-        if trace is not None:
-            trace.end(status, refused.fault.code)
-        log_failure(error, operation, status, request_id, trace)
+        if around.trace is not None:
+            around.trace.end(status, refused.fault.code)
+        log_failure(error, operation, status, request_id, around)
         return status, wire.error(refused, request_id), refused.fault.code
 
     def _in_their_words(self, error: Exception) -> AwsError:

@@ -12,6 +12,7 @@ elseif not held[1] then
 end
 -- @include numbers
 -- @include time
+-- @include history
 -- @include queue
 -- @include counts
 return counts_of(now_at(ARGV[1], held[2]), tonumber(held[1]))

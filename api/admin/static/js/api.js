@@ -22,7 +22,7 @@ export const callApi = async (method, path, { body, headers = {}, signal } = {})
   }
   const text = await answer.text();
   const told = answer.headers.get("content-type")?.includes("json") && text ? JSON.parse(text) : {};
-  if (answer.status === 401) location.reload();
+  if (answer.status === 401 && namespace) location.reload(); // the session is over: the login page is next
   if (!answer.ok) throw new Problem(answer.status, told);
   return { told, etag: answer.headers.get("etag") };
 };

@@ -21,7 +21,18 @@ const ms = (value) => {
   for (const [limit, unit] of [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]]) if (value >= limit) return `${+(value / limit).toFixed(1)} ${unit}`;
   return `${Math.round(value)} ms`;
 };
-const SPELL = { count: short, rate: (value) => `${short(value)}/s`, bytes, ms };
+const SPELL = { count: short, rate: (value) => `${short(value)}/s`, bytes, seconds: (value) => ms(value * 1000) };
+
+// Steps that people count in: a chart of ages goes by minutes and hours, one of bytes by powers of two.
+const INCREMENTS = {
+  seconds: [0.001, 0.01, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000],
+  bytes: Array.from({ length: 50 }, (_, power) => 2 ** power),
+};
+
+const spellTick = (seconds, step) => {
+  const text = spellTime(seconds * 1000);
+  return step >= 86400 ? text.slice(5, 10) : step >= 60 ? text.slice(11, 16) : text.slice(11, 19);
+};
 
 // light-dark() is resolved where it is used, so a colour is read from something that is drawn with it.
 const colour = (name) => {
@@ -46,7 +57,10 @@ const options = (figure, width) => {
     height: 182,
     cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "ms" } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, space: 70, size: 26 }, { ...axis, size: 52, values: (_, values) => values.map(spell) }],
+    axes: [
+      { ...axis, space: 70, size: 26, values: (_, ticks, __, ___, step) => ticks.map((tick) => spellTick(tick, step)) },
+      { ...axis, size: 56, incrs: INCREMENTS[figure.dataset.unit], values: (_, values) => values.map(spell) },
+    ],
     series: [
       { value: (_, value) => (value == null ? "–" : spellTime(value * 1000)) },
       ...columnsOf(figure).map(([, label], index) => ({
@@ -65,7 +79,8 @@ const options = (figure, width) => {
 const dataOf = (figure, told) => {
   const names = columnsOf(figure).map(([name]) => name);
   const length = told.columns[names[0]]?.length ?? 0;
-  const times = Array.from({ length }, (_, index) => (told.start_ms + index * told.step_ms) / 1000);
+  const start = Date.parse(told.start_at) / 1000;
+  const times = Array.from({ length }, (_, index) => start + index * told.step_seconds);
   return [times, ...names.map((name) => told.columns[name] ?? Array(length).fill(null))];
 };
 

@@ -41,7 +41,15 @@ export const clearSelection = () => {
   show();
 };
 
+// A table that is wider than its place is scrolled, also from the keyboard.
+const reach = () => {
+  for (const wrap of document.querySelectorAll(".table-wrap:not([tabindex])")) if (wrap.scrollWidth > wrap.clientWidth) wrap.tabIndex = 0;
+};
+
 export const installTables = () => {
+  reach();
+  addEventListener("resize", reach);
+  onRefreshed(reach);
   document.addEventListener("change", (event) => {
     const box = event.target;
     const area = box.closest?.("[data-selectable]");

@@ -33,14 +33,14 @@ const show = () => {
 };
 
 export const nextTimes = () => {
-  const select = document.querySelector("[data-times]");
+  const select = document.querySelector("select[data-times]");
   if (!select) return;
   select.value = MODES[(MODES.indexOf(mode()) + 1) % MODES.length];
   select.dispatchEvent(new Event("change"));
 };
 
 export const installTimes = () => {
-  const select = document.querySelector("[data-times]");
+  const select = document.querySelector("select[data-times]");
   if (select) {
     select.value = mode();
     select.addEventListener("change", () => {

@@ -12,6 +12,7 @@ from millstream_client.calls import Call
 from millstream_client.errors import Refused, refused, unsent_or_unknown
 from millstream_client.retries import Attempts, Retries
 from millstream_client.settings import Options
+from millstream_client.tracing import trace_headers
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ class AsyncTransport:
             call.method,
             self.options.url + call.path,
             params=call.params,
-            headers={**self.options.headers, **call.headers},
+            headers={**self.options.headers, **trace_headers(), **call.headers},
             content=content,
             timeout=patience,
         )

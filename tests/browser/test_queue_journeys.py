@@ -1,0 +1,266 @@
+"""What an operator does with queues and keys: find what is stuck, read a dead letter, redrive, purge, rotate."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from storage.domain.access import Role
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.lifespan import Storage
+from tests.browser.conftest import Service, a_context
+from tests.browser.looking import Complaints, look
+
+pytestmark = pytest.mark.one_store
+
+DECLINED, LATE = "card declined", "no answer after 30 s"
+
+
+async def a_queue(storage: Storage, name: str, count: int = 0, **spec: object) -> QueueName:
+    """A queue of a test's own, with so many messages."""
+    made = QueueName(name)
+    await storage.catalog.put_queue(made, QueueSpec(**spec))  # type: ignore[arg-type]
+    if count:
+        bodies = [json.dumps({"n": number}).encode() for number in range(count)]
+        await storage.queues.send(made, [NewMessage(body) for body in bodies])
+    return made
+
+
+async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None:
+    """Make the first messages dead letters, each of its reason."""
+    taken = await storage.queues.receive(queue, messages_max=len(reasons))
+    await storage.queues.settle(
+        queue,
+        [
+            Settlement(message.receipt_handle, SettleAction.REJECT, reason=reason)
+            for message, reason in zip(taken, reasons, strict=True)
+        ],
+    )
+
+
+async def press(page: Page, name: str) -> None:
+    """Press a button by its words."""
+    await page.get_by_role("button", name=name, exact=True).first.click()
+
+
+async def test_the_stuck_queue_is_found_from_the_first_page(page: Page, service: Service):
+    await service.storage.series.sample()
+
+    await page.goto("/ui")
+    await page.get_by_role("link", name="Nobody receives from orders", exact=True).click()
+
+    await expect(page).to_have_url(re.compile("/ui/queues/orders/messages$"))
+    await expect(page.get_by_role("row").nth(1)).to_contain_text("Ready")
+
+
+async def test_a_stuck_queue_is_found_among_ten_thousand(page: Page, service: Service):
+    await page.goto("/ui/queues?ns=crowd")
+    await expect(page.locator(".pager")).to_contain_text(re.compile("1.50 of 10.?000"))
+
+    await page.keyboard.press("/")
+    await page.keyboard.type("09998")
+
+    await expect(page.locator("tbody tr")).to_have_count(1)
+    await expect(page).to_have_url(re.compile("q=09998"))
+
+
+async def test_a_dead_letter_is_read_and_redriven(
+    page: Page, service: Service, complaints: Complaints
+):
+    storage = service.storage
+    queue = await a_queue(storage, "refused-cards", 6)
+    await reject(storage, queue, [DECLINED] * 4 + [LATE] * 2)
+
+    await page.goto("/ui/queues/refused-cards/dead-letters")
+    await page.get_by_role("link", name=DECLINED).click()
+    await expect(page.locator("tr[id^=d-]")).to_have_count(4)
+    await page.locator("tr[id^=d-] a").first.click()
+    await expect(page.locator("#message-body")).to_contain_text('"n": 0')
+    await look(page, "journey-dead-letter")
+    await press(page, "Redrive")
+
+    await expect(page).to_have_url(re.compile("/dead-letters$"))
+    stats = await storage.queues.stats(queue)
+    assert (stats.dead_lettered, stats.ready) == (5, 1)
+    assert complaints == []
+
+
+async def test_dead_letters_of_one_reason_are_redriven_and_the_rest_stays(
+    page: Page, service: Service
+):
+    storage = service.storage
+    queue = await a_queue(storage, "refused-again", 6)
+    await reject(storage, queue, [DECLINED] * 4 + [LATE] * 2)
+
+    await page.goto("/ui/queues/refused-again/dead-letters")
+    await page.locator("tr", has_text=DECLINED).get_by_role("button", name="Redrive…").click()
+    await expect(page.locator("dialog[open]")).to_contain_text(DECLINED)
+    await page.locator("dialog[open] input[name=per_second]").fill("100")
+    await page.locator("dialog[open] button.primary").click()
+
+    await expect(page.get_by_role("row", name=re.compile("Redrive of"))).to_contain_text("4")
+    await expect(page.locator("tr", has_text="Completed")).to_have_count(1, timeout=15_000)
+    assert (await storage.queues.stats(queue)).dead_lettered == 2
+
+
+async def test_selected_dead_letters_are_redriven_at_once(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "picked", 3)
+    await reject(storage, queue, [LATE] * 3)
+
+    await page.goto("/ui/queues/picked/dead-letters")
+    await page.keyboard.press("j")
+    await page.keyboard.press("x")
+    await page.locator(".selection").get_by_role("button", name="Redrive…").click()
+    await expect(page.locator("dialog[open] [data-selected]")).to_have_text("1")
+    await page.locator("dialog[open] button.primary").click()
+
+    await expect(page.locator(".toast")).to_contain_text("1 ready again")
+    assert (await storage.queues.stats(queue)).dead_lettered == 2
+
+
+async def test_a_purge_says_how_many_and_wants_the_name(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "to-be-purged", 7)
+
+    await page.goto("/ui/queues/to-be-purged")
+    await press(page, "Purge…")
+    asked = page.locator("dialog[open]")
+    purge = asked.get_by_role("button", name="Purge")
+    await expect(asked).to_contain_text("7 ready messages")
+    await expect(purge).to_be_disabled()
+    await asked.locator("[data-must]").fill("to-be-purge")
+    await expect(purge).to_be_disabled()
+    await asked.locator("[data-must]").fill("to-be-purged")
+    await look(page, "journey-purge")
+    await purge.click()
+
+    await expect(page.locator(".toast")).to_contain_text("7 messages purged")
+    await expect(page.locator(".tile", has_text="Ready").first).to_contain_text("0")
+    assert (await storage.queues.stats(queue)).ready == 0
+
+
+async def test_a_message_is_sent_with_its_headers(page: Page, service: Service):
+    queue = await a_queue(service.storage, "sent-to")
+
+    await page.goto("/ui/queues/sent-to/messages")
+    await press(page, "Send")
+    await page.locator("dialog[open] [name=body]").fill('{"order": 7}')
+    await page.locator("dialog[open] [name=headers]").fill("source=web")
+    await page.locator("dialog[open] button.primary").click()
+
+    await expect(page.locator("tbody tr")).to_contain_text('{"order":7}')
+    [message], _ = await service.storage.contents.browse(queue)
+    assert message.headers == (("source", "", b"web"),)
+
+
+async def test_settings_show_what_differs_and_refuse_what_is_stale(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "set-anew")
+
+    await page.goto("/ui/queues/set-anew/settings")
+    await page.get_by_label("Attempts").fill("3")
+    await expect(page.locator("[data-diff]")).to_contain_text("10")
+    await storage.catalog.put_queue(queue, QueueSpec(delay_ms=1000))
+    await press(page, "Save")
+    await expect(page.locator(".changes .trouble")).to_be_visible()
+
+    await page.reload()
+    await page.get_by_label("Attempts").fill("3")
+    await press(page, "Save")
+    await expect(page.get_by_label("Attempts")).to_have_value("3")
+    await expect(page.locator("[data-diff]")).to_contain_text("Nothing is changed")
+    spec = (await storage.catalog.fresh_queue(queue)).spec
+    assert (spec.attempts_max, spec.delay_ms) == (3, 1000)
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def guarded(browser, service: Service) -> AsyncIterator[Page]:
+    """A page of a service that wants a key."""
+    async with a_context(browser, service.keys_url) as context:
+        yield await context.new_page()
+
+
+async def log_in(page: Page, word: str) -> None:
+    """Show a key where one is asked for."""
+    await page.locator("[name=key]").fill(word)
+    await press(page, "Log in")
+
+
+async def test_a_key_is_rotated_and_the_new_one_shown_once(guarded: Page, service: Service):
+    admin = await service.key(Role.ADMIN)
+    await guarded.goto(f"/ui/keys/{admin.id}")
+    await log_in(guarded, "msk_nonsense")
+    await expect(guarded.locator(".trouble")).to_be_visible()
+    await log_in(guarded, admin.word)
+
+    await press(guarded, "Rotate…")
+    await guarded.locator("dialog[open] button.primary").click()
+    shown = guarded.locator("#secret code[data-show=secret]")
+    await expect(shown).to_have_text(re.compile("^msk_"))
+    word = await shown.text_content()
+    async with guarded.expect_navigation():
+        await press(guarded, "I have it")
+
+    assert word
+    assert word not in await guarded.content()
+    assert await service.storage.credentials.proved(word) is not None
+
+
+async def test_whoever_logs_out_is_a_stranger_again(guarded: Page, service: Service):
+    viewer = await service.key(Role.VIEWER)
+    await guarded.goto("/ui/queues?state=dead")
+    await log_in(guarded, viewer.word)
+    await expect(guarded).to_have_url(re.compile("/ui/queues\\?state=dead$"))
+    await expect(guarded.get_by_text("Read-only")).to_be_visible()
+
+    await press(guarded, "Log out")
+
+    await expect(guarded).to_have_url(re.compile("/ui/login$"))
+    await guarded.goto("/ui/queues")
+    await expect(guarded).to_have_url(re.compile("/ui/login"))
+
+
+async def test_anything_is_reached_by_its_name_from_the_keyboard(page: Page):
+    await page.goto("/ui/system")
+
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("invoi")
+    await expect(page.locator("#palette-found [role=option]").first).to_contain_text("invoices")
+    await page.keyboard.press("Enter")
+
+    await expect(page).to_have_url(re.compile("/ui/queues/invoices$"))
+    await expect(page.locator("html[data-times]")).to_be_attached()  # its scripts are there
+    await page.keyboard.press("g")
+    await page.keyboard.press("s")
+    await expect(page).to_have_url(re.compile("/ui/streams$"))
+
+
+async def test_what_an_operator_prefers_is_remembered(page: Page):
+    await page.goto("/ui/queues/orders")
+    await page.locator("[data-range]").select_option("86400")
+    await page.locator("select[data-times]").select_option("utc")
+    await press(page, "Light or dark")
+    await expect(page).to_have_url(re.compile("range=86400"))
+
+    await page.goto("/ui/queues/emails/messages")
+
+    await expect(page.locator("[data-range]")).to_have_value("86400")
+    await expect(page.locator("tbody time").first).to_contain_text("UTC")
+    assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+async def test_a_chart_is_a_table_too(page: Page, service: Service):
+    await service.storage.series.sample()
+    await page.goto("/ui/queues/orders?range=900")
+
+    await page.locator("#chart-depth summary").click()
+
+    await expect(page.locator("#chart-depth canvas")).to_be_visible()
+    await expect(page.locator("#chart-depth .as-table thead th")).to_have_count(5)
+    await expect(page.locator("#chart-depth .as-table tbody tr")).to_have_count(90)

@@ -1,0 +1,236 @@
+"""What is logged: a line of JSON for each event, with ids, and never a body or a secret, whatever fails at whatever door."""
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, closing, suppress
+from typing import Any
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from api.answers import AccessLog, Circumstances
+from api.logs import configure_logs
+from api.settings import Settings
+from storage.domain.credentials import CredentialKind, NewSecret
+from storage.domain.limits import Limits
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import Storage, open_storage
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.collector import collecting
+from tests.guarded import LET_IN, Guarded
+from tests.sockets import PATIENCE_S, serving
+
+pytestmark = pytest.mark.one_store
+
+SECRET = "hush-hush"
+IDS = {"request_id", "trace_id", "span_id", "namespace", "principal"}
+OF_REQUESTS = {"ts", "level", "event", "logger", "operation", "status", "duration_ms", *IDS}
+
+
+class Lines:
+    """What was logged."""
+
+    def __init__(self) -> None:
+        self.written = io.StringIO()
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.written.getvalue().splitlines()]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.all if line["event"] == event]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """The log of a process that configures it itself, at `debug`."""
+    found, root = Lines(), logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield found
+    root.handlers, root.level = handlers, level
+    root.setLevel(level)
+
+
+@asynccontextmanager
+async def logging_to(lines: Lines, storage: Storage, **more: Any) -> AsyncGenerator[Guarded]:
+    """A service that wants credentials and logs all it can."""
+    settings = Settings(auth="keys", log_level="debug", access_log="all", **more)
+    async with serving(storage, Limits(), settings) as server:
+        [handler] = logging.getLogger().handlers
+        assert isinstance(handler, logging.StreamHandler)
+        handler.setStream(lines.written)
+        yield Guarded(server, storage)
+
+
+@pytest.fixture
+async def guarded_storage(redis_url, database_url) -> AsyncGenerator[Storage]:
+    settings = StorageSettings(
+        redis_url=redis_url, database_url=database_url, secret_keys=(new_key(),)
+    )
+    async with open_storage(settings) as storage:
+        await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+        await storage.catalog.put_stream(StreamName("clicks"), StreamSpec(shards=1))
+        yield storage
+
+
+def fail_for_no_reason(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything below the doors raise what nobody foresaw."""
+
+    async def boom(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    for engine, verb in (
+        (storage.queues, "send"),
+        (storage.queues, "stats"),
+        (storage.streams, "append"),
+        (storage.streams, "append_hashed"),
+    ):
+        if hasattr(engine, verb):
+            monkeypatch.setattr(engine, verb, boom)
+
+
+async def at_every_door(guarded: Guarded) -> list[str]:
+    """Show secrets in headers, queries and bodies, to calls of which most fail; what else is secret."""
+    key, pair = await guarded.key(), await guarded.key(kind=CredentialKind.PAIR)
+    headers = {"authorization": f"Bearer {key.word}"}
+    body = {"body": SECRET, "headers": {"h": SECRET}}
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=PATIENCE_S) as client:
+        for shown in (headers, {"x-api-key": f"msk_{SECRET}"}, {"authorization": SECRET}):
+            path = f"/v1/queues/orders/messages?ticket={SECRET}"
+            await client.post(path, json=body, headers=shown)
+            await client.post(f"/v1/queues/orders/messages?x={SECRET}", headers=shown)
+            await client.post("/v1/queues/orders/messages", json=body, headers=shown)
+            record = {"records": [{"data": SECRET, "key": "k"}]}
+            await client.post("/v1/streams/clicks/records", json=record, headers=shown)
+            await client.get(f"/v1/queues/orders/stats?token={SECRET}", headers=shown)
+            await client.put(f"/v1/queues/q?x={SECRET}", json={SECRET: 1}, headers=shown)
+            await client.get(f"/v1/nothing?ticket={SECRET}", headers=shown)
+            query = {"Action": "SendMessage", "MessageBody": SECRET, "QueueUrl": "orders"}
+            await client.post("/", data=query, headers=shown)
+        ticket = (await client.post("/v1/tickets", headers=headers)).json()["ticket"]
+    await asyncio.to_thread(_by_amazon, guarded, pair)
+    for word in (SECRET, ticket):
+        with suppress(InvalidStatus):
+            async with connect(f"{guarded.socket_address}?ticket={word}") as socket:
+                await socket.send(json.dumps({"type": "hello"}))
+                await socket.recv()
+                items = [{"body": SECRET}]
+                frame = {"type": "publish", "id": "p", "to": "queue:orders", "items": items}
+                await socket.send(json.dumps(frame))
+                refused = json.loads(await socket.recv())
+                assert refused["problem"]["code"] == "internal_error"
+    return [SECRET, key.word, pair.word, ticket]
+
+
+def _by_amazon(guarded: Guarded, pair: NewSecret) -> None:
+    with closing(guarded.client("sqs", pair.id, pair.word)) as sqs, suppress(ClientError):
+        url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody=SECRET)
+    with closing(guarded.client("kinesis", pair.id, pair.word)) as kinesis, suppress(ClientError):
+        kinesis.put_record(StreamName="clicks", Data=SECRET.encode(), PartitionKey="k")
+
+
+async def test_no_line_has_a_body_a_query_or_a_secret_and_each_of_a_request_has_its_fields(
+    guarded_storage, lines, monkeypatch
+):
+    async with logging_to(lines, guarded_storage) as guarded:
+        fail_for_no_reason(guarded_storage, monkeypatch)
+        secrets = await at_every_door(guarded)
+
+    written = lines.written.getvalue()
+    assert [word for word in secrets if word in written] == []
+    assert "?" not in "".join(line["operation"] for line in lines.of("request"))
+    of_requests = [*lines.of("request"), *lines.of("request_failed")]
+    assert [line for line in of_requests if not line.keys() >= OF_REQUESTS] == []
+    failed = {line["operation"] for line in lines.of("request_failed")}
+    assert {"send_messages", "append_records", "SendMessage", "publish"} <= failed
+    asked = {line["operation"] for line in lines.of("request")}
+    assert {"put_queue", "get_queue_stats", "make_ticket", "PutRecord", "no_route"} <= asked
+    assert {line["level"] for line in lines.of("request_failed")} == {"error"}
+    assert all("RuntimeError: boom" in line["exception"] for line in lines.of("request_failed"))
+
+
+async def test_a_line_says_who_called_for_what_and_how_it_went(guarded_storage, lines):
+    async with logging_to(lines, guarded_storage) as guarded:
+        key = await guarded.key(LET_IN)
+        path = "/v1/queues/orders/messages"
+        headers = {"x-request-id": "mine-1"}
+        await guarded.ask("POST", path, key, json={"body": "x"}, headers=headers)
+        await guarded.ask("GET", "/v1/queues/missing", key)
+
+    sent, got = lines.of("request")
+    assert (sent["operation"], sent["status"], sent["request_id"]) == (
+        "send_messages",
+        201,
+        "mine-1",
+    )
+    assert (sent["namespace"], sent["principal"], sent["trace_id"]) == ("default", "ada", "")
+    assert 0 < sent["duration_ms"] < PATIENCE_S * 1000
+    assert (got["operation"], got["status"]) == ("get_queue", 404)
+
+
+async def test_where_spans_are_collected_a_line_names_its_own(guarded_storage, lines, monkeypatch):
+    with collecting() as collected:
+        async with logging_to(lines, guarded_storage, otlp_endpoint=collected.url) as guarded:
+            fail_for_no_reason(guarded_storage, monkeypatch)
+            key = await guarded.key()
+            await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "x"})
+
+    [span], [failed] = collected.named("send orders"), lines.of("request_failed")
+    assert (failed["trace_id"], failed["span_id"]) == (span.trace_id.hex(), span.span_id.hex())
+    assert span.status.code == 2
+
+
+async def test_without_asking_for_it_only_failures_are_logged(guarded_storage, lines):
+    async with serving(guarded_storage, Limits(), Settings(log_level="info")) as server:
+        logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            await client.post("/v1/queues/orders/messages", json={"body": "x"})
+            await client.get("/v1/queues/missing")
+
+    assert lines.all == []
+
+
+def test_what_a_library_says_keeps_its_fields_and_what_it_narrates_is_not_heard(lines):
+    configure_logs("debug")
+    logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
+
+    logging.getLogger("consumers.sweeper").warning("put off", extra={"duty": "moves"})
+    for name in ("httpx", "httpcore.http11", "websockets.server", "uvicorn.error"):
+        logging.getLogger(name).info("GET /?ticket=%s", SECRET)
+
+    [line] = lines.all
+    assert (line["event"], line["duty"], line["level"]) == ("put off", "moves", "warning")
+
+
+@pytest.mark.parametrize(
+    ("word", "rate"), [("off", 0), ("sampled", 0.01), ("all", 1), ("0.25", 0.25), ("0", 0)]
+)
+def test_the_access_log_is_all_or_some_or_none(word: str, rate: float):
+    assert Settings(access_log=word).access_rate == rate
+
+
+@pytest.mark.parametrize("word", ["most", "2", "-1", "nan", ""])
+def test_what_is_no_part_of_requests_is_refused(word: str):
+    with pytest.raises(ValueError, match="access_log"):
+        Settings(access_log=word)
+
+
+def test_of_many_requests_about_the_part_that_is_asked_for_has_lines(lines):
+    configure_logs("info")
+    logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
+    some = AccessLog(0.25)
+
+    for _ in range(400):
+        some.note("send_messages", 201, b"r", Circumstances())
+
+    assert 50 < len(lines.all) < 150

@@ -1,0 +1,140 @@
+"""The hash ring as a picture, and looking through records: what needs no store."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.admin.records import At, Place, _cut, moment, wants
+from api.admin.ring import arcs, neighbours, share_of
+from storage.domain.batches import Record
+from storage.domain.errors import ValidationFailed
+from storage.domain.lineage import ENDED
+from storage.domain.streams import RING_SIZE, LogRecord, Shard, even_ranges
+
+
+def shard(index: int, first: int, last: int, parents=(), *, closed: bool = False) -> Shard:
+    return Shard(index, f"{index:016x}", first, last, 1, 2 if closed else None, parents)
+
+
+def record(offset: int, data: bytes = b"x", key: str = "", arrival_ms: int | None = None):
+    return LogRecord(offset, offset if arrival_ms is None else arrival_ms, Record(data, key))
+
+
+# ── The ring ──
+
+
+def test_one_shard_is_a_whole_ring():
+    [arc] = arcs([shard(0, 0, RING_SIZE - 1)])
+
+    assert arc.share == 1
+    assert arc.path.count("A") == 2
+    assert "nan" not in arc.path
+
+
+def test_children_lie_outside_of_their_parents():
+    half = RING_SIZE // 2
+    drawn = arcs(
+        [
+            shard(0, 0, RING_SIZE - 1, closed=True),
+            shard(1, 0, half - 1, (0,)),
+            shard(2, half, RING_SIZE - 1, (0,)),
+        ]
+    )
+
+    from_middle = [((arc.x - 180) ** 2 + (arc.y - 180) ** 2) ** 0.5 for arc in drawn]
+
+    assert from_middle[0] < from_middle[1] == pytest.approx(from_middle[2], abs=0.1)
+
+
+def test_a_parent_that_has_expired_is_not_missed():
+    assert len(arcs([shard(7, 0, RING_SIZE - 1, (3, 4))])) == 1
+
+
+@given(st.integers(1, 200))
+def test_open_shards_go_once_around_and_each_has_a_neighbour(count):
+    shards = [shard(nth, *ends) for nth, ends in enumerate(even_ranges(count))]
+
+    drawn = arcs(shards)
+
+    assert sum(arc.share for arc in drawn) == pytest.approx(1)
+    assert len(neighbours(shards)) == count - 1
+    assert all(0 <= share_of(arc.shard.first_hash_key) < 1 for arc in drawn)
+
+
+def test_closed_shards_are_nobodys_neighbours():
+    half = RING_SIZE // 2
+    shards = [
+        shard(0, 0, half - 1),
+        shard(1, half, RING_SIZE - 1, closed=True),
+        shard(2, half, RING_SIZE - 1),
+    ]
+
+    assert [(one.index, other.index) for one, other in neighbours(shards)] == [(0, 2)]
+
+
+# ── A page of records ──
+
+
+@given(
+    arrivals=st.lists(st.lists(st.integers(0, 50), max_size=12).map(sorted), max_size=4),
+    room=st.integers(0, 20),
+)
+def test_what_a_page_has_no_room_for_begins_the_next_one(arrivals, room):
+    found = [
+        At(number, record(offset, arrival_ms=at))
+        for number, times in enumerate(arrivals)
+        for offset, at in enumerate(times)
+    ]
+    after = Place({number: len(times) for number, times in enumerate(arrivals)}, None)
+
+    taken, place = _cut(found, after, room)
+
+    assert len(taken) == min(room, len(found))
+    for number, times in enumerate(arrivals):
+        shown = [one.record.offset for one in taken if one.shard == number]
+        assert shown == list(range(place.positions[number]))  # none is skipped, none comes twice
+        assert place.positions[number] <= len(times)
+
+
+def test_a_shard_that_has_ended_is_shown_to_its_end():
+    found = [At(0, record(0)), At(0, record(1))]
+
+    taken, place = _cut(found, Place({0: ENDED, 1: 0}, None), 1)
+
+    assert (len(taken), place.positions) == (2, {0: ENDED, 1: 0})
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "is_wanted"),
+    [
+        ("NEEDLE", "", True),
+        ("ann", "", True),
+        ("trace", "", True),
+        ("abc1", "", True),
+        ("hay", "", False),
+        ("", "ann", True),
+        ("", "an", False),
+        ("needle", "bob", False),
+    ],
+)
+def test_a_text_is_looked_for_everywhere_and_a_key_is_meant_exactly(text, key, is_wanted):
+    at = LogRecord(0, 0, Record(b"a needle", "ann", (("trace", "", b"ABC1"),)))
+    wanted = wants(text, key)
+    assert wanted is not None
+
+    assert wanted(at) is is_wanted
+
+
+def test_without_a_question_everything_is_wanted():
+    assert wants("") is None
+
+
+@pytest.mark.parametrize("text", ["1970-01-01 00:00:01", "1970-01-01T01:00:01+01:00"])
+def test_a_time_without_a_zone_is_utc(text):
+    assert moment(text) == 1_000
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "12:00", "9" * 60])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ValidationFailed):
+        moment(text)
