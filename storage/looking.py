@@ -210,7 +210,6 @@ _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
 
 def _queue_values(counts: Sequence[int]) -> Values:
     values: list[int | None] = [counts[place] for place in _PLACES]
-    values[0] = max(0, counts[0])  # of ready ones: what is due and not moved yet may be counted twice
     if counts[_PLACES[_OLDEST]] < 0:
         values[_OLDEST] = None
     return tuple(values)
