@@ -75,7 +75,7 @@ class Looks:
         counts = await self._hot.look_at_queue(queue.namespace, queue.log_id, now)
         if counts is None:
             return None
-        values = QUEUE.values(_queue_sample(counts)) if counts else _NO_MESSAGES
+        values = _queue_values(counts) if counts else _NO_MESSAGES
         return Seen(queue.namespace, queue.name, queue.log_id, values)
 
     async def streams(self, streams: Sequence[MeasuredStream]) -> list[SeenStream]:
@@ -196,32 +196,23 @@ _UNKNOWN = MeasuredPlace(-1, None, None, False)
 _NO_MESSAGES = QUEUE.values(QueueSample())
 
 
-def _queue_sample(counts: Sequence[int]) -> QueueSample:
-    """As sample_queue.lua lists them."""
-    oldest = counts[11]
-    return QueueSample(
-        ready=max(0, counts[0]),
-        delayed=counts[1],
-        in_flight=counts[2],
-        dead_lettered=counts[3],
-        sent=counts[4],
-        deduplicated=counts[5],
-        acknowledged=counts[6],
-        expired=counts[7],
-        purged=counts[8],
-        received=counts[9],
-        bytes_sent=counts[10],
-        oldest_ready_at_ms=None if oldest < 0 else oldest,
-        moving=counts[12],
-        moved_in=counts[13],
-        moved_out=counts[14],
-        parked=counts[15],
-        dropped=counts[16],
-        bytes_held=counts[17],
-        dead_exhausted=counts[18],
-        dead_rejected=counts[19],
-        dead_full=counts[20],
-    )
+_COUNTED = (
+    *("ready", "delayed", "in_flight", "dead_lettered", "sent", "deduplicated", "acknowledged"),
+    *("expired", "purged", "received", "bytes_sent", "oldest_ready_at_ms", "moving", "moved_in"),
+    *("moved_out", "parked", "dropped", "bytes_held", "dead_exhausted", "dead_rejected"),
+    "dead_full",
+)
+"""As sample_queue.lua lists them."""
+
+_PLACES = tuple(_COUNTED.index(name) for name in QUEUE.names)
+_OLDEST = QUEUE.names.index("oldest_ready_at_ms")
+
+
+def _queue_values(counts: Sequence[int]) -> Values:
+    values: list[int | None] = [counts[place] for place in _PLACES]
+    if counts[_PLACES[_OLDEST]] < 0:
+        values[_OLDEST] = None
+    return tuple(values)
 
 
 def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSample:

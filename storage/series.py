@@ -5,7 +5,7 @@ small reads of the store, a page of charts three for each, and what was last mea
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from storage.catalog import Catalog
@@ -93,44 +93,53 @@ class Series:
         self, queue: QueueName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
         """A queue's chart. Raises QueueNotFound."""
-        return (await self.of_queues([queue], window_ms, now_ms=now_ms))[queue]
+        found = [(queue, (await self._catalog.queue(queue)).log_id)]
+        return (await self._of(QUEUE, found, window_ms, now_ms))[queue]
 
     async def of_queues(
         self, queues: Sequence[QueueName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[QueueName, Samples]:
-        """The charts of SERIES_PAGE_MAX queues at most. Raises QueueNotFound."""
-        found = [(name, (await self._catalog.queue(name)).log_id) for name in queues]
-        return await self._of(QUEUE, found, window_ms, now_ms)
+        """The charts of SERIES_PAGE_MAX queues at most. Raises QueueNotFound; not for one that was deleted since it was
+        measured."""
+
+        async def ask(name: QueueName) -> str:
+            return (await self._catalog.queue(name)).log_id
+
+        return await self._of_page(QUEUE, queues, ask, window_ms, now_ms)
 
     async def of_stream(
         self, stream: StreamName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
         """A stream's chart; of a queue's view, nothing was measured. Raises StreamNotFound."""
-        return (await self.of_streams([stream], window_ms, now_ms=now_ms))[stream]
+        found = [(stream, (await self._catalog.stream(stream)).stream_id)]
+        return (await self._of(STREAM, found, window_ms, now_ms))[stream]
 
     async def of_streams(
         self, streams: Sequence[StreamName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[StreamName, Samples]:
-        """The charts of SERIES_PAGE_MAX streams at most. Raises StreamNotFound."""
-        found = [(name, (await self._catalog.stream(name)).stream_id) for name in streams]
-        return await self._of(STREAM, found, window_ms, now_ms)
+        """The charts of SERIES_PAGE_MAX streams at most, as `of_queues`. Raises StreamNotFound."""
+
+        async def ask(name: StreamName) -> str:
+            return (await self._catalog.stream(name)).stream_id
+
+        return await self._of_page(STREAM, streams, ask, window_ms, now_ms)
 
     async def of_group(
         self, group: GroupName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
         """A group's chart. Raises GroupNotFound."""
-        return (await self.of_groups([group], window_ms, now_ms=now_ms))[group]
+        found = [(group, (await self._groups.get(group)).group_id)]
+        return (await self._of(GROUP, found, window_ms, now_ms))[group]
 
     async def of_groups(
         self, groups: Sequence[GroupName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[GroupName, Samples]:
-        """The charts of SERIES_PAGE_MAX groups at most. Raises GroupNotFound."""
-        kept = await self._kept(GROUP, groups[: limits.SERIES_PAGE_MAX])
-        found = [
-            (name, one.resource_id if one else (await self._groups.get(name)).group_id)
-            for name, one in kept.items()
-        ]
-        return await self._of(GROUP, found, window_ms, now_ms)
+        """The charts of SERIES_PAGE_MAX groups at most, as `of_queues`. Raises GroupNotFound."""
+
+        async def ask(name: GroupName) -> str:
+            return (await self._groups.get(name)).group_id
+
+        return await self._of_page(GROUP, groups, ask, window_ms, now_ms)
 
     async def of_namespace(
         self, namespace: str, window_ms: int, *, now_ms: int | None = None
@@ -141,6 +150,19 @@ class Series:
     async def of_deployment(self, window_ms: int, *, now_ms: int | None = None) -> Samples:
         """The chart of the totals of all namespaces, and of the store."""
         return await self._of_total("", DEPLOYMENT, window_ms, now_ms)
+
+    async def _of_page(
+        self,
+        shape: Shape[S],
+        names: Sequence[N],
+        ask: Callable[[N], Awaitable[str]],
+        window_ms: int,
+        now_ms: int | None,
+    ) -> dict[N, Samples]:
+        """Charts without a question to Postgres for each: their ids are known by what was last measured."""
+        kept = await self._kept(shape, names[: limits.SERIES_PAGE_MAX])
+        found = [(name, one.resource_id if one else await ask(name)) for name, one in kept.items()]
+        return await self._of(shape, found, window_ms, now_ms)
 
     async def _of(
         self,

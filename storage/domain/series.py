@@ -294,6 +294,8 @@ class Shape(Generic[S]):
         self.columns = tuple(Column(name, *_how(name, name in rated)) for name in named)
         self.names = tuple(named)
         self.counts = tuple(nth for nth, name in enumerate(named) if name in rated)
+        self.still = (0.0,) * len(self.counts)
+        """The rates of what does not change."""
 
     def values(self, sample: S) -> Values:
         """A sample without its rates."""

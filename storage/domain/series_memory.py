@@ -117,6 +117,8 @@ class Known:
         longest_ms = limits.SERIES_RATE_STEPS * parts * FINEST.step_ms
         if before is None or ms > longest_ms:
             return (None,) * len(self.shape.counts)
+        if values == before and ms > 0:
+            return self.shape.still
         return tuple(rate(before[nth] or 0, values[nth] or 0, ms) for nth in self.shape.counts)
 
     def _begin(self, ring: Ring, chunk: int) -> Addition:

@@ -66,6 +66,8 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 
 def note_risen(risen: Risen, shape: Shape[Any], before: Values | None, after: Values) -> None:
     """Add to `risen` by how much the counts of one resource have; what fell began anew, and has not risen."""
+    if before == after:
+        return
     for name, totals in _COUNTS[shape.kind].items():
         nth = shape.names.index(name)
         by = (after[nth] or 0) - ((before[nth] or 0) if before is not None else 0)

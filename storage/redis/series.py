@@ -33,7 +33,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def rates_of(self, shape: Shape[Any]) -> tuple[float | None, ...]:
         """The rates, of all the counts of its shape."""
-        return self.rates or (0.0,) * len(shape.counts)
+        return self.rates or shape.still
 
 
 _decoder = msgspec.msgpack.Decoder(Kept)

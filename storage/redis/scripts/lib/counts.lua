@@ -29,6 +29,9 @@ end
 
 local function oldest_ready(cursor)
   local oldest = oldest_from(word(redis.call('EXISTS', K.turns) == 1 and 0 or cursor))
+  if redis.call('EXISTS', K.returned) == 0 then
+    return oldest
+  end
   for priority = 0, PRIORITY_MAX do
     local from = word(-priority * LEVEL)
     local first = redis.call('ZRANGEBYSCORE', K.returned, from, word((1 - priority) * LEVEL), 'LIMIT', 0, 1)[1]

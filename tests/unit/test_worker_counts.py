@@ -1,0 +1,39 @@
+"""What a worker counts of the jobs it does."""
+
+import pytest
+from prometheus_client import REGISTRY
+
+from api.cli.working import _count
+from spark_worker.runner import _gained
+from storage.domain.jobs import JobKind, JobState
+
+
+def counted(name):
+    return REGISTRY.get_sample_value(name) or 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gained"),
+    [
+        ({}, {"files": 2, "failures": []}, {"files": 2}),
+        ({"sent": 5}, {"sent": 8, "read": 0}, {"sent": 3}),
+        ({"sent": 5}, {"sent": 5}, {}),
+        ({"sent": "five"}, {"sent": 5}, {}),
+    ],
+)
+def test_an_attempt_counts_what_it_added_to_its_job(before, after, gained):
+    assert _gained(before, after) == gained
+
+
+def test_files_failures_and_replayed_records_are_counted():
+    names = [f"millstream_{what}_total" for what in ("archive_segments", "archive_bytes")]
+    names += ["millstream_archive_failures_total", "millstream_replay_records_total"]
+    before = [counted(name) for name in names]
+
+    _count(JobKind.ARCHIVE, JobState.DONE, 1.0, {"files": 2, "file_bytes": 700})
+    _count(JobKind.ARCHIVE, JobState.QUEUED, 1.0, {})
+    _count(JobKind.REPLAY, JobState.PAUSED, 1.0, {"sent": 40})
+    _count(JobKind.COMPACT, JobState.DONE, 1.0, {"files": 9})
+
+    after = [counted(name) for name in names]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [2, 700, 1, 40]
