@@ -17,6 +17,8 @@ PAGES = [
     At("queues-none", "/ui/queues?q=nothing-is-called-so"),
     At("queue", "/ui/queues/orders"),
     At("queue-messages", "/ui/queues/emails/messages"),
+    At("queue-message", "/ui/queues/orders/messages/0"),
+    At("queue-message-hostile", "/ui/queues/invoices/messages/0"),
     At("queue-dead-letters", "/ui/queues/invoices/dead-letters"),
     At("queue-groups", "/ui/queues/payments/groups"),
     At("queue-settings", "/ui/queues/orders/settings"),

@@ -14,6 +14,7 @@ from api.push.events import Events
 from api.push.formats import FORMATS, JSON_OF_SHARD
 from api.push.places import Place, place_before, read_place, tell_place
 from consumers.chunks import Block, Chunk
+from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
 from storage.domain.lineage import ENDED
@@ -112,6 +113,8 @@ def events(tail: SomeTail, text: Text, wanted: Any = None) -> Events:
     call: Any = SimpleNamespace(
         feeds=Feeds(None, None, FORMATS),  # type: ignore[arg-type]
         query=SimpleNamespace(limit=None),
+        principal=LOCAL_ADMINISTRATOR,
+        trace=None,
         metrics=SimpleNamespace(read=lambda _: None),
         words=["", "v1", "streams", "s", "events"],
         request_id=b"id",

@@ -152,23 +152,36 @@ def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
 async def show_message(
     request: Request, queue: QueuePath, message: str, storage: StorageDep, form: Words = ""
 ) -> Response:
-    """One message, dead or alive."""
-    found, stats, one = await asyncio.gather(
+    """One message, dead or alive, and what has happened to it; only that, once it is gone."""
+    found, stats, history = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
-        _message(storage, queue, message),
+        storage.contents.history(queue, message),
     )
+    one = await _message_or_none(storage, queue, message)
+    dead = isinstance(one, DeadLetter)
     return _page(
         request,
         "message",
-        "dead" if isinstance(one, DeadLetter) else "messages",
+        "dead" if dead else "messages",
         found,
         stats,
         live=False,
+        word=message,
         one=one,
-        dead=isinstance(one, DeadLetter),
-        body=shown(one.body, form),
+        dead=dead,
+        history=history,
+        body=None if one is None else shown(one.body, form),
     )
+
+
+async def _message_or_none(
+    storage: Storage, queue: QueueName, word: str
+) -> BrowsedMessage | DeadLetter | None:
+    try:
+        return await _message(storage, queue, word)
+    except MessageNotFound:
+        return None
 
 
 async def _message(storage: Storage, queue: QueueName, word: str) -> BrowsedMessage | DeadLetter:
