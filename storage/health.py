@@ -90,11 +90,11 @@ class Health:
             evicted_keys=int(info.get("evicted_keys", 0)),
         )
 
-    async def diagnose(self) -> list[Finding]:
+    async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
         """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
         return [
             *await self._hot_findings(),
-            await self._latency_finding(),
+            await self._latency_finding(pings),
             *await self._clock_findings(),
             *await self._postgres_findings(),
         ]
@@ -156,16 +156,16 @@ class Health:
             f"appendfsync {wanted}, as durability={wanted} promises",
         )
 
-    async def _latency_finding(self) -> Finding:
+    async def _latency_finding(self, pings: int) -> Finding:
         times = []
-        for _ in range(_PINGS):
+        for _ in range(pings):
             began = perf_counter()
             await self._store.ping()
             times.append((perf_counter() - began) * 1000)
         return Finding(
             "store latency",
             True if median(times) <= _PING_MS_MAX else None,
-            f"{median(times):.2f} ms, the median of {_PINGS} pings",
+            f"{median(times):.2f} ms, the median of {pings} pings",
             "every call waits for it: bring the API and its store together",
         )
 

@@ -28,6 +28,13 @@ WindowSeconds = Annotated[
         description="How far back: up to two weeks.",
     ),
 ]
+Columns = Annotated[
+    str,
+    Query(
+        max_length=limits.SERIES_COLUMNS_CHARACTERS_MAX,
+        description="Only these columns, with commas between them; all when it is left out.",
+    ),
+]
 HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
 
 
@@ -35,39 +42,53 @@ HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
     "/queues/{queue}/series", dependencies=[Depends(may(Action.QUEUE_LIST))], tags=["queues"]
 )
 async def get_queue_series(
-    queue: QueuePath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+    queue: QueuePath,
+    storage: StorageDep,
+    window_seconds: WindowSeconds = HOUR_SECONDS,
+    columns: Columns = "",
 ) -> SeriesOut:
     """Show how a queue's counts and rates went."""
     window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_queue(queue, window_ms))
+    return SeriesOut.from_domain(await storage.series.of_queue(queue, window_ms), columns)
 
 
 @router.get(
     "/streams/{stream}/series", dependencies=[Depends(may(Action.STREAM_LIST))], tags=["streams"]
 )
 async def get_stream_series(
-    stream: StreamPath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+    stream: StreamPath,
+    storage: StorageDep,
+    window_seconds: WindowSeconds = HOUR_SECONDS,
+    columns: Columns = "",
 ) -> SeriesOut:
     """Show how a stream's size, rates and lag went."""
     window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_stream(stream, window_ms))
+    return SeriesOut.from_domain(await storage.series.of_stream(stream, window_ms), columns)
 
 
 @router.get(
     "/groups/{group}/series", dependencies=[Depends(may(Action.GROUP_LIST))], tags=["groups"]
 )
 async def get_group_series(
-    group: GroupPath, storage: StorageDep, window_seconds: WindowSeconds = HOUR_SECONDS
+    group: GroupPath,
+    storage: StorageDep,
+    window_seconds: WindowSeconds = HOUR_SECONDS,
+    columns: Columns = "",
 ) -> SeriesOut:
     """Show how a group's lag and commits went."""
     window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_group(group, window_ms))
+    return SeriesOut.from_domain(await storage.series.of_group(group, window_ms), columns)
 
 
 @router.get("/series", dependencies=[Depends(may_all(Action.METRICS_READ))], tags=["namespaces"])
 async def get_namespace_series(
-    storage: StorageDep, principal: PrincipalDep, window_seconds: WindowSeconds = HOUR_SECONDS
+    storage: StorageDep,
+    principal: PrincipalDep,
+    window_seconds: WindowSeconds = HOUR_SECONDS,
+    columns: Columns = "",
 ) -> SeriesOut:
     """Show how the namespace's totals went."""
     window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_namespace(principal.namespace, window_ms))
+    return SeriesOut.from_domain(
+        await storage.series.of_namespace(principal.namespace, window_ms), columns
+    )

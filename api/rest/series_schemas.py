@@ -7,7 +7,10 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339, to_seconds
 from api.rest.schemas import Time
 from storage.domain import limits
+from storage.domain.errors import ValidationFailed
 from storage.domain.series import Samples
+
+Values = list[float | None]
 
 
 class SeriesOut(BaseModel):
@@ -25,16 +28,28 @@ class SeriesOut(BaseModel):
     ]
 
     @classmethod
-    def from_domain(cls, samples: Samples) -> Self:
+    def from_domain(cls, samples: Samples, columns: str = "") -> Self:
+        """`columns`: names with commas between them; all when there are none. Raises ValidationFailed."""
+        measured = dict(_on_the_wire(*column) for column in samples.columns.items())
         return cls(
             start_at=rfc3339(samples.start_ms),
             step_seconds=to_seconds(samples.step_ms),
-            columns=dict(_on_the_wire(*column) for column in samples.columns.items()),
+            columns=_chosen(measured, columns.split(",")) if columns else measured,
         )
 
 
-def _on_the_wire(name: str, values: tuple[float | None, ...]) -> tuple[str, list[float | None]]:
+def _on_the_wire(name: str, values: tuple[float | None, ...]) -> tuple[str, Values]:
     if not name.endswith("_ms"):
         return name, list(values)
     seconds = [None if value is None else value / limits.SECOND_MS for value in values]
     return f"{name.removesuffix('_ms')}_seconds", seconds
+
+
+def _chosen(measured: dict[str, Values], names: list[str]) -> dict[str, Values]:
+    for name in names:
+        if name not in measured:
+            known = ", ".join(measured)
+            raise ValidationFailed.at(
+                "/columns", f"There is no column '{name}', but {known}", "invalid"
+            )
+    return {name: measured[name] for name in names}

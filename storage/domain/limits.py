@@ -365,6 +365,7 @@ RISING_OVER_MAX = 100_000  # per log; beyond it the oldest half is forgotten ear
 RISING_FLOORS_KNOWN_MAX = 10_000  # logs of which a process knows what their ancestors took
 
 # Time series: fine for the last hour, a day by minutes, two weeks by quarters of an hour
+SERIES_COLUMNS_CHARACTERS_MAX = 2_000  # of the names of all columns there are, and more
 SERIES_STEP_MS = (
     10 * SECOND_MS
 )  # what is wrong shows within seconds, and 10 000 queues are measured in time

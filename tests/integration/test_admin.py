@@ -161,6 +161,21 @@ async def test_a_page_never_shows_a_key(service):
     assert all(secret not in page for page in pages)
 
 
+async def test_who_knows_one_queue_hears_no_totals_of_all(service):
+    await service.storage.catalog.put_queue(QueueName("secret-plans"), QueueSpec())
+    await service.storage.queues.send(QueueName("secret-plans"), [NewMessage(b"x")] * 7)
+    await service.storage.series.sample()
+    some = Rights(grants=(Grant(Effect.ALLOW, ("queue:list",), ("ord*",)),))
+
+    part = (await service.ask("GET", "/ui", headers=await cookie_of(service, some))).text
+    whole = (await service.ask("GET", "/ui", headers=await cookie_of(service, VIEWER))).text
+
+    assert "7 messages" in whole
+    assert "What there is" in whole
+    assert "What there is" not in part
+    assert "Hot store" not in part
+
+
 async def test_settings_of_the_deployment_are_for_administrators_of_all_namespaces(service):
     cookie = await cookie_of(service, Rights(roles=(Role.ADMIN,)))
 

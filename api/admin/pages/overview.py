@@ -29,20 +29,25 @@ _CLOCK = SystemClock()
 async def show_overview(request: Request, storage: StorageDep, principal: PrincipalDep) -> Response:
     """The first page: six numbers, what needs attention, how the parts do."""
     checks = await request.app.state.readiness.checks()
-    seen, hour = await asyncio.gather(
-        _seen(storage, principal, checks),
-        storage.series.of_namespace(principal.namespace, limits.HOUR_MS),
-    )
+    seen, hour = await asyncio.gather(_seen(storage, principal, checks), _hour(storage, principal))
     return render(
         request,
         "overview.html",
         live=True,
         concerns=concerns(seen),
         seen=seen,
+        knows_all=principal.policy.allows(Action.METRICS_READ, "*"),
         hour=hour.columns,
         last=_last(hour),
-        empty=not seen.queues and not seen.groups and not _last(hour).get("streams"),
+        empty=not seen.queues and not seen.groups and not _last(hour).get("streams", 0),
     )
+
+
+async def _hour(storage: Storage, principal: Principal) -> Samples:
+    """The namespace's totals; of nothing, for who may not know of all of it."""
+    if not principal.policy.allows(Action.METRICS_READ, "*"):
+        return Samples(step_ms=limits.SERIES_STEP_MS, start_ms=0, columns={})
+    return await storage.series.of_namespace(principal.namespace, limits.HOUR_MS)
 
 
 async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> Seen:
@@ -71,7 +76,7 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
         failed_jobs=_recent(jobs, now_ms) if policy.allows_somewhere(Action.JOB_LIST) else [],
         processes=processes,
         checks=checks,
-        sees_deployment=policy.allows_somewhere(Action.METRICS_READ),
+        sees_deployment=policy.allows(Action.METRICS_READ, "*"),
     )
 
 

@@ -1,7 +1,7 @@
 """The list of queues: all of them, however many, by what is wrong with them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -110,20 +110,32 @@ async def _rows(
     storage: Storage, namespace: str, page: Slice, latest: Mapping[str, QueueSample]
 ) -> list[Row]:
     queues = await storage.listings.queues(namespace, page.names)
-    rows = await asyncio.gather(
-        *(_row(storage, queues[name], latest) for name in page.names if name in queues)
+    there = [queues[name] for name in page.names if name in queues]
+    counted, charts = await asyncio.gather(
+        asyncio.gather(*(_counted(storage, queue.name) for queue in there)),
+        _charts(storage, [queue.name for queue in there]),
     )
-    return [row for row in rows if row is not None]
+    return [
+        Row(queue, stats, latest.get(queue.name.name, _UNMEASURED), charts.get(queue.name, ()))
+        for queue, stats in zip(there, counted, strict=True)
+        if stats is not None
+    ]
 
 
-async def _row(storage: Storage, queue: Queue, latest: Mapping[str, QueueSample]) -> Row | None:
-    """None where the queue is deleted meanwhile."""
-    name: QueueName = queue.name
+async def _counted(storage: Storage, queue: QueueName) -> QueueStats | None:
+    """None where it is deleted meanwhile."""
     try:
-        stats, chart = await asyncio.gather(
-            storage.queues.stats(name), storage.series.of_queue(name, limits.HOUR_MS)
-        )
+        return await storage.queues.stats(queue)
     except QueueNotFound:
         return None
-    sample = latest.get(name.name, _UNMEASURED)
-    return Row(queue, stats, sample, chart.columns.get("sent_per_second", ()))
+
+
+async def _charts(
+    storage: Storage, queues: Sequence[QueueName]
+) -> dict[QueueName, tuple[float | None, ...]]:
+    """What came in within the last hour; of none, where one is deleted meanwhile."""
+    try:
+        charts = await storage.series.of_queues(queues, limits.HOUR_MS)
+    except QueueNotFound:
+        return {}
+    return {queue: chart.columns.get("sent_per_second", ()) for queue, chart in charts.items()}

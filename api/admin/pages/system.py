@@ -23,6 +23,7 @@ SEE = Depends(may(Action.METRICS_READ))
 JOBS = Depends(may(Action.JOB_LIST))
 Cursor = Annotated[str, Query()]
 
+_PINGS = 10  # it is looked at again and again
 _TABS = [
     Tab("health", "Health", "/ui/system"),
     Tab("jobs", "Jobs", "/ui/system/jobs"),
@@ -55,7 +56,7 @@ async def show_health(request: Request, storage: StorageDep) -> Response:
 async def _findings(storage: Storage) -> list[Finding]:
     """As `millstream doctor` has them, of the stores."""
     try:
-        return await storage.health.diagnose()
+        return await storage.health.diagnose(_PINGS)
     except MillstreamError as error:
         return [Finding("stores", ok=False, detail=error.detail)]
 

@@ -134,10 +134,17 @@ const load = async (path) => {
   return (await asked.get(path)).told;
 };
 
+// Charts of the same series share one call, which asks for their columns alone.
+const addressOf = (figure) => {
+  const path = figure.dataset.series;
+  const columns = new Set();
+  for (const one of all()) if (one.dataset.series === path) for (const [name] of columnsOf(one)) columns.add(name);
+  return `${path}?window_seconds=${rangeSeconds()}&columns=${[...columns].join(",")}`;
+};
+
 const update = async (figure) => {
-  const joint = figure.dataset.series.includes("?") ? "&" : "?";
   try {
-    draw(figure, dataOf(figure, await load(`${figure.dataset.series}${joint}window_seconds=${rangeSeconds()}`)));
+    draw(figure, dataOf(figure, await load(addressOf(figure))));
   } catch (error) {
     if (!drawn.has(figure)) note(figure, error.message);
   }

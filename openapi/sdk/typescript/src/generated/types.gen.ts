@@ -5615,6 +5615,10 @@ export type GetGroupSeriesData = {
          * How far back: up to two weeks.
          */
         window_seconds?: number;
+        /**
+         * Only these columns, with commas between them; all when it is left out.
+         */
+        columns?: string;
     };
     url: '/v1/groups/{group}/series';
 };
@@ -6911,6 +6915,10 @@ export type GetQueueSeriesData = {
          * How far back: up to two weeks.
          */
         window_seconds?: number;
+        /**
+         * Only these columns, with commas between them; all when it is left out.
+         */
+        columns?: string;
     };
     url: '/v1/queues/{queue}/series';
 };
@@ -7209,6 +7217,10 @@ export type GetNamespaceSeriesData = {
          * How far back: up to two weeks.
          */
         window_seconds?: number;
+        /**
+         * Only these columns, with commas between them; all when it is left out.
+         */
+        columns?: string;
     };
     url: '/v1/series';
 };
@@ -7799,6 +7811,10 @@ export type GetStreamSeriesData = {
          * How far back: up to two weeks.
          */
         window_seconds?: number;
+        /**
+         * Only these columns, with commas between them; all when it is left out.
+         */
+        columns?: string;
     };
     url: '/v1/streams/{stream}/series';
 };

@@ -10,12 +10,15 @@ from ...types import UNSET, Unset
 def get_namespace_series(
     *,
     window_seconds: int | Unset = 3600,
+    columns: str | Unset = "",
 ) -> Call[SeriesOut]:
     """Show how the namespace's totals went."""
 
     params: dict[str, Any] = {}
 
     params["window_seconds"] = window_seconds
+
+    params["columns"] = columns
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 

@@ -12,12 +12,15 @@ def get_stream_series(
     stream: str,
     *,
     window_seconds: int | Unset = 3600,
+    columns: str | Unset = "",
 ) -> Call[SeriesOut]:
     """Show how a stream's size, rates and lag went."""
 
     params: dict[str, Any] = {}
 
     params["window_seconds"] = window_seconds
+
+    params["columns"] = columns
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
