@@ -309,7 +309,13 @@ async def _pushing(
         feeds,
         metrics,
         Publisher(
-            storage.queues, storage.streams, storage.access, storage.quotas, metrics, tracing
+            storage.queues,
+            storage.streams,
+            storage.access,
+            storage.quotas,
+            metrics,
+            storage.catalog,
+            tracing,
         ),
         WorkEngine(storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing),
     )

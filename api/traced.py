@@ -1,30 +1,24 @@
 """How requests of each door become spans."""
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from api.dataplane import HotRequest, Route
 from api.native.fields import with_trace
 from api.payloads import RequestHeaders
-from api.tracing import SEND, Trace, Tracing, verb_of
-from storage.domain.batches import Headers, Record
+from api.tracing import Trace, Tracing, verb_of, with_context
+from storage.domain.batches import Headers, Record, headers_size_bytes
 from storage.domain.messages import NewMessage
 from storage.domain.traces import TRACEPARENT, context_of, is_context
-
-Item = TypeVar("Item", NewMessage, Record)
 
 _PARENT, _STATE = b"traceparent", b"tracestate"
 
 
 def begin_hot(tracing: Tracing, route: Route, request: HotRequest) -> Trace:
-    """The span of a hot request; what it sends without a context of its own, and without a caller's, belongs to it."""
+    """The span of a hot request."""
     verb = verb_of(route.action, route.operation)
     trace = begin(tracing, verb, route.operation, request.words[3], request.headers)
-    if verb == SEND and not is_context(request.headers.get(_PARENT, b"")):
-        headers = {name: value for name, value in request.headers.items() if name != _STATE}
-        request.headers = {**headers, _PARENT: trace.context}
     request.trace = trace
     return trace
 
@@ -52,8 +46,17 @@ def contexts_of_records(records: Iterable[Record]) -> Iterable[bytes]:
     return (context_of(record.headers) for record in records)
 
 
-def in_trace(items: list[Item], trace: Trace) -> list[Item]:
-    """Messages or records, in the trace of what sends them; those that have a context of their own are linked."""
-    trace.found((context_of(item.headers) for item in items), len(items))
+def sent_in(messages: Sequence[NewMessage], trace: Trace) -> list[NewMessage]:
+    """Messages in the trace of what sends them, where they have none of their own: noted beside their headers, so that
+    none grows too large by that."""
+    return [replace(one, system=with_context(one.system, one.headers, trace)) for one in messages]
+
+
+def appended_in(records: Sequence[Record], trace: Trace, bytes_max: int) -> list[Record]:
+    """Records in the trace of what appends them, where they have none of their own and room for it within `bytes_max`."""
     context: Headers = ((TRACEPARENT, "", trace.context),)
-    return [replace(item, headers=with_trace(item.headers, context)) for item in items]
+    room = bytes_max - headers_size_bytes(context)
+    return [
+        replace(one, headers=with_trace(one.headers, context)) if one.size_bytes <= room else one
+        for one in records
+    ]

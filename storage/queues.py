@@ -39,6 +39,7 @@ from storage.domain.names import LogId, QueueName
 from storage.domain.queues import Queue, QueueStats, QueueType
 from storage.domain.rising import Rise, Risen, Straddles, lasts_of
 from storage.domain.streams import view_of
+from storage.domain.traces import OF_TRACES, without_context
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
 from storage.redis.logs import HotLogs
@@ -112,7 +113,7 @@ class Queues:
         self, messages: Sequence[NewMessage], key: str, queue: Queue
     ) -> list[SentMessage]:
         encoded = _encoded(messages, queue)
-        part = SendPart(encoded, key, _fingerprint(encoded) if key else "")
+        part = SendPart(encoded, key, _fingerprint(messages, encoded, queue) if key else "")
         return await self._send_part(queue, part)
 
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
@@ -371,12 +372,23 @@ _NOTHING = HotReceive([], 0, -1, 0)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 
 
-def _fingerprint(encoded: Sequence[tuple[bytes, bytes]]) -> str:
+def _fingerprint(
+    messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], queue: Queue
+) -> str:
+    """What an idempotency key is remembered with: it tells other content apart, whatever is said of traces, since a repeat
+    is made in another span than the first call."""
+    if any(name in OF_TRACES for one in messages for name, _, _ in (*one.headers, *one.system)):
+        encoded = [encode_message(_untraced(one), queue) for one in messages]
     digest = hashlib.blake2b(digest_size=8)
     for batch, options in encoded:
         digest.update(batch)
         digest.update(options)
     return digest.hexdigest()
+
+
+def _untraced(message: NewMessage) -> NewMessage:
+    headers, system = without_context(message.headers), without_context(message.system)
+    return msgspec.structs.replace(message, headers=headers, system=system)
 
 
 def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, bytes]]:

@@ -55,7 +55,7 @@ READY_POLL_S = 0.05
 READY_REPLY_S = 2.0
 
 FIRST_STEPS = """\
-Millstream is ready at {url}
+Millstream is ready at {url}, its dashboard at {url}/ui
 
   curl{key} -X PUT {url}/v1/queues/orders --json '{{}}'
   curl{key} {url}/v1/queues/orders/messages -d 'hello'

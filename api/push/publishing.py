@@ -15,11 +15,13 @@ from api.push.connection import SocketGone
 from api.push.frames import Publish, ServerOk
 from api.push.session import Session
 from api.push.turns import Turns
-from api.traced import in_trace
+from api.traced import appended_in, contexts_of_records, sent_in
 from api.tracing import SEND, Trace, Tracing, failure_of
 from storage.access import Access
+from storage.catalog import Catalog
 from storage.domain.access import Action
 from storage.domain.names import QueueName, StreamName
+from storage.domain.traces import context_of
 from storage.queues import Queues
 from storage.quotas import QuotaKeeper
 from storage.streams import Streams
@@ -42,8 +44,10 @@ class Publisher:
         access: Access,
         quotas: QuotaKeeper,
         metrics: PublishMetrics,
+        catalog: Catalog,
         tracing: Tracing | None = None,
     ) -> None:
+        self._catalog = catalog
         self._tracing = tracing
         self._quotas = quotas
         self._queues = queues
@@ -99,7 +103,8 @@ class Publisher:
         self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
         if trace is not None:
-            messages = in_trace(messages, trace)
+            trace.found((context_of(message.headers) for message in messages), len(messages))
+            messages = sent_in(messages, trace)
         metrics = self._metrics.queues
         size_bytes = total_bytes([message.body for message in messages])
         await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
@@ -114,7 +119,9 @@ class Publisher:
         self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
         if trace is not None:
-            records = in_trace(records, trace)
+            trace.found(contexts_of_records(records), len(records))
+            bytes_max = (await self._catalog.stream(stream)).spec.record_bytes_max
+            records = appended_in(records, trace, bytes_max)
         metrics = self._metrics.streams
         size_bytes = total_bytes([record.data for record in records])
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)

@@ -36,6 +36,7 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.native.settling import count_settled, settled_out
 from api.payloads import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
 from api.refusals import ClientGone
+from api.traced import sent_in
 from api.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access import Action
@@ -77,10 +78,12 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     All of them or none. One message may be sent alone, as an object or as a raw body of any other
     content type (`curl -d hello`); its answer is then one object.
     """
-    messages = _with_trace(call.body.values, trace_headers(call.headers))
+    callers = trace_headers(call.headers)
+    messages = _with_trace(call.body.values, callers)
     if call.trace is not None:
         own = (context_of(message.headers) for message in call.body.values)
         call.trace.found(own, len(messages))
+        messages = messages if callers else sent_in(messages, call.trace)
     call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
     sent = await call.storage.queues.send(
         call.queue, messages, idempotency_key=idempotency_key(call.headers)

@@ -37,7 +37,7 @@ from api.native.record_schemas import (
     record_from_raw,
 )
 from api.payloads import MSGPACK, Items, ItemsBody, answer_type, items_in
-from api.traced import contexts_of_records
+from api.traced import appended_in, contexts_of_records
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Headers, Record
@@ -82,7 +82,7 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
     or as a raw body of any other content type; its answer is then one object, or a problem.
     """
-    records = _incoming(call)
+    records = await _incoming(call)
     results = await call.storage.streams.append(
         call.stream, records, idempotency_key=idempotency_key(call.headers)
     )
@@ -102,7 +102,7 @@ async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords 
     With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
     if the shard's next offset is that one; with `fence` only if that is the shard's token.
     """
-    records = _incoming(call)
+    records = await _incoming(call)
     condition = condition_of(call.body.around)
     results = await call.storage.streams.append_to_shard(
         call.stream, call.shard, records, condition
@@ -110,10 +110,14 @@ async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords 
     return _appended_out(call, results)
 
 
-def _incoming(call: Call[Items[Record]]) -> list[Record]:
-    records = _with_trace(call.body.values, trace_headers(call.headers))
+async def _incoming(call: Call[Items[Record]]) -> list[Record]:
+    callers = trace_headers(call.headers)
+    records = _with_trace(call.body.values, callers)
     if call.trace is not None:
         call.trace.found(contexts_of_records(call.body.values), len(records))
+        if not callers:
+            stream = await call.storage.catalog.stream(call.stream)
+            records = appended_in(records, call.trace, stream.spec.record_bytes_max)
     call.metrics.received(len(records), total_bytes([record.data for record in records]))
     return records
 

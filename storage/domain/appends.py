@@ -10,6 +10,7 @@ from storage.domain.batches import CONTENT_TYPE, Record, headers_size_bytes
 from storage.domain.errors import BatchTooLarge, MessageTooLarge, ValidationFailed
 from storage.domain.messages import check_header_names
 from storage.domain.streams import RING_SIZE, EventTimes, Stream, StreamSpec
+from storage.domain.traces import without_context
 
 OWN_HEADERS = frozenset({CONTENT_TYPE})
 """What a front door may say of a record in a reserved header."""
@@ -101,13 +102,16 @@ def _small_size(record: Record) -> int:
 
 
 def fingerprint(records: Iterable[Record]) -> str:
-    """What an idempotency key is remembered with: 16 hex digits that tell other content apart."""
+    """What an idempotency key is remembered with: 16 hex digits that tell other content apart.
+
+    A repeat is made in another span than the first call, so what is said of traces does not count.
+    """
     digest = hashlib.blake2b(digest_size=8)
     for record in records:
         digest.update(record.key.encode())
         digest.update(record.data)
         if record.hash_key is not None:
             digest.update(b"\0%d\0" % record.hash_key)
-        for name, kind, value in record.headers:
+        for name, kind, value in without_context(record.headers):
             digest.update(f"{name}\0{kind}\0".encode() + value)
     return digest.hexdigest()

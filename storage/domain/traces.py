@@ -14,6 +14,9 @@ TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 NOTED = ":traceparent"
 
+OF_TRACES = frozenset({TRACEPARENT, TRACESTATE, NOTED})
+"""The headers that say in which work something was sent, and nothing of what was: a repeat has others."""
+
 _CONTEXT = re.compile(
     rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})"
 )
@@ -54,3 +57,10 @@ def with_noted(headers: Headers, system: Headers) -> Headers:
         return headers
     told = [(TRACEPARENT, kind, value) for name, kind, value in system if name == NOTED]
     return (*headers, *told) if told else headers
+
+
+def without_context(headers: Headers) -> Headers:
+    """The headers that say something of the message itself."""
+    if any(name in OF_TRACES for name, _, _ in headers):
+        return tuple(header for header in headers if header[0] not in OF_TRACES)
+    return headers

@@ -264,3 +264,21 @@ async def test_a_chart_is_a_table_too(page: Page, service: Service):
     await expect(page.locator("#chart-depth canvas")).to_be_visible()
     await expect(page.locator("#chart-depth .as-table thead th")).to_have_count(5)
     await expect(page.locator("#chart-depth .as-table tbody tr")).to_have_count(90)
+
+
+async def test_what_happened_to_a_message_is_found_by_its_id_once_it_is_gone(
+    page: Page, service: Service
+):
+    storage = service.storage
+    queue = await a_queue(storage, "remembered", 1, history=True)
+    [taken] = await storage.queues.receive(queue)
+    await storage.queues.settle(queue, [Settlement(taken.receipt_handle, SettleAction.ACK)])
+
+    await page.goto("/ui/queues/remembered/messages")
+    await page.get_by_label("Search messages").fill(taken.message_id)
+    await page.keyboard.press("Enter")
+    await page.get_by_role("link", name="See what happened").click()
+
+    rows = page.locator("tr[id^=h-] th")
+    await expect(rows).to_have_text(["Sent", "Delivered", "Acknowledged"])
+    await expect(page.get_by_text("Gone", exact=True)).to_be_visible()

@@ -285,6 +285,47 @@ async def test_nothing_is_made_where_the_sdk_is_switched_off(stocked, collected)
     assert "headers" not in message
 
 
+async def test_a_repeat_under_its_key_adds_nothing_although_its_span_is_another(
+    stocked, settings_of, collected
+):
+    key, other = {"idempotency-key": "k"}, {"idempotency-key": "k", "traceparent": CALLER}
+    messages, records = "/v1/queues/orders/messages", "/v1/streams/clicks/records"
+    async with serve(stocked, settings_of) as traced:
+        client = traced.client
+        sent = [
+            await client.post(messages, json={"body": "a"}, headers=headers)
+            for headers in (key, key, other)
+        ]
+        appended = [
+            await client.post(records, json={"data": "a", "key": "k"}, headers=headers)
+            for headers in (key, key, other)
+        ]
+        reused = await client.post(messages, json={"body": "b"}, headers=key)
+        async with traced.server.socket() as socket:
+            for _ in range(2):
+                frame = {"to": "queue:orders", "items": [{"body": "c"}], "idempotency_key": "p"}
+                told = await socket.ask("publish", **frame)
+
+    assert [answer.json()["duplicate"] for answer in sent] == [False, True, True]
+    assert [answer.json()["duplicate"] for answer in appended] == [False, True, True]
+    assert told["results"][0]["duplicate"], told
+    assert reused.json()["code"] == "idempotency_key_reused"
+
+
+async def test_what_just_fits_is_taken_with_its_span_or_without(stocked, settings_of, collected):
+    await stocked.catalog.put_queue(QueueName("orders"), QueueSpec(message_bytes_max=1024))
+    spec = StreamSpec(shards=1, record_bytes_max=1024)
+    await stocked.catalog.put_stream(StreamName("clicks"), spec)
+    async with serve(stocked, settings_of) as traced:
+        await traced.send("x" * 1024)
+        [message] = await traced.receive()
+        record = {"data": "x" * 1023, "key": "k"}
+        appended = await traced.client.post("/v1/streams/clicks/records", json=record)
+
+    assert ids(message["headers"]["traceparent"]) == own(collected.named("send orders")[0])
+    assert appended.status_code == 201
+
+
 async def test_a_dead_letter_keeps_its_context_on_its_way(stocked):
     await stocked.catalog.put_queue(QueueName("orders"), QueueSpec(attempts_max=1))
     async with serve(stocked) as traced:

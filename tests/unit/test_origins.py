@@ -1,0 +1,46 @@
+"""Settings are told with who said them, and never with their secrets."""
+
+from api.origins import COMMAND, DEFAULT, told_settings, with_origins
+from api.settings import ORIGINS, read_settings
+
+
+def told(settings):
+    return {one.name: one for one in told_settings(settings)}
+
+
+def test_a_setting_comes_from_the_first_source_that_says_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "millstream.toml").write_text("workers = 3\nport = 9001\n")
+    monkeypatch.setenv("MILLSTREAM_PORT", "9002")
+
+    found = told(read_settings())
+
+    assert (found["port"].value, found["port"].origin) == ("9002", "environment")
+    assert (found["workers"].value, found["workers"].origin) == ("3", "millstream.toml")
+    assert found["host"].origin == DEFAULT
+
+
+def test_a_process_is_told_where_its_settings_are_from(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MILLSTREAM_PORT", "9002")
+    given = read_settings(workers=2)
+    environment = with_origins(given, {"MILLSTREAM_PORT": "9002", "MILLSTREAM_WORKERS": "2"})
+
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = told(read_settings())
+
+    assert ORIGINS in environment
+    assert (found["workers"].value, found["workers"].origin) == ("2", COMMAND)
+    assert found["port"].origin == "environment"
+    assert found["host"].origin == DEFAULT
+
+
+def test_secrets_are_stars(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:6379")
+    monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://key:hunter2@bucket/path")
+
+    values = [one.value for one in told_settings(read_settings())]
+
+    assert not any("hunter2" in value for value in values)
