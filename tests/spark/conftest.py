@@ -61,7 +61,7 @@ async def storage(stores):
 
 
 @pytest.fixture
-def heard() -> list[tuple[JobKind, JobState, float]]:
+def heard() -> list[tuple[JobKind, JobState, float, dict[str, int]]]:
     """Every attempt that ended in this process, as a worker's observer hears of it."""
     return []
 

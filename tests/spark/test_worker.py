@@ -196,7 +196,7 @@ async def test_when_the_jvm_is_killed_the_attempt_fails_and_the_next_has_a_new_o
         await until(lambda: len(heard) == 2)
 
     assert (over.state, over.progress) == (JobState.DONE, {"steps": 4, "attempt": 2})
-    assert [(kind, state) for kind, state, _ in heard] == [
+    assert [(kind, state) for kind, state, _, _ in heard] == [
         (ARCHIVE, JobState.QUEUED),
         (ARCHIVE, JobState.DONE),
     ]
