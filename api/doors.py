@@ -254,21 +254,23 @@ class Doors:
                 answer.more = await self._spend_call(principal, path)
             await app(scope, _bounded(receive, headers), answer.send)
         except Exception as error:
-            if not answer.status and (page := entrance.page_instead(self.control, scope, error)):
-                await page(scope, receive, answer.send)
-                return "no_page", answer.status
-            if isinstance(error, Unauthenticated):
+            page = None if answer.status else entrance.page_instead(self.control, scope, error)
+            if isinstance(error, Unauthenticated) and not (
+                page and self._gate.shows_nothing(headers)  # someone opens a page, and is asked
+            ):
                 self._auditing.note_stranger(
                     error, Door.REST, scope.get("client"), headers, request_id
                 )
-            if not answer.status:
-                told = problem(error, instance=scope["path"], request_id=request_id.decode())
+            if page is not None:
+                await page(scope, receive, answer.send)
+            elif not answer.status:
+                told = problem(error, instance=path, request_id=request_id.decode())
                 failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
                 await _send(send, failed)
                 answer.status = told.status
             failure = failure_of(error)
             around = Circumstances(principal, trace, started)
-            log_failure(error, scope["path"], answer.status, request_id, around)
+            log_failure(error, path, answer.status, request_id, around)
         route = scope.get("route")
         status = answer.status or CLIENT_GONE_STATUS
         if trace is not None:

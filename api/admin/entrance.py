@@ -14,8 +14,7 @@ from api.admin.assets import PREFIX
 from api.admin.refusing import LOGIN_PATH, refused, to_login
 from api.auth.gate import NAMESPACE
 from api.payloads import RequestHeaders
-from api.refusals import Refusal
-from storage.domain.errors import MillstreamError, Unauthenticated
+from storage.domain.errors import Unauthenticated
 
 ROOT = "/ui"
 _NAMESPACE_PARAMETER = "ns"
@@ -47,6 +46,4 @@ def page_instead(app: FastAPI, scope: Scope, error: Exception) -> Response | Non
         return None
     if isinstance(error, Unauthenticated):
         return to_login(scope["path"], scope["query_string"])
-    if isinstance(error, MillstreamError | Refusal):
-        return refused(Request({**scope, "app": app}), error)
-    return None
+    return refused(Request({**scope, "app": app}), error)

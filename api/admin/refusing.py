@@ -5,16 +5,16 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from api.admin.rendering import render
+from api.answers import log_failure
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.errors import problem
-from api.refusals import Refusal
-from storage.domain.errors import MillstreamError
 
 LOGIN_PATH = "/ui/login"
 
@@ -32,8 +32,11 @@ class PageRoute(APIRoute):
 async def _told(handle: Handler, request: Request) -> Response:
     try:
         return await handle(request)
-    except (MillstreamError, Refusal, RequestValidationError) as error:
-        return refused(request, error)
+    except Exception as error:
+        page = refused(request, error)
+        request_id = str(request.scope.get(REQUEST_ID_KEY, "")).encode()
+        log_failure(error, request.url.path, page.status_code, request_id)
+        return page
 
 
 def refused(request: Request, error: Exception) -> Response:
@@ -43,7 +46,7 @@ def refused(request: Request, error: Exception) -> Response:
     else:
         request_id = request.scope.get(REQUEST_ID_KEY, "")
         told = problem(error, instance=request.url.path, request_id=request_id)
-        status, detail = told.status, str(error)
+        status, detail = told.status, msgspec.json.decode(told.body)["detail"]
     return render(request, "error.html", status, status=status, detail=detail)
 
 

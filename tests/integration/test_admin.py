@@ -1,11 +1,13 @@
 """The dashboard's door: who is let in, what each caller is shown, and what leaves with a page."""
 
+import asyncio
 import re
 
 import pytest
 
 from api.admin.rendering import CONTENT_SECURITY_POLICY
 from storage.domain.access import Effect, Grant, Role
+from storage.domain.audit import Wanted
 from storage.domain.credentials import Rights
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
@@ -84,6 +86,35 @@ async def test_what_goes_wrong_is_told_as_a_page(service):
     answers = (missing, nothing, forbidden, senseless)
     assert [one.status_code for one in answers] == [404, 404, 403, 400]
     assert all(one.headers["content-type"].startswith("text/html") for one in answers)
+
+
+async def test_a_page_that_fails_says_so_and_not_why(service, monkeypatch):
+    async def fail(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(service.storage.listings, "queue_names", fail)
+
+    answer = await service.ask("GET", "/ui/queues", headers=await cookie_of(service))
+
+    assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "its log has the request id" in answer.text
+    assert "secret detail" not in answer.text
+
+
+async def test_opening_a_page_is_no_attempt_but_a_session_that_is_over_is_told_of(service):
+    await service.ask("GET", "/ui")
+    before = await service.storage.audit.page(Wanted())
+    await service.ask("GET", "/ui", headers={"cookie": "ms_session=mss_" + "a" * 49})
+
+    for _ in range(500):  # it is told of beside its request
+        told = await service.storage.audit.page(Wanted())
+        if told != before:
+            break
+        await asyncio.sleep(0.01)
+
+    assert len(told) == len(before) + 1
+    assert told[0].asked.operation == "log_in"
 
 
 async def test_a_viewer_is_offered_nothing_that_would_be_refused(service):
