@@ -55,11 +55,13 @@ READY_POLL_S = 0.05
 READY_REPLY_S = 2.0
 
 FIRST_STEPS = """\
-Millstream is ready at {url}, its dashboard at {url}/ui
+Millstream is ready at {url}
 
   curl{key} -X PUT {url}/v1/queues/orders --json '{{}}'
   curl{key} {url}/v1/queues/orders/messages -d 'hello'
   curl{key} {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
+
+  Dashboard: {url}/ui
 """
 WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
 
