@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from api.cli.data import check_version, data_directory, in_use, locked
+from api.cli.ending import ended_by_sigterm
 from api.cli.trouble import ExitCode, Trouble
 from api.settings import Settings
 from storage import backups
@@ -26,7 +27,7 @@ from storage.embedded.valkey import ValkeyServer
 
 def backup(settings: Settings, target: Path) -> Manifest:
     """Back up the stores that the settings mean. Raises Trouble, MillstreamError."""
-    with _told_as_trouble(), _stores_of(settings, empty=False) as stores:
+    with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
         return backups.backup(
             stores.storage(), target, SystemClock(), metadata.version("millstream")
         )
@@ -34,7 +35,7 @@ def backup(settings: Settings, target: Path) -> Manifest:
 
 def restore(settings: Settings, source: Path) -> Manifest:
     """Restore a backup into the stores that the settings mean. Raises Trouble, MillstreamError."""
-    with _told_as_trouble():
+    with _told_as_trouble(), ended_by_sigterm():
         backups.read_backup(source)  # before anything is made in DATA
         with _stores_of(settings, empty=True) as stores:
             return backups.restore(stores.storage(), source, settings.server)

@@ -25,6 +25,7 @@ def told(*words: str | Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.chaos
 def test_what_runs_and_what_is_stopped_is_backed_up_and_starts_again(place):
     data, restored, log = place / "data", place / "restored", place / "log"
 
@@ -51,14 +52,3 @@ def test_what_runs_and_what_is_stopped_is_backed_up_and_starts_again(place):
     assert (in_use[0], again[0]) == (1, 1)
     assert "a Millstream runs on" in in_use[1]
     assert "the database is not empty" in again[1]
-
-
-def test_what_cannot_be_is_one_line_and_makes_nothing(place):
-    nowhere = told("backup", place / "b", "--data", place / "nothing")
-    no_backup = told("restore", place, "--data", place / "new")
-
-    assert nowhere[0] == 4
-    assert "there is no Millstream in" in nowhere[1]
-    assert no_backup[0] == 1
-    assert f"{place} is no backup" in no_backup[1]
-    assert list(place.iterdir()) == []

@@ -1,6 +1,7 @@
 """Backups of deployments at work, restored into fresh stores."""
 
 import asyncio
+import io
 import stat
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, suppress
@@ -8,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 import pytest
 import redis
+from alembic import command
 
 from storage import backups
 from storage.domain.access import LOCAL_ADMINISTRATOR, Role
@@ -18,6 +20,7 @@ from storage.domain.backups import (
     BackupError,
     RestoreUnfinished,
     StoreInUse,
+    Table,
 )
 from storage.domain.batches import Record
 from storage.domain.clock import SystemClock
@@ -33,9 +36,12 @@ from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
 from storage.lifespan import migrate, open_storage
 from storage.postgres import dump
+from storage.postgres.migrate import config_of, connected, head
 from storage.redis.refilling import BackedStore
+from storage.redis.snapshot import snapshot_of
 from storage.secrets import new_key
 from storage.settings import StorageSettings
+from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 
 ORDERS, LATER = QueueName("orders"), QueueName("later")
@@ -225,6 +231,85 @@ def backup_of_little(source, tmp_path):
     asyncio.run(make())
     backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
     return tmp_path / "backup"
+
+
+@pytest.mark.one_store
+def test_jobs_are_as_before_the_store_and_everything_else_as_after_it(
+    source, target, tmp_path, monkeypatch
+):
+    """Otherwise a replay passes over what it sent meanwhile, and nobody knows what was archived meanwhile."""
+    execute(source, JOB)
+
+    def meanwhile(url):
+        execute(source, "update job_parts set position = 9")
+        execute(source, NAMESPACE.format("late"))
+        return snapshot_of(url)
+
+    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+
+    backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+    backups.restore(target, tmp_path / "backup", "bundled")
+
+    with psycopg.connect(target.database_url) as cold:
+        assert cold.execute("select position from job_parts").fetchall() == [(3,)]
+        names = cold.execute("select name from namespaces order by name").fetchall()
+        assert names == [("default",), ("late",)]
+
+
+NAMESPACE = """
+    insert into namespaces (name, account_id, quotas, version, created_at_ms, changed_at_ms, over)
+    values ('{}', '1', '{{}}', 1, 0, 0, false)
+"""
+JOB = """
+    insert into jobs (job_id, namespace, kind, subject, spec, state, wish, attempt, failures, attempts_max, run_after_ms,
+                      progress, failure, created_at_ms)
+    values ('j', 'default', 'replay', 'clicks', '{}', 'running', '', 1, 0, 3, 0, '{}', '', 0);
+    insert into job_parts values ('j', '0', 3, false, '{}')
+"""
+
+
+@pytest.mark.one_store
+def test_a_namespace_that_goes_meanwhile_is_told(source, tmp_path, monkeypatch):
+    execute(source, NAMESPACE.format("gone"))
+    execute(source, JOB.replace("default", "gone"))
+
+    def meanwhile(_):
+        execute(source, "delete from jobs; delete from namespaces where name = 'gone'")
+        return iter(())
+
+    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+
+    with pytest.raises(BackupError, match="a namespace removed, meanwhile"):
+        backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+
+
+@pytest.mark.one_store
+def test_an_older_schema_is_restored_and_brought_to_this_versions(postgres_server_url, target):
+    with fresh_database(postgres_server_url, "template1") as old_url:
+        with connected(old_url) as connection:
+            command.upgrade(config_of(connection), "0009")
+        execute_at(old_url, "insert into namespaces (name, account_id) values ('ours', '7')")
+        files: dict[str, io.BytesIO] = {}
+        with dump.moment_of(old_url) as moment:
+            tables = []
+            for name, columns in moment.tables():
+                file = files[name] = io.BytesIO()
+                tables.append(Table(name, columns, moment.copy(name, columns, file.write)))
+                file.seek(0)
+
+    dump.fill(target.database_url, "0009", tables, lambda table: files[table.name])
+    dump.finish(target.database_url)
+
+    migrate(target)
+
+    with psycopg.connect(target.database_url) as cold:
+        assert cold.execute("select version_num from alembic_version").fetchone() == (head(),)
+        names = cold.execute("select name, account_id from namespaces where name = 'ours'")
+        assert names.fetchall() == [("ours", "7")]
+
+
+def execute(stores, statements):
+    execute_at(stores.database_url, statements)
 
 
 @pytest.mark.one_store

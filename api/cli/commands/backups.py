@@ -16,7 +16,7 @@ backups = noun("Backups.")
 AsJson = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 MADE = """\
-{place} has all that was acknowledged before it was begun: {megabytes:.1f} MB.
+{place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes.
 Keep beside it, for it has neither: the secret keys (secret.keys, or what MILLSTREAM_SECRET_KEYS says) and the archive's files.\
 """
 RESTORED = """\
@@ -64,4 +64,4 @@ def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> N
         }
         typer.echo(msgspec.json.encode(told).decode())
     else:
-        typer.echo(sentence.format(place=place, megabytes=manifest.bytes / 1e6))
+        typer.echo(sentence.format(place=place, manifest=manifest))
