@@ -143,7 +143,9 @@ class Work:
                         return
                     continue
                 await self._outages.over(STORAGE)
-                if found:
+                if found and self._paused:  # it was on its way when the client heard of the pause
+                    await self._engine.queues.release(self._queue, found)
+                elif found:
                     await self._deliver(found)
                 del found
         except SocketGone:

@@ -132,9 +132,9 @@ async def test_a_waiting_receive_that_is_not_wanted_any_more_takes_nothing_and_w
     gone = asyncio.create_task(
         storage.queues.receive(ORDERS, wait_ms=10_000, still_wanted=lambda: False)
     )
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
     there = asyncio.create_task(storage.queues.receive(ORDERS, wait_ms=10_000))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
 
     await storage.queues.send(ORDERS, [NewMessage(b"one")])
 

@@ -420,6 +420,34 @@ async def test_a_paused_queue_says_so_and_when_it_goes_on(server, storage):
     assert message["body"] == "one"
 
 
+async def test_what_is_on_its_way_when_a_pause_is_told_does_not_arrive(
+    server, storage, monkeypatch
+):
+    """A receive that was asked for before the pause could bring a message after the client had heard of it."""
+    await send(storage, b"one")
+    taken = await storage.queues.receive(ORDERS)
+    receive = type(storage.queues).receive
+    arrives = asyncio.Event()
+
+    async def late(*asked, **more):
+        if arrives.is_set():
+            return await receive(*asked, **more)
+        await arrives.wait()
+        return taken
+
+    monkeypatch.setattr(type(storage.queues), "receive", late)
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        await storage.catalog.put_queue(ORDERS, QueueSpec(paused=True))
+        await socket.hear("paused")
+        arrives.set()
+        await socket.nothing("messages", seconds=0.2)
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        [message] = await socket.messages(1)
+
+    assert message["body"] == "one"
+
+
 async def test_an_outage_of_the_store_is_told_and_waited_for(server, storage, monkeypatch):
     receive = type(storage.queues).receive
     outage = asyncio.Event()
