@@ -92,8 +92,16 @@ class Moves:
         Raises QueueNotFound; MoveRefused with `reason` 'already_running'; ValidationFailed.
         """
         _check_rate(per_second)
-        to_move = len(which.words) or (await self._queues.stats(source)).dead_lettered
-        return await self._begin(source, None, per_second, to_move, which)
+        return await self._begin(source, None, per_second, await self._meant(source, which), which)
+
+    async def _meant(self, source: QueueName, which: WhichDead) -> int:
+        """How many dead letters that is about; of a group, no more than so many."""
+        if which.words:
+            return len(which.words)
+        if which.reason:
+            reasons = await self._contents.death_reasons(source)
+            return sum(one.count for one in reasons if one.reason == which.reason)
+        return (await self._queues.stats(source)).dead_lettered
 
     async def _begin(
         self,

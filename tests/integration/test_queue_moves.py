@@ -294,6 +294,21 @@ async def test_a_redrive_goes_on_in_the_background_and_keeps_its_groups_in_order
     assert (await queues.stats(LINE)).dead_lettered == 3
 
 
+async def test_a_redrive_of_one_reason_tells_how_many_those_are(engines, clock):
+    """Its progress went up to the number of all dead letters, and stopped short of it."""
+    await made(engines, WORK)
+    await send(engines.queues, WORK, b"1", b"2", b"3")
+    for message, reason in zip(
+        await engines.queues.receive(WORK, messages_max=3), ("late", "late", "odd"), strict=True
+    ):
+        await settle(engines.queues, WORK, message, SettleAction.REJECT, reason=reason)
+
+    move = await engines.moves.redrive(WORK, WhichDead(reason="late"), per_second=500)
+    over = await until_over(engines, move)
+
+    assert (move.to_move, over.moved) == (2, 2)
+
+
 async def test_a_redrive_that_is_taken_up_again_goes_on_where_it_was(engines, clock):
     """What it redrove and died again is not redriven a second time."""
     queues = engines.queues
