@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import httpx
 
+from tests.chaos.checker import UNANSWERED
 from tests.chaos.history import History, Kind, Operation, Outcome, Seen
 
 ANSWER_S = 8.0
@@ -14,6 +15,7 @@ NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 ACCOUNT = "000000000000"
 NOT_DONE = 503
 """Nothing happened, as with every status below 500."""
+UNKNOWN_WORDS = ("may have taken effect", "is stopping")
 
 Read = Callable[[Any], tuple[Seen, ...]]
 
@@ -54,7 +56,8 @@ class Caller:
     ) -> Operation:
         """Ask, and write down how it ended. A body that is not what was promised raises: that is our own mistake."""
         invoked = self.history.now()
-        outcome, status, code, seen = Outcome.UNKNOWN, 0, "", ()
+        outcome, status, code = Outcome.UNKNOWN, 0, ""
+        seen: tuple[Seen, ...] = ()
         try:
             answer = await self.http.send(request)
         except NEVER_SENT:
@@ -122,12 +125,19 @@ def nothing(_: Any) -> tuple[Seen, ...]:
 def _outcome(answer: httpx.Response) -> tuple[Outcome, str]:
     if answer.is_success:
         return Outcome.OK, ""
-    code = ""
-    with suppress(ValueError):
-        said = answer.json()
-        code = str(said.get("code") or said.get("__type", "").rpartition("#")[2])
+    code = _code(answer)
     refused = answer.status_code < 500 or answer.status_code == NOT_DONE
     return (Outcome.FAIL if refused else Outcome.UNKNOWN), code
+
+
+def _code(answer: httpx.Response) -> str:
+    """What went wrong in a word. The SQS door has one word for unknown outcomes and for faults; its text tells them apart."""
+    with suppress(ValueError):
+        said = answer.json()
+        if any(words in said.get("message", "") for words in UNKNOWN_WORDS):
+            return UNANSWERED
+        return str(said.get("code") or said.get("__type", "").rpartition("#")[2])
+    return ""
 
 
 class RestQueues:

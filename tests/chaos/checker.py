@@ -19,8 +19,8 @@ from tests.chaos.history import Kind, Operation, Outcome, Seen
 EXAMPLES = 5
 STAYING = ("ready", "delayed", "in_flight", "parked", "moving")
 GONE = ("dead_lettered", "acknowledged", "expired", "purged", "dropped", "moved_out")
-UNANSWERED = "InternalFailure"
-"""How the SQS door says that an outcome is unknown: it has no other word for it."""
+UNANSWERED = "outcome_unknown"
+"""The code of a 500 that says so: the SQS door has no other status for an unknown outcome."""
 
 Operations = Sequence[Operation]
 Place = tuple[str, int, int]

@@ -12,6 +12,7 @@ Afterwards everything is drained.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -139,7 +140,7 @@ class Workload:
         number = 0
         while not self._over.is_set():
             group = f"{name}-{chance.randrange(GROUPS)}"
-            await self._repeat(lambda v=f"{name}:{number}", g=group: door.send(LINE, v, group=g))
+            await self._repeat(partial(door.send, LINE, f"{name}:{number}", group=group))
             number += 1
             await self._pause(chance)
 
@@ -187,7 +188,7 @@ class Workload:
         number = 0
         while not self._over.is_set():
             key = f"{name}-{chance.randrange(GROUPS)}"
-            await self._repeat(lambda v=f"{name}:{number}", k=key: door.append(EVENTS, v, k))
+            await self._repeat(partial(door.append, EVENTS, f"{name}:{number}", key))
             number += 1
             await self._pause(chance)
 
@@ -196,7 +197,7 @@ class Workload:
         while not self._over.is_set():
             size = chance.randint(1, 5)
             values = tuple(f"{name}:{number}" for number in range(sequence, sequence + size))
-            await self._repeat(lambda v=values, s=sequence: door.produce(EVENTS, shard, v, s))
+            await self._repeat(partial(door.produce, EVENTS, shard, values, sequence))
             sequence += size
             await self._pause(chance)
 
@@ -278,7 +279,7 @@ class Workload:
         cursor: str | None = ""
         seen: list[Seen] = []
         while cursor is not None:
-            query = {"limit": PAGE, **({"cursor": cursor} if cursor else {})}
+            query: dict[str, Any] = {"limit": PAGE, **({"cursor": cursor} if cursor else {})}
             answer = await caller.http.get(f"/v1/queues/{queue}/dead-letters", params=query)
             page = answer.raise_for_status().json()
             seen += [Seen(value=one["body"], id=one["id"]) for one in page["items"]]
