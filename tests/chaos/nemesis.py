@@ -85,6 +85,7 @@ class Nemesis:
         self.told: list[str] = []
         self._site = site
         self._history = history
+        self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
 
     async def run(self, planned: list[Planned]) -> None:
         """Every fault at its time; returns when the last is put right."""
@@ -95,12 +96,14 @@ class Nemesis:
 
     async def _carry_out(self, fault: Planned, began: float) -> None:
         await asyncio.sleep(max(0.0, began + fault.at - asyncio.get_running_loop().time()))
-        from_s = self._history.now()
-        await self._break(fault)
+        async with self._held[RESOURCES[fault.name]]:  # a store may need longer than planned
+            from_s = self._history.now()
+            await self.put(fault)
         self.done[fault.name] += 1
         self.told.append(f"{from_s:8.2f} to {self._history.now():8.2f} s  {fault.name}")
 
-    async def _break(self, fault: Planned) -> None:
+    async def put(self, fault: Planned) -> None:
+        """Break what the fault is about, and put it right."""
         site = self._site
         breaks: dict[str, Callable[[Planned], Awaitable[None]]] = {
             "kill_api": lambda one: self._kill("api", one),

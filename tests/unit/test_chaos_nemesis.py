@@ -1,10 +1,14 @@
 """A schedule of faults: the same from the same seed, every kind in turn, and no two of one thing at once."""
 
+import asyncio
 from itertools import combinations
+from typing import cast
 
 import pytest
 
-from tests.chaos.nemesis import LASTS_S, RESOURCES, schedule
+from tests.chaos.history import History
+from tests.chaos.nemesis import LASTS_S, RESOURCES, Nemesis, Planned, schedule
+from tests.chaos.site import Site
 
 SEEDS = range(20)
 
@@ -45,3 +49,26 @@ def test_some_faults_come_together():
     assert any(
         one.at < other.over and other.at < one.over for one, other in combinations(planned, 2)
     )
+
+
+class Slow(Nemesis):
+    """Needs longer than planned for everything, and says when it begins and ends."""
+
+    def __init__(self) -> None:
+        super().__init__(cast(Site, None), History())
+        self.said: list[str] = []
+
+    async def put(self, fault: Planned) -> None:
+        self.said.append(f"{fault.name} begins")
+        await asyncio.sleep(10 * fault.lasts)
+        self.said.append(f"{fault.name} ends")
+
+
+async def test_a_store_that_is_late_is_not_broken_again_before_it_is_whole():
+    nemesis = Slow()
+    late = Planned("kill_valkey", at=0.0, lasts=0.01, luck=0)
+
+    await nemesis.run([late, Planned("kill_valkey_twice", at=0.02, lasts=0.01, luck=0)])
+
+    names = ["kill_valkey", "kill_valkey_twice"]
+    assert nemesis.said == [f"{name} {word}" for name in names for word in ("begins", "ends")]
