@@ -61,7 +61,7 @@ Millstream is ready at {url}
   curl{key} {url}/v1/queues/orders/messages -d 'hello'
   curl{key} {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
 
-  Dashboard: {url}/ui
+  # and to look at it all: {url}/ui
 """
 WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
 
