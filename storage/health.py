@@ -61,12 +61,17 @@ class Health:
     async def check(self) -> dict[str, str]:
         """Name of each check -> 'ok' or what is wrong; each takes a second at most."""
         checks: dict[str, Callable[[], Awaitable[str]]] = {
-            "redis": self._store.ping,
+            "redis": self._hot,
             "postgres": self._postgres,
             "migrations": self._migrations,
         }
         answers = await asyncio.gather(*(_bounded(check) for check in checks.values()))
         return dict(zip(checks, answers, strict=True))
+
+    async def _hot(self) -> str:
+        if await self._store.is_restoring():
+            return "a restore into the store is not finished"
+        return await self._store.ping()
 
     async def _postgres(self) -> str:
         await self._database.ping()

@@ -13,6 +13,7 @@ from typer import Abort, TyperException
 
 from api.cli.commands.archive import archive
 from api.cli.commands.audit import audit
+from api.cli.commands.backups import backups
 from api.cli.commands.bench import bench
 from api.cli.commands.config import config
 from api.cli.commands.dead_letters import letters
@@ -61,7 +62,7 @@ NOUNS = {
 }
 for word, verbs in NOUNS.items():
     app.add_typer(verbs, name=word)
-for verbs in (bench, documents):
+for verbs in (bench, backups, documents):
     app.add_typer(verbs)
 
 

@@ -514,6 +514,14 @@ JWKS_PAUSE_MS = 30 * SECOND_MS  # between two questions to an issuer, whatever k
 JWKS_RETRY_MS = 5 * SECOND_MS  # the same, after one that was not answered
 ENDED_PER_CALL = 100  # ended tickets, sessions or credentials that go as a new one is made
 
+# Backups
+SNAPSHOT_WAIT_MS_MAX = (
+    2 * MINUTE_MS
+)  # without a word of the store while it forks, or takes a large key
+RESTORE_SKIPS_OFFSETS = (
+    1 << 32
+)  # what a log may have handed out since its backup; 2^53 holds two million restores
+
 
 class Limits(msgspec.Struct, frozen=True):
     """The limits a deployment or a test may change; the engines take them as a value."""

@@ -20,6 +20,7 @@ from storage.settings import Durability
 CLUSTER_SLOT_LAST = 16_383
 CLUSTER_BUS_PORT_STEP = 10_000  # Redis's own rule for the port of its cluster bus
 CLUSTER_PORTS = range(20_000, 50_000)
+_SNAPSHOT_NAME = "snapshot.rdb"
 
 
 @contextmanager
@@ -101,6 +102,7 @@ class ValkeyServer:
             "appendonly": "yes",
             "appendfsync": self._durability,
             "aof-use-rdb-preamble": "yes",
+            "repl-diskless-sync-delay": "0",  # a backup is alone: it need not wait for other replicas
             "maxmemory": str(self._memory_bytes),
             "maxmemory-policy": "noeviction",  # an eviction would lose messages
         }
@@ -130,6 +132,22 @@ class ValkeyServer:
             client.ping()
             return not self._cluster_port or _owns_every_slot(client)
         return False
+
+
+class SnapshotServer(ValkeyServer):
+    """A Valkey that holds what a snapshot (an RDB file) says, to be read; it writes nothing of it."""
+
+    def __init__(self, data: Path, snapshot: Path, *, server: ServerChoice = "bundled") -> None:
+        super().__init__(data, server=server)
+        self._snapshot = snapshot.resolve()
+
+    def prepare(self) -> None:
+        """As every Valkey's, with the snapshot where it looks for it."""
+        super().prepare()
+        (self.directory / _SNAPSHOT_NAME).symlink_to(self._snapshot)
+
+    def _settings(self) -> dict[str, str]:
+        return super()._settings() | {"appendonly": "no", "dbfilename": _SNAPSHOT_NAME}
 
 
 def _configuration(settings: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from storage.domain import limits
+from storage.domain.backups import RESTORING, RestoreUnfinished
 from storage.postgres.database import Database, connection_options, driver_url, refusal
 
 _SCRIPTS = Path(__file__).with_name("migrations")
@@ -33,15 +34,24 @@ def migrate(url: str) -> None:
     """Bring the database to `head()`, in one transaction; nothing to do is no error.
 
     A process that finds another at work waits up to a minute for it. Raises DatabaseTooNew, and
-    StorageUnavailable when the database cannot be reached.
+    StorageUnavailable when the database cannot be reached, or a restore into it is not finished.
     """
-    with _connected(url) as connection:
+    with connected(url) as connection:
         connection.execute(
             text(f"set local lock_timeout = {limits.POSTGRES_MIGRATION_WAIT_MS_MAX}")
         )
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        refuse_newer(_revision(connection))
-        command.upgrade(_config(connection), "head")
+        found = revision_of(connection)
+        refuse_newer(found)
+        if found is not None:
+            _refuse_unfinished(connection)
+        command.upgrade(config_of(connection), "head")
+
+
+def _refuse_unfinished(connection: Connection) -> None:
+    """Raise RestoreUnfinished while a backup is being restored, or was not to its end."""
+    if connection.scalar(text("select replid from deployment")) == RESTORING:
+        raise RestoreUnfinished
 
 
 def head() -> str:
@@ -53,15 +63,21 @@ def head() -> str:
 
 def current(url: str) -> str | None:
     """The database's revision, or None when it was never migrated. Raises StorageUnavailable."""
-    with _connected(url) as connection:
-        return _revision(connection)
+    with connected(url) as connection:
+        return revision_of(connection)
 
 
 async def read_revision(database: Database) -> str | None:
     """As `current`, on a connection of the pool."""
     async with database.reading() as session:
         connection = await session.connection()
-        return await connection.run_sync(_revision)
+        return await connection.run_sync(revision_of)
+
+
+def known_revision(revision: str) -> str:
+    """The revision. Raises DatabaseTooNew unless this version knows it."""
+    refuse_newer(revision)
+    return revision
 
 
 def refuse_newer(revision: str | None) -> None:
@@ -77,7 +93,8 @@ def _known_revisions() -> frozenset[str]:
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[Connection]:
+def connected(url: str) -> Iterator[Connection]:
+    """A connection for one transaction, committed at the end. Raises StorageUnavailable."""
     engine = create_engine(driver_url(url), poolclass=NullPool, connect_args=connection_options())
     try:
         with engine.begin() as connection:
@@ -86,11 +103,13 @@ def _connected(url: str) -> Iterator[Connection]:
         raise refusal(error.orig) or error from error.orig
 
 
-def _revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """As `current`, on this connection."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _config(connection: Connection) -> Config:
+def config_of(connection: Connection) -> Config:
+    """What alembic's commands are told, to work in this connection's transaction."""
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     return config

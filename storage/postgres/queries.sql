@@ -808,3 +808,33 @@ select w.nth,
          limit 1) as since_ms
   from unnest(cast(:nths as integer[]), cast(:stream_ids as text[]), cast(:shards as integer[]),
               cast(:places as bigint[])) as w (nth, stream_id, shard, place);
+
+
+-- name: every_table
+-- Nothing locks: the catalogue is read in the transaction that copies.
+select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
+  from pg_class c
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+ where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+ group by c.relname
+ order by c.relname;
+
+
+-- name: every_reference
+-- As every_table. A table that refers to itself is filled by one COPY, which is checked at its end.
+select distinct referring.relname::text as referring, referred.relname::text as referred
+  from pg_constraint k
+  join pg_class referring on referring.oid = k.conrelid
+  join pg_class referred on referred.oid = k.confrelid
+ where k.contype = 'f' and k.connamespace = current_schema()::regnamespace
+   and k.conrelid <> k.confrelid;
+
+
+-- name: namespaces_of_jobs
+-- Nothing locks: a job that comes meanwhile is not in this moment.
+select distinct namespace from jobs;
+
+
+-- name: every_namespace
+-- As namespaces_of_jobs.
+select name from namespaces;

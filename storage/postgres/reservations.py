@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
+from storage.domain.backups import RESTORING, RestoreUnfinished
 from storage.domain.epochs import StoreIdentity
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
@@ -239,4 +240,6 @@ async def _identity(session: AsyncSession) -> StoreIdentity:
             )
         )
     ).one()
+    if row.replid == RESTORING:
+        raise RestoreUnfinished
     return StoreIdentity(row.store_epoch, row.replid, row.beacon)

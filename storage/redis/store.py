@@ -5,6 +5,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
+from storage.domain.backups import RESTORING, RestoreUnfinished
 from storage.domain.epochs import StoreFacts, StoreIdentity
 from storage.domain.errors import StorageUnavailable
 from storage.domain.stores import HotFigures, SlowCommand
@@ -45,13 +46,20 @@ class HotStore:
         )
 
     async def check_layout(self) -> None:
-        """Mark an empty store with our layout. Raises LayoutUnknown when it carries another."""
+        """Mark an empty store with our layout. Raises LayoutUnknown when it carries another,
+        RestoreUnfinished when a backup is not restored to its end."""
         await self._ask(self._client.setnx(VERSION_KEY, LAYOUT))
         found = await self._ask(self._client.get(VERSION_KEY))
+        if found == RESTORING:
+            raise RestoreUnfinished
         if found != LAYOUT:
             raise LayoutUnknown(
                 f"The store has layout {found}; this version of Millstream knows {LAYOUT}."
             )
+
+    async def is_restoring(self) -> bool:
+        """Whether a backup is being restored into it, or was not to its end."""
+        return bool(await self._ask(self._client.get(VERSION_KEY)) == RESTORING)
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
         """Mark the store with its epoch."""

@@ -1,0 +1,161 @@
+"""Every table of the database as it is at one moment, and back into an empty database.
+
+What COPY writes of one version of Postgres every later one reads, and nothing but a connection is needed. The schema is not
+in it: the migrations make it, up to the revision that was copied, and from there on to this version's.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from graphlib import TopologicalSorter
+from typing import Any, BinaryIO
+
+import psycopg
+from alembic import command
+from psycopg import sql
+from sqlalchemy import Connection, text
+
+from storage.domain import limits
+from storage.domain.backups import RESTORING, BackupError, StoreInUse, Table
+from storage.postgres.migrate import config_of, connected, head, known_revision, revision_of
+from storage.postgres.queries import query
+
+_PIECE = 1 << 20
+_OF_ALEMBIC = "alembic_version"
+
+Write = Callable[[bytes], object]
+
+
+class DatabaseMoment:
+    """The database as it is when this is made, for as long as its transaction is open."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        found = revision_of(connection)
+        if found is None:
+            raise BackupError("the database has nothing of Millstream in it")
+        self.revision = known_revision(found)
+        if connection.scalar(text("select replid from deployment")) == RESTORING:
+            raise BackupError("a restore into the database is under way, or broke off")
+
+    def tables(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Names and columns, each table after those that it refers to."""
+        return _tables(self._connection)
+
+    def names(self, statement: str) -> set[str]:
+        """The first column of a named statement."""
+        return {str(row[0]) for row in self._connection.execute(query(statement))}
+
+    def copy(self, name: str, columns: Sequence[str], write: Write) -> int:
+        """Hand a table's rows to `write`, in pieces; gives their number."""
+        cursor = _cursor(self._connection)
+        with cursor.copy(_copy_of(name, columns, "to stdout")) as copy:
+            for piece in copy:
+                write(bytes(piece))
+        return int(cursor.rowcount)
+
+
+@contextmanager
+def moment_of(url: str) -> Iterator[DatabaseMoment]:
+    """The database at this moment. Raises BackupError when nothing can be copied, StorageUnavailable, DatabaseTooNew."""
+    with connected(url) as connection:
+        connection.execute(text("set transaction isolation level repeatable read, read only"))
+        yield DatabaseMoment(connection)
+
+
+def fill(
+    url: str, revision: str, tables: Sequence[Table], opened: Callable[[Table], BinaryIO]
+) -> None:
+    """Make the schema in an empty database, fill its tables and bring it to this version, all in one transaction.
+
+    The database then says that it is being restored until `finish`. Raises StoreInUse, BackupError, StorageUnavailable,
+    DatabaseTooNew.
+    """
+    known_revision(revision)
+    with connected(url) as connection:
+        if found := _tables(connection):
+            raise StoreInUse(f"the database is not empty: it has the table {found[0][0]}")
+        command.upgrade(config_of(connection), revision)
+        _check_columns(connection, tables)
+        _empty(connection)
+        for table in tables:
+            with opened(table) as file:
+                _fill(connection, table, file)
+        _go_on_above(connection)
+        command.upgrade(config_of(connection), head())
+
+
+def check_empty(url: str) -> None:
+    """Raises StoreInUse when the database has tables."""
+    with connected(url) as connection:
+        if found := _tables(connection):
+            raise StoreInUse(f"the database is not empty: it has the table {found[0][0]}")
+
+
+def finish(url: str) -> None:
+    """Both stores are whole: services may use them."""
+    with connected(url) as connection:
+        connection.execute(text("update deployment set replid = ''"))
+
+
+def _go_on_above(connection: Connection) -> None:
+    """What was handed out after the backup began is not in it. Every log goes on so far above that none of it is handed
+    out again, in a new epoch: none that the store has heard of is as high."""
+    connection.execute(
+        text("update logs set ceiling = ceiling + :skipped"),
+        {"skipped": limits.RESTORE_SKIPS_OFFSETS},
+    )
+    connection.execute(
+        text("update deployment set store_epoch = store_epoch + 1, replid = :restoring"),
+        {"restoring": RESTORING},
+    )
+
+
+def _tables(connection: Connection) -> list[tuple[str, tuple[str, ...]]]:
+    rows = connection.execute(query("every_table")).all()
+    columns = {row.name: tuple(row.columns) for row in rows if row.name != _OF_ALEMBIC}
+    refers: dict[str, set[str]] = {name: set() for name in columns}
+    for row in connection.execute(query("every_reference")):
+        refers[row.referring].add(row.referred)
+    return [(name, columns[name]) for name in TopologicalSorter(refers).static_order()]
+
+
+def _check_columns(connection: Connection, tables: Sequence[Table]) -> None:
+    here = {name: set(columns) for name, columns in _tables(connection)}
+    if here != {table.name: set(table.columns) for table in tables}:
+        raise BackupError("the backup's tables are not those of its revision")
+
+
+def _empty(connection: Connection) -> None:
+    """Of the rows that migrations made. A table that has none is left alone: the audit log refuses even that."""
+    for name, _ in reversed(_tables(connection)):
+        table = sql.Identifier(name)
+        cursor = _cursor(connection)
+        if cursor.execute(sql.SQL("select 1 from {} limit 1").format(table)).fetchone():
+            cursor.execute(sql.SQL("delete from {}").format(table))
+
+
+def _fill(connection: Connection, table: Table, file: BinaryIO) -> None:
+    cursor = _cursor(connection)
+    try:
+        with cursor.copy(_copy_of(table.name, table.columns, "from stdin")) as copy:
+            while piece := file.read(_PIECE):
+                copy.write(piece)
+    except psycopg.errors.DataError as error:
+        raise BackupError(f"{table.path} does not fit its table: {error}") from None
+    if cursor.rowcount != table.rows:
+        raise BackupError(
+            f"{table.path} has {cursor.rowcount} rows, and the manifest says {table.rows}"
+        )
+
+
+def _cursor(connection: Connection) -> Any:
+    """The driver's own: SQLAlchemy knows no COPY."""
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    return driver.cursor()
+
+
+def _copy_of(name: str, columns: Sequence[str], way: str) -> sql.Composed:
+    return sql.SQL("copy {} ({}) " + way).format(
+        sql.Identifier(name), sql.SQL(", ").join(map(sql.Identifier, columns))
+    )

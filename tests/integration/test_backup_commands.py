@@ -1,0 +1,106 @@
+"""`millstream backup` and `millstream restore`, which find the stores by themselves."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.cli.data import locked
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.servers import running
+from storage.embedded.valkey import ValkeyServer
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.commands import millstream
+
+pytestmark = pytest.mark.one_store
+
+ORDERS = QueueName("orders")
+
+
+@pytest.fixture
+def place(monkeypatch) -> Iterator[Path]:
+    """A folder whose path is short enough for sockets, and no settings of anybody's."""
+    for name in ("REDIS_URL", "DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with tempfile.TemporaryDirectory(prefix="ms-") as place:
+        monkeypatch.chdir(place)
+        yield Path(place)
+
+
+@pytest.fixture
+def named(redis_url, database_url, place) -> StorageSettings:
+    """Stores with a message in them."""
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+
+    async def send():
+        async with open_storage(settings) as storage:
+            await storage.catalog.put_queue(ORDERS, QueueSpec())
+            await storage.queues.send(ORDERS, [NewMessage(b"one")])
+
+    asyncio.run(send())
+    return settings
+
+
+def bodies(settings):
+    async def receive():
+        async with open_storage(settings) as storage:
+            return [one.body for one in await storage.queues.receive(ORDERS, messages_max=10)]
+
+    return asyncio.run(receive())
+
+
+def test_from_stores_by_url_to_a_data_directory_and_on_from_there(named, place, monkeypatch):
+    data = place / "data"
+    with monkeypatch.context() as environment:
+        environment.setenv("REDIS_URL", named.redis_url)
+        environment.setenv("DATABASE_URL", named.database_url)
+        by_url = millstream("backup", "by-url", "--json")
+        back_to_the_same = millstream("restore", "by-url")
+
+    to_data = millstream("restore", "by-url", "--data", str(data))
+    of_stopped = millstream("backup", "of-stopped", "--data", str(data), "--json")
+    again = millstream("restore", "by-url", "--data", str(data))
+    valkey, postgres = ValkeyServer(data), PostgresServer(data)
+    with locked(data), running(valkey), running(postgres):
+        of_running = millstream("backup", "of-running", "--data", str(data), "--json")
+        in_use = millstream("restore", "by-url", "--data", str(data))
+        settings = StorageSettings(redis_url=valkey.url, database_url=postgres.url)
+        received = bodies(settings)
+
+    assert [by_url.code, to_data.code, of_stopped.code, of_running.code] == [0, 0, 0, 0]
+    assert by_url.json["rows"] == of_stopped.json["rows"] == of_running.json["rows"]
+    assert "by-url is restored" in to_data.out
+    assert received == [b"one"]
+    for refused, why in (
+        (back_to_the_same, "the database is not empty"),
+        (again, "the database is not empty"),
+        (in_use, "a Millstream runs on"),
+    ):
+        assert (refused.code, refused.out) == (1, "")
+        assert why in refused.err
+
+
+def test_what_cannot_be_is_one_line_and_makes_nothing(place):
+    nowhere = millstream("backup", "b", "--data", "nothing")
+    no_backup = millstream("restore", ".", "--data", "new")
+
+    assert (nowhere.code, no_backup.code) == (4, 1)
+    assert "there is no Millstream in nothing" in nowhere.err
+    assert ". is no backup" in no_backup.err
+    assert list(place.iterdir()) == []
+
+
+def test_stores_that_are_away_are_told_as_away(place, monkeypatch):
+    monkeypatch.setenv("REDIS_URL", f"unix://{place}/none.sock")
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://postgres@/none?host={place}")
+
+    away = millstream("backup", "b")
+
+    assert (away.code, list(place.iterdir())) == (4, [])
+    assert "The store cannot be reached" in away.err

@@ -1,0 +1,431 @@
+"""Backups of deployments at work, restored into fresh stores."""
+
+import asyncio
+import io
+import stat
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+import pytest
+import redis
+from alembic import command
+
+from storage import backups
+from storage.domain.access import LOCAL_ADMINISTRATOR, Role
+from storage.domain.audit import Asked, Chain, Door, Wanted
+from storage.domain.backups import (
+    MANIFEST,
+    SNAPSHOT,
+    BackupError,
+    RestoreUnfinished,
+    StoreInUse,
+    Table,
+)
+from storage.domain.batches import Record
+from storage.domain.clock import SystemClock
+from storage.domain.credentials import CredentialRequest, Rights
+from storage.domain.errors import MillstreamError
+from storage.domain.groups import Commit, GroupKind, GroupSpec
+from storage.domain.limits import RESTORE_SKIPS_OFFSETS
+from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.webhooks import Source, SourceKind, WebhookSpec
+from storage.embedded.valkey import running_valkey
+from storage.lifespan import migrate, open_storage
+from storage.postgres import dump
+from storage.postgres.migrate import config_of, connected, head
+from storage.redis.refilling import BackedStore
+from storage.redis.snapshot import snapshot_of
+from storage.secrets import new_key
+from storage.settings import StorageSettings
+from tests.databases import execute as execute_at
+from tests.databases import fresh_database
+
+ORDERS, LATER = QueueName("orders"), QueueName("later")
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+HOOK = WebhookName("hook")
+KEYS = (new_key(),)
+VERSION = "0.1.0"
+
+
+@pytest.fixture
+def source(redis_url, database_url) -> StorageSettings:
+    return StorageSettings(redis_url=redis_url, database_url=database_url, secret_keys=KEYS)
+
+
+@pytest.fixture
+def target(short_folder, postgres_server_url) -> Iterator[StorageSettings]:
+    """Two stores with nothing in them."""
+    with (
+        fresh_database(postgres_server_url, "template1") as database_url,
+        running_valkey(short_folder) as redis_url,
+    ):
+        yield StorageSettings(redis_url=redis_url, database_url=database_url, secret_keys=KEYS)
+
+
+class Writer:
+    """Writes to a queue and a stream in turn; what it was answered is in its lists."""
+
+    def __init__(self, storage):
+        self._storage = storage
+        self._wrote = asyncio.Event()
+        self.sent, self.put = [], []
+
+    async def write(self):
+        for number in range(1_000_000):
+            body = b"%d" % number
+            await self._storage.queues.send(ORDERS, [NewMessage(body)])
+            self.sent.append(body)
+            [done] = await self._storage.streams.append_to_shard(CLICKS, 0, [Record(body)])
+            self.put.append((done.offset, body))
+            self._wrote.set()
+
+    async def wrote_more(self, count):
+        wanted = len(self.put) + count
+        async with asyncio.timeout(20):
+            while len(self.put) < wanted:
+                self._wrote.clear()
+                await self._wrote.wait()
+
+
+@asynccontextmanager
+async def writing(storage):
+    """A writer at work for as long as the block runs."""
+    writer = Writer(storage)
+    task = asyncio.create_task(writer.write())
+    try:
+        yield writer
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def backed_up(source, folder):
+    return await asyncio.to_thread(backups.backup, source, folder, SystemClock(), VERSION)
+
+
+async def restored(target, folder):
+    return await asyncio.to_thread(backups.restore, target, folder, "bundled")
+
+
+async def received(storage, queue):
+    bodies = []
+    while some := await storage.queues.receive(
+        queue, messages_max=1_000, visibility_timeout_ms=60_000
+    ):
+        bodies += [one.body for one in some]
+    return bodies
+
+
+async def test_what_was_acknowledged_before_is_there_and_no_offset_comes_again(
+    source, target, tmp_path
+):
+    folder = tmp_path / "backup"
+    async with open_storage(source) as storage:
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        async with writing(storage) as writer:
+            await writer.wrote_more(50)
+            sent, put = list(writer.sent), list(writer.put)
+            manifest = await backed_up(source, folder)
+            await writer.wrote_more(50)
+    await restored(target, folder)
+
+    async with open_storage(target) as storage:
+        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        held = [(one.offset, one.record.data) for one in read.records]
+        [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
+        gap = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=len(held)))
+        bodies = await received(storage, ORDERS)
+
+    assert held[: len(put)] == put
+    assert held == writer.put[: len(held)]
+    assert bodies[: len(sent)] == sent
+    assert bodies == writer.sent[: len(bodies)]
+    assert after.offset >= RESTORE_SKIPS_OFFSETS > writer.put[-1][0]
+    assert gap.gap is not None
+    assert (gap.gap.first, gap.gap.next) == (len(held), after.offset)
+    assert [one.record.data for one in gap.records] == [b"after"]
+    assert manifest.began_at_ms <= manifest.ended_at_ms
+
+
+async def test_what_people_made_and_how_far_they_are_is_as_it_was(source, target, tmp_path):
+    async with open_storage(source) as storage:
+        token = await made(storage)
+    await backed_up(source, tmp_path / "backup")
+    await restored(target, tmp_path / "backup")
+
+    async with open_storage(target) as storage:
+        [lag] = await storage.groups.lag(READERS)
+        letters = await storage.contents.dead_letters(ORDERS, messages_max=10)
+        stats = await storage.queues.stats(LATER)
+        hook = await storage.webhooks.opened(HOOK)
+        chain = Chain(whole=True)
+        fault = chain.look([one.fields() for one in await storage.audit.page(Wanted())])
+        [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
+        [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
+        await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])
+        [done] = await storage.groups.lag(READERS)
+
+        assert (lag.committed, lag.records) == (3, 2)
+        assert [letter.body for letter in letters] == [b"bad"]
+        assert (stats.delayed, stats.ready, stats.dead_lettered) == (1, 1, 0)
+        assert hook.secrets
+        assert (fault or chain.end(), chain.seq) == (None, 1)
+        assert again.message_id == token["message_id"]
+        assert await storage.credentials.proved(token["word"]) is not None
+        assert (done.committed, done.records) == (more.offset + 1, 0)
+
+
+async def made(storage):
+    """One of everything; gives what is to be known again."""
+    await storage.catalog.put_queue(ORDERS, QueueSpec(attempts_max=1))
+    await storage.catalog.put_queue(LATER, QueueSpec())
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await storage.streams.append(CLICKS, [Record(b"%d" % number) for number in range(5)])
+    await storage.groups.commit(READERS, [Commit(0, 3)])
+    await storage.queues.send(ORDERS, [NewMessage(b"bad")])
+    [bad] = await storage.queues.receive(ORDERS, visibility_timeout_ms=60_000)
+    await storage.queues.settle(ORDERS, [Settlement(bad.receipt_handle, SettleAction.NACK)])
+    await storage.queues.send(LATER, [NewMessage(b"in a day", delay_ms=86_400_000)])
+    [once] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
+    spec = WebhookSpec(source=Source(SourceKind.QUEUE, "later"), url="https://example.com/hook")
+    await storage.webhooks.put(HOOK, spec)
+    request = CredentialRequest(name="ada", rights=Rights(roles=(Role.PRODUCER,)))
+    _, secret = await storage.credentials.create(LOCAL_ADMINISTRATOR, request)
+    await storage.audit.record(asked(), "done", {"name": "orders"})
+    return {"message_id": once.message_id, "word": secret.word}
+
+
+def asked():
+    return Asked.of(
+        at_ms=1_700_000_000_000,
+        door=Door.REST,
+        namespace="default",
+        principal="ada",
+        credential="k1",
+        authenticated="api_key",
+        address="127.0.0.1",
+        operation="put_queue",
+        action="queue:manage",
+        resource="queues/orders",
+        request_id="r1",
+    )
+
+
+@pytest.fixture
+def backup_of_little(source, tmp_path):
+    """A backup of a deployment with one queue."""
+
+    async def make():
+        async with open_storage(source) as storage:
+            await storage.catalog.put_queue(ORDERS, QueueSpec())
+            await storage.queues.send(ORDERS, [NewMessage(b"one")])
+
+    asyncio.run(make())
+    backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+    return tmp_path / "backup"
+
+
+@pytest.mark.one_store
+def test_jobs_are_as_before_the_store_and_everything_else_as_after_it(
+    source, target, tmp_path, monkeypatch
+):
+    """Otherwise a replay passes over what it sent meanwhile, and nobody knows what was archived meanwhile."""
+    execute(source, JOB)
+
+    def meanwhile(url):
+        execute(source, "update job_parts set position = 9")
+        execute(source, NAMESPACE.format("late"))
+        return snapshot_of(url)
+
+    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+
+    backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+    backups.restore(target, tmp_path / "backup", "bundled")
+
+    with psycopg.connect(target.database_url) as cold:
+        assert cold.execute("select position from job_parts").fetchall() == [(3,)]
+        names = cold.execute("select name from namespaces order by name").fetchall()
+        assert names == [("default",), ("late",)]
+
+
+NAMESPACE = """
+    insert into namespaces (name, account_id, quotas, version, created_at_ms, changed_at_ms, over)
+    values ('{}', '1', '{{}}', 1, 0, 0, false)
+"""
+JOB = """
+    insert into jobs (job_id, namespace, kind, subject, spec, state, wish, attempt, failures, attempts_max, run_after_ms,
+                      progress, failure, created_at_ms)
+    values ('j', 'default', 'replay', 'clicks', '{}', 'running', '', 1, 0, 3, 0, '{}', '', 0);
+    insert into job_parts values ('j', '0', 3, false, '{}')
+"""
+
+
+@pytest.mark.one_store
+def test_a_namespace_that_goes_meanwhile_is_told(source, tmp_path, monkeypatch):
+    execute(source, NAMESPACE.format("gone"))
+    execute(source, JOB.replace("default", "gone"))
+
+    def meanwhile(_):
+        execute(source, "delete from jobs; delete from namespaces where name = 'gone'")
+        return iter(())
+
+    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+
+    with pytest.raises(BackupError, match="a namespace removed, meanwhile"):
+        backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+
+
+@pytest.mark.one_store
+def test_an_older_schema_is_restored_and_brought_to_this_versions(postgres_server_url, target):
+    with fresh_database(postgres_server_url, "template1") as old_url:
+        with connected(old_url) as connection:
+            command.upgrade(config_of(connection), "0009")
+        execute_at(old_url, "insert into namespaces (name, account_id) values ('ours', '7')")
+        files: dict[str, io.BytesIO] = {}
+        with dump.moment_of(old_url) as moment:
+            tables = []
+            for name, columns in moment.tables():
+                file = files[name] = io.BytesIO()
+                tables.append(Table(name, columns, moment.copy(name, columns, file.write)))
+                file.seek(0)
+
+    dump.fill(target.database_url, "0009", tables, lambda table: files[table.name])
+    dump.finish(target.database_url)
+
+    migrate(target)
+
+    with psycopg.connect(target.database_url) as cold:
+        assert cold.execute("select version_num from alembic_version").fetchone() == (head(),)
+        names = cold.execute("select name, account_id from namespaces where name = 'ours'")
+        assert names.fetchall() == [("ours", "7")]
+
+
+def execute(stores, statements):
+    execute_at(stores.database_url, statements)
+
+
+@pytest.mark.one_store
+def test_a_backup_is_for_its_owner_alone_and_holds_no_key(backup_of_little):
+    files = [one for one in backup_of_little.rglob("*") if one.is_file()]
+
+    assert stat.S_IMODE(backup_of_little.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
+    assert not any(KEYS[0].encode() in one.read_bytes() for one in files)
+
+
+@pytest.mark.one_store
+@pytest.mark.parametrize("path", [MANIFEST, SNAPSHOT, "postgres/queues.copy"])
+def test_a_byte_that_changed_is_refused_before_anything_is_touched(backup_of_little, target, path):
+    damaged = backup_of_little / path
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+
+    with pytest.raises(BackupError, match="damaged"):
+        backups.restore(target, backup_of_little, "bundled")
+
+    assert is_empty(target)
+
+
+@pytest.mark.one_store
+def test_what_is_no_backup_or_anothers_is_told_so(backup_of_little, target, tmp_path):
+    manifest = backup_of_little / MANIFEST
+    whole = manifest.read_text()
+
+    with pytest.raises(BackupError, match="is no backup"):
+        backups.restore(target, tmp_path, "bundled")
+    manifest.write_text(whole.replace('"format": 1', '"format": 2'))
+    with pytest.raises(BackupError, match="has format 2"):
+        backups.restore(target, backup_of_little, "bundled")
+    manifest.write_text(whole)
+    (backup_of_little / SNAPSHOT).unlink()
+    with pytest.raises(BackupError, match="is missing"):
+        backups.restore(target, backup_of_little, "bundled")
+
+    assert is_empty(target)
+
+
+@pytest.mark.one_store
+def test_stores_with_something_in_them_are_left_as_they_are(backup_of_little, source, target):
+    with pytest.raises(StoreInUse, match="the database is not empty"):
+        backups.restore(source, backup_of_little, "bundled")
+    half = source.model_copy(update={"database_url": target.database_url})
+    with pytest.raises(StoreInUse, match="the store is not empty"):
+        backups.restore(half, backup_of_little, "bundled")
+
+    assert is_empty(target)
+
+
+@pytest.mark.one_store
+@pytest.mark.parametrize("step", ["fill", "finish"])
+async def test_nothing_starts_on_what_is_half_restored(source, target, tmp_path, monkeypatch, step):
+    async with open_storage(source) as storage:
+        await storage.catalog.put_queue(ORDERS, QueueSpec())
+    await backed_up(source, tmp_path / "backup")
+
+    def broken(*_):
+        raise ConnectionResetError
+
+    where = BackedStore if step == "fill" else dump
+    monkeypatch.setattr(where, step, broken)
+    with pytest.raises(MillstreamError):
+        await restored(target, tmp_path / "backup")
+
+    with pytest.raises(RestoreUnfinished):
+        migrate(target)
+    async with open_storage(target) as storage:
+        with pytest.raises(RestoreUnfinished):
+            await storage.queues.send(ORDERS, [NewMessage(b"lost")])
+        readiness = await storage.health.check()
+    assert readiness["redis"] == "a restore into the store is not finished"
+    with pytest.raises(BackupError, match="broke off"):
+        await backed_up(target, tmp_path / "of half")
+    with pytest.raises(StoreInUse):
+        await restored(target, tmp_path / "backup")
+
+
+@pytest.mark.one_store
+def test_tables_that_do_not_fit_leave_both_stores_empty(backup_of_little, target, monkeypatch):
+    monkeypatch.setattr(backups, "check_parts", lambda *_: None)
+    (backup_of_little / "postgres" / "queues.copy").write_bytes(b"")
+
+    with pytest.raises(BackupError, match="0 rows, and the manifest says 1"):
+        backups.restore(target, backup_of_little, "bundled")
+
+    assert is_empty(target)
+
+
+@pytest.mark.one_store
+def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
+    def broken(_):
+        yield b"REDIS"
+        raise BackupError("the store broke off")
+
+    monkeypatch.setattr(backups, "snapshot_of", broken)
+    with pytest.raises(BackupError, match="broke off"):
+        backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.one_store
+def test_a_name_that_is_taken_is_refused(source, tmp_path):
+    with pytest.raises(BackupError, match="is there already"):
+        backups.backup(source, tmp_path, SystemClock(), VERSION)
+
+
+def is_empty(stores):
+    with (
+        redis.Redis.from_url(stores.redis_url) as hot,
+        psycopg.connect(stores.database_url) as cold,
+    ):
+        found = cold.execute("select count(*) from pg_tables where schemaname = 'public'")
+        return hot.dbsize() == 0 and found.fetchone() == (0,)
