@@ -8,6 +8,8 @@ INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
+MINUTES ?= 6         # how long make chaos breaks things at random
+SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
 .PHONY: help install up test check chaos chromium lint audit-deps bench openapi sdk sdk-go sdk-java
@@ -16,7 +18,7 @@ help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    kill everything at every step: longer runs"
+	@echo "make chaos    break everything at random for MINUTES (6), from SEED; then kill everything at every step"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
@@ -63,6 +65,7 @@ test: install chromium
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
 chaos: install
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
 	$(BIN)/pytest -m chaos tests
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.

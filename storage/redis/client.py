@@ -7,13 +7,19 @@ connection here is built without retries.
 from typing import Any
 
 from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AskError,
     BusyLoadingError,
     ClusterDownError,
+    ConnectionError,
     MasterDownError,
     MovedError,
     OutOfMemoryError,
@@ -40,9 +46,41 @@ class ScriptFailed(RuntimeError):
     """A script did what its author did not foresee; what it had done stays done."""
 
 
+class _ClosedIsLost(AbstractConnection):
+    """A connection that says it is lost when it is written to after its end.
+
+    uvloop says RuntimeError of a transport that has closed, which redis-py lets through.
+    """
+
+    async def send_packed_command(self, *arguments: Any, **options: Any) -> None:
+        try:
+            await super().send_packed_command(*arguments, **options)
+        except RuntimeError as error:
+            raise ConnectionError(f"The connection has closed: {error}") from error
+
+
+class _Tcp(_ClosedIsLost, Connection):
+    """To a port."""
+
+
+class _Tls(_ClosedIsLost, SSLConnection):
+    """To a port, encrypted."""
+
+
+class _Unix(_ClosedIsLost, UnixDomainSocketConnection):
+    """To a unix socket."""
+
+
+_OURS: dict[type[AbstractConnection], type[AbstractConnection]] = {
+    Connection: _Tcp,
+    SSLConnection: _Tls,
+    UnixDomainSocketConnection: _Unix,
+}
+
+
 def open_pool(url: str) -> ConnectionPool:
     """A pool whose connections never retry and have no time-out of their own: the pipeline has one."""
-    return ConnectionPool.from_url(
+    pool = ConnectionPool.from_url(
         url,
         protocol=2,
         socket_timeout=None,
@@ -50,11 +88,13 @@ def open_pool(url: str) -> ConnectionPool:
         retry=Retry(NoBackoff(), 0),
         retry_on_error=[],
     )
+    pool.connection_class = _OURS[pool.connection_class]
+    return pool
 
 
 def open_client(url: str, *, waits: bool = False) -> Redis:
     """A client for what is not on the hot path. `waits`: for a subscription, which reads without end."""
-    return Redis.from_url(
+    client = Redis.from_url(
         url,
         protocol=2,
         decode_responses=True,
@@ -64,6 +104,9 @@ def open_client(url: str, *, waits: bool = False) -> Redis:
         retry_on_error=[],
         health_check_interval=15,
     )
+    pool = client.connection_pool
+    pool.connection_class = _OURS[pool.connection_class]
+    return client
 
 
 def make_connection(pool: ConnectionPool) -> AbstractConnection:

@@ -1,0 +1,170 @@
+"""What breaks, when and for how long: decided from a seed before anything runs, and put right each time."""
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from random import Random
+
+import msgspec
+
+from tests.chaos.history import History
+from tests.chaos.proxy import Fault, Proxy
+from tests.chaos.site import Site, signalled
+
+LASTS_S = (0.5, 4.0)
+CALM_S = (0.5, 3.0)
+TOGETHER = 0.3
+"""How often the next fault begins while this one lasts."""
+ROLL_S = 1.5  # between the processes of a rolling restart
+RECOVERING_S = 0.05  # a store is killed again so soon after it was started
+
+RESOURCES = {
+    "kill_api": "api",
+    "pause_api": "api",
+    "roll_api": "api",
+    "kill_sweeper": "sweeper",
+    "kill_valkey": "valkey",
+    "kill_valkey_twice": "valkey",
+    "kill_postgres": "postgres",
+    **{f"{fault.value}_valkey": "valkey link" for fault in Fault if fault is not Fault.NONE},
+    **{f"{fault.value}_postgres": "postgres link" for fault in Fault if fault is not Fault.NONE},
+}
+"""Each fault, and what it occupies: two faults of one thing do not overlap."""
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """A fault, when it begins and how long it lasts, in seconds; `luck` chooses whom it meets."""
+
+    name: str
+    at: float
+    lasts: float
+    luck: float
+
+    @property
+    def over(self) -> float:
+        return self.at + self.lasts
+
+
+def schedule(seed: int, seconds: float) -> list[Planned]:
+    """Faults for that long: every kind once, in random order, then every kind again."""
+    chance = Random(seed)
+    planned: list[Planned] = []
+    bag: list[str] = []
+    at = chance.uniform(*CALM_S)
+    while True:
+        if not bag:
+            bag = sorted(RESOURCES)
+            chance.shuffle(bag)
+        fault = Planned(bag.pop(), at, chance.uniform(*LASTS_S), chance.random())
+        at = _begin(fault, planned)
+        fault = msgspec.structs.replace(fault, at=at)
+        if fault.over > seconds:
+            return planned
+        planned.append(fault)
+        over = max(one.over for one in planned)
+        if chance.random() < TOGETHER:
+            at += chance.uniform(0, fault.lasts)
+        else:
+            at = over + chance.uniform(*CALM_S)
+
+
+def _begin(fault: Planned, planned: list[Planned]) -> float:
+    """When it can begin: not before what it breaks is whole again."""
+    resource = RESOURCES[fault.name]
+    return max(
+        (fault.at, *(one.over for one in planned if RESOURCES[one.name] == resource)),
+    )
+
+
+class Nemesis:
+    """Carries out a schedule."""
+
+    def __init__(self, site: Site, history: History) -> None:
+        self.done: Counter[str] = Counter()
+        self.told: list[str] = []
+        self._site = site
+        self._history = history
+        self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
+
+    async def run(self, planned: list[Planned]) -> None:
+        """Every fault at its time; returns when the last is put right."""
+        began = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as group:
+            for fault in planned:
+                group.create_task(self._carry_out(fault, began))
+
+    async def _carry_out(self, fault: Planned, began: float) -> None:
+        await asyncio.sleep(max(0.0, began + fault.at - asyncio.get_running_loop().time()))
+        async with self._held[RESOURCES[fault.name]]:  # a store may need longer than planned
+            from_s = self._history.now()
+            await self.put(fault)
+        self.done[fault.name] += 1
+        self.told.append(f"{from_s:8.2f} to {self._history.now():8.2f} s  {fault.name}")
+
+    async def put(self, fault: Planned) -> None:
+        """Break what the fault is about, and put it right."""
+        site = self._site
+        breaks: dict[str, Callable[[Planned], Awaitable[None]]] = {
+            "kill_api": lambda one: self._kill("api", one),
+            "kill_sweeper": lambda one: self._kill("sweeper", one),
+            "pause_api": self._pause,
+            "roll_api": self._roll,
+            "kill_valkey": self._kill_valkey,
+            "kill_valkey_twice": self._kill_valkey_in_recovery,
+            "kill_postgres": self._kill_postgres,
+        }
+        if fault.name in breaks:
+            await breaks[fault.name](fault)
+        else:
+            name, _, store = fault.name.rpartition("_")
+            proxy = site.valkey_proxy if store == "valkey" else site.postgres_proxy
+            await _trouble(proxy, Fault(name), fault.lasts)
+
+    async def _kill(self, program: str, fault: Planned) -> None:
+        """Its supervisor starts it again; this fault is over when it was to be over."""
+        if found := self._site.processes(program):
+            signalled(_chosen(found, fault), signal.SIGKILL)
+        await asyncio.sleep(fault.lasts)
+
+    async def _pause(self, fault: Planned) -> None:
+        if found := self._site.processes("api"):
+            pid = _chosen(found, fault)
+            signalled(pid, signal.SIGSTOP)
+            try:
+                await asyncio.sleep(fault.lasts)
+            finally:
+                signalled(pid, signal.SIGCONT)
+
+    async def _roll(self, fault: Planned) -> None:
+        for pid in self._site.processes("api"):
+            signalled(pid, signal.SIGTERM)
+            await asyncio.sleep(ROLL_S)
+
+    async def _kill_valkey(self, fault: Planned) -> None:
+        self._site.valkey.kill()
+        await asyncio.sleep(fault.lasts)
+        await self._site.valkey.start()
+
+    async def _kill_valkey_in_recovery(self, fault: Planned) -> None:
+        self._site.valkey.kill()
+        await self._site.valkey.begin()
+        await asyncio.sleep(fault.luck * RECOVERING_S)
+        await self._kill_valkey(fault)
+
+    async def _kill_postgres(self, fault: Planned) -> None:
+        self._site.postgres.kill()
+        await asyncio.sleep(fault.lasts)
+        await self._site.postgres.start()
+
+
+async def _trouble(proxy: Proxy, fault: Fault, seconds: float) -> None:
+    proxy.be(fault)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        proxy.be(Fault.NONE)
+
+
+def _chosen(pids: list[int], fault: Planned) -> int:
+    return pids[int(fault.luck * len(pids))]

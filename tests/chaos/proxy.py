@@ -1,0 +1,199 @@
+"""A TCP proxy that breaks on demand, in front of a store.
+
+    CUT         links are reset, new ones too
+    HALF_OPEN   nothing arrives on either side, and nobody is told; what was swallowed cannot be made good, so those
+                links are reset when the fault is over
+    STALLED     nothing arrives while it lasts, and all of it arrives late when it is over, as after retransmissions
+    LOST_REPLY  a request is delivered, its answer is dropped and the link reset, for a share of the answers
+    SLOW        each piece waits for the latency and for its bytes to fit the bandwidth
+
+What is random comes from the `Random` that is handed in.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from enum import StrEnum
+from random import Random
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+PIECE_BYTES = 16_384
+
+
+class Fault(StrEnum):
+    NONE = "none"
+    CUT = "cut"
+    HALF_OPEN = "half_open"
+    STALLED = "stalled"
+    LOST_REPLY = "lost_reply"
+    SLOW = "slow"
+
+
+class Slowness(msgspec.Struct, frozen=True):
+    """How slow SLOW is, and which share of the answers LOST_REPLY loses."""
+
+    latency_s: float = 0.05
+    bytes_per_second: int = 256_000
+    lost_share: float = 0.3
+
+
+class _Link:
+    """A client's connection and the one behind it."""
+
+    def __init__(self, near: asyncio.StreamWriter, far: asyncio.StreamWriter) -> None:
+        self.near = near
+        self.far = far
+        self.swallowed = False
+
+    def reset(self) -> None:
+        """End both sides with RST, so that nobody takes it for an orderly end."""
+        for side in (self.near, self.far):
+            _reset(side)
+
+
+class Proxy:
+    """Listens on a free port of loopback; `connect` opens a connection to what stands behind it."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Streams]],
+        chance: Random,
+        slowness: Slowness | None = None,
+    ) -> None:
+        self.counted: Counter[str] = Counter()
+        self._connect = connect
+        self._chance = chance
+        self._slowness = slowness or Slowness()
+        self._fault = Fault.NONE
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._links: set[_Link] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.be(Fault.CUT)  # so that each link ends of itself
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def fault(self) -> Fault:
+        """What it does to its links now."""
+        return self._fault
+
+    def be(self, fault: Fault) -> None:
+        """Do this to every link from now on. Fault.NONE heals."""
+        self._fault = fault
+        if fault is Fault.STALLED:
+            self._flows.clear()
+        else:
+            self._flows.set()
+        for link in list(self._links):
+            if fault is Fault.CUT or (link.swallowed and fault is not Fault.HALF_OPEN):
+                self._reset(link)
+
+    def _reset(self, link: _Link) -> None:
+        self.counted["links_reset"] += 1
+        self._links.discard(link)
+        link.reset()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._carry(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._fault is Fault.CUT:
+            self.counted["links_refused"] += 1
+            _reset(writer)
+            return
+        try:
+            far_reader, far_writer = await self._connect()
+        except OSError:  # nothing stands behind us
+            _reset(writer)
+            return
+        link = _Link(writer, far_writer)
+        self._links.add(link)
+        self.counted["links"] += 1
+        pumps = [
+            asyncio.create_task(self._pump(link, reader, far_writer, answers=False)),
+            asyncio.create_task(self._pump(link, far_reader, writer, answers=True)),
+        ]
+        try:
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+            self._links.discard(link)
+            far_writer.close()
+
+    async def _pump(
+        self,
+        link: _Link,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        answers: bool,
+    ) -> None:
+        with suppress(OSError):
+            while piece := await reader.read(PIECE_BYTES):
+                if await self._lets_pass(link, len(piece), answers=answers):
+                    writer.write(piece)
+                    await writer.drain()
+
+    async def _lets_pass(self, link: _Link, size: int, *, answers: bool) -> bool:
+        """Whether these bytes go on, once they may."""
+        await self._flows.wait()
+        if link.swallowed or self._fault is Fault.HALF_OPEN:
+            link.swallowed = True
+            self.counted["bytes_swallowed"] += size
+            return False
+        if self._fault is Fault.LOST_REPLY and answers and self._loses():
+            self.counted["replies_lost"] += 1
+            self._reset(link)
+            return False
+        if self._fault is Fault.SLOW:
+            wait_s = self._slowness.latency_s + size / self._slowness.bytes_per_second
+            await asyncio.sleep(wait_s)
+        return True
+
+    def _loses(self) -> bool:
+        return self._chance.random() < self._slowness.lost_share
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close with RST: linger for no time."""
+    end = writer.get_extra_info("socket")
+    if end is not None and end.family != socket.AF_UNIX:
+        with suppress(OSError):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()

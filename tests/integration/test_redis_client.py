@@ -1,0 +1,64 @@
+"""What a client of the hot store says of a connection that ended under it, on the event loop that serves."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+import pytest
+import uvloop
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError
+
+from storage.redis.client import make_connection, open_client, open_pool
+
+
+def on_uvloop(work: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await work()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+
+
+async def ended(connection: AbstractConnection) -> None:
+    """Its transport closes, as after a reset, and redis-py has not seen it yet."""
+    assert connection._writer is not None
+    connection._writer.transport.abort()
+    await asyncio.sleep(0)
+
+
+def test_a_write_to_a_connection_that_was_reset_says_that_it_is_lost(redis_url):
+    """It was a RuntimeError: callers were answered 500 instead of 503 or 504."""
+
+    async def work() -> None:
+        connection = make_connection(open_pool(redis_url))
+        await connection.connect()
+        await ended(connection)
+
+        with pytest.raises(ConnectionError):
+            await connection.send_packed_command([b"PING"], check_health=False)
+
+    on_uvloop(work)
+
+
+def test_a_client_whose_connection_was_reset_says_so_and_then_works_again(redis_url, monkeypatch):
+    """It was a RuntimeError, which ended the guard of the store's memory for as long as the process lived."""
+
+    async def work() -> None:
+        async with open_client(redis_url) as client:
+            await client.ping()
+            connection = client.connection_pool._available_connections[0]
+            send, times = connection._send_packed_command, iter((True,))
+
+            async def reset_and_send(command: Iterable[bytes]) -> None:
+                """The pool looks at a connection before it lends it: the reset comes after."""
+                if next(times, False):
+                    await ended(connection)
+                await send(command)
+
+            monkeypatch.setattr(connection, "_send_packed_command", reset_and_send)
+            with pytest.raises(ConnectionError):
+                await client.ping()
+
+            assert await client.ping()
+
+    on_uvloop(work)
