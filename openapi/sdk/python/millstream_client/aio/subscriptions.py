@@ -29,6 +29,7 @@ log = logging.getLogger("millstream")
 PATH = "/v1/ws"
 NORMAL = 1000
 FOR_GOOD = 4500  # closed with this or more: coming back makes no sense
+CANCEL_AGAIN_S = 1.0
 RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
 
 
@@ -73,7 +74,9 @@ class AsyncSubscription:
         if self._socket is not None:
             with suppress(OSError, ConnectionClosed):
                 await self._socket.close(NORMAL)
-        task.cancel()
+        while not task.done():  # one that arrives as a connection fails can be lost on the way
+            task.cancel()
+            await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
         await asyncio.gather(task, return_exceptions=True)
         await self._fail(Lost(NORMAL, "The subscription is closed"))
 
