@@ -36,6 +36,21 @@ settings.register_profile("quick", max_examples=5, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+def _without_threads_in_children() -> None:
+    """A batch of spans starts its thread anew in each child, and what has two threads can enter no user namespace:
+    the embedded Postgres could not start in a process that had collected spans before."""
+    register = os.register_at_fork
+
+    def register_but_for_spans(**hooks: Any) -> None:
+        if not any(hook.__module__.startswith("opentelemetry") for hook in hooks.values()):
+            register(**hooks)
+
+    os.register_at_fork = register_but_for_spans
+
+
+_without_threads_in_children()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store",
