@@ -59,10 +59,14 @@ class Member:
         return self._changed(heard)
 
     async def _anew(self) -> Changes:
-        """It was silent for so long that others have its shards: everything is lost, and it joins again."""
+        """It was silent for so long that others have its shards: it joins again, and everything that it held is lost.
+
+        Until it has joined it stays what it was, so that a join that fails forgets nothing of what is to be told.
+        """
+        membership = await self._groups.join(self.name, member_id=self.member_id)
         lost = tuple(self.held)
-        self.held, self.revoking, self._given_up, self._membership = {}, set(), set(), None
-        joined = self._changed(await self._groups.join(self.name, member_id=self.member_id))
+        self.held, self.revoking, self._given_up = {}, set(), set()
+        joined = self._changed(membership)
         return Changes(lost, joined.revoking, joined.assigned)
 
     def _changed(self, heard: Membership) -> Changes:

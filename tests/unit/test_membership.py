@@ -1,0 +1,82 @@
+"""A member on someone's behalf that was silent for too long, and whose database is away when it would join again."""
+
+from typing import Any, cast
+
+import pytest
+
+from consumers.membership import Changes, Member
+from storage.domain.errors import MemberUnknown, StorageUnavailable
+from storage.domain.groups import Group, GroupSpec, Membership, Place
+from storage.domain.names import GroupName
+from storage.groups import Groups
+
+NAME = GroupName("default", "readers")
+
+
+class Told:
+    """Groups that answer what a test says, in turn: an error is raised."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = [*answers]
+
+    async def join(self, name: GroupName, *, member_id: str) -> Membership:
+        return self._next()
+
+    async def heartbeat(self, name: GroupName, member: str, **about: Any) -> Membership:
+        return self._next()
+
+    def _next(self) -> Membership:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return cast(Membership, answer)
+
+
+def member_of(*answers: Any) -> Member:
+    return Member(cast(Groups, Told(*answers)), NAME, "alice")
+
+
+def membership(generation: int, *shards: int) -> Membership:
+    group = Group(
+        group_id="g",
+        name=NAME,
+        spec=GroupSpec(stream="clicks"),
+        stream_id="s",
+        generation=generation,
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
+    )
+    places = tuple(Place(shard, generation, None) for shard in shards)
+    return Membership(group=group, member_id="alice", assigned=places, revoked=())
+
+
+async def test_while_it_cannot_join_again_it_knows_its_group():
+    """Readers of its shards asked for the group meanwhile, and ended with an assertion that nobody heard of."""
+    member = member_of(membership(1, 0), MemberUnknown(), StorageUnavailable())
+    await member.beat()
+
+    with pytest.raises(StorageUnavailable):
+        await member.beat()
+
+    assert member.generation == 1
+    assert [*member.held] == [0]
+
+
+async def test_what_it_lost_is_told_when_it_has_joined_again():
+    """A join that failed had forgotten the shards, so that nobody was told to stop reading them."""
+    member = member_of(
+        membership(1, 0, 1),
+        MemberUnknown(),
+        StorageUnavailable(),
+        MemberUnknown(),
+        membership(3, 1),
+    )
+    await member.beat()
+    with pytest.raises(StorageUnavailable):
+        await member.beat()
+
+    changes = await member.beat()
+
+    assert changes == Changes(revoked=(0, 1), assigned=(Place(1, 3, None),))
+    assert (member.generation, [*member.held]) == (3, [1])
