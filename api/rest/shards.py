@@ -19,7 +19,7 @@ from api.rest.shard_schemas import (
     TruncatedOut,
 )
 from storage.domain.access import Action
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable, ValidationFailed
 from storage.domain.names import StreamName
 from storage.lifespan import Storage
 
@@ -60,7 +60,10 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
             raise ValidationFailed.at(
                 "/shards", "Exactly one of shards, split and merge", "exclusive"
             )
-    return await _shards(storage, stream)
+    try:
+        return await _shards(storage, stream)
+    except StorageUnavailable:  # it is done, and what it came to cannot be told
+        raise OutcomeUnknown from None
 
 
 async def _shards(storage: Storage, stream: StreamName) -> Shards:

@@ -51,7 +51,7 @@ from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.batches import Record
 from storage.domain.columns import Columns
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageUnavailable
 from storage.domain.streams import RING_SIZE, Appended, AppendedRange, Stream
 
 operations = Operations()
@@ -265,8 +265,14 @@ async def _as_placed(
     stream: Stream,
     results: Sequence[Result] | Sequence[AppendedRange],
 ) -> Stream:
-    """The stream as it was when the records were appended: a reshard may have made new shards meanwhile."""
+    """The stream as it was when the records were appended: a reshard may have made new shards meanwhile.
+
+    Raises OutcomeUnknown where that cannot be told now: the records are there, so that "nothing happened" would be wrong.
+    """
     used = {one.shard for one in results if isinstance(one, Appended | AppendedRange)} - {-1}
     if used <= {shard.index for shard in stream.shards}:
         return stream
-    return await call.storage.catalog.fresh_stream(stream.name)
+    try:
+        return await call.storage.catalog.fresh_stream(stream.name)
+    except StorageUnavailable:
+        raise OutcomeUnknown from None

@@ -1,0 +1,43 @@
+"""What was done, and cannot be told since the database is away, is unknown: it is never "nothing happened"."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from api.aws.kinesis.actions.put import _as_placed
+from api.rest.shard_schemas import Reshard, Split
+from api.rest.shards import reshard_stream
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable
+from storage.domain.names import StreamName
+from storage.domain.streams import Appended
+
+CLICKS = StreamName("clicks", "default")
+
+
+async def away(*_: Any, **__: Any) -> Any:
+    raise StorageUnavailable
+
+
+async def done(*_: Any, **__: Any) -> None:
+    """It went well."""
+
+
+async def test_records_in_a_shard_that_is_not_known_yet_are_appended_all_the_same():
+    """PutRecords was answered 503 when a shard was split under it and Postgres was away: its records were there."""
+    stream = SimpleNamespace(name=CLICKS, shards=[SimpleNamespace(index=0)])
+    call = SimpleNamespace(storage=SimpleNamespace(catalog=SimpleNamespace(fresh_stream=away)))
+    placed = Appended(shard=1, offset=0, arrival_ms=0, duplicate=False)
+
+    with pytest.raises(OutcomeUnknown):
+        await _as_placed(cast(Any, call), cast(Any, stream), [placed])
+
+
+async def test_a_reshard_that_is_done_did_not_do_nothing():
+    streams = SimpleNamespace(split=done, shards=away)
+    catalog = SimpleNamespace(fresh_stream=done)
+    storage = cast(Any, SimpleNamespace(streams=streams, catalog=catalog))
+    split = Reshard(split=Split(shard=0, at_hash_key="7"))
+
+    with pytest.raises(OutcomeUnknown):
+        await reshard_stream(CLICKS, storage, split)
