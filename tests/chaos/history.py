@@ -22,26 +22,56 @@ class Outcome(StrEnum):
 class Kind(StrEnum):
     SEND = "send"
     RECEIVE = "receive"
+    PUSHED = "pushed"
+    """Messages that came over a socket; asked for when the credit was granted that they were sent for."""
     ACK = "ack"
     NACK = "nack"
     APPEND = "append"
     READ = "read"
+    """Records of one shard, however they came: from `first` on."""
+    RESHARD = "reshard"
+    SHARDS = "shards"
+    """Which shards a stream has, and their parents."""
     GROUP_READ = "group_read"
     COMMIT = "commit"
     STANDING = "standing"
     """Where a group says it stands."""
+    REPLAY = "replay"
+    """A replay that is done: its window, as two places for each shard."""
+    REPLAYED = "replayed"
+    """Everything that a replay's target holds."""
+    CLOCK = "clock"
+    """While it lasted, the store's clock was wrong."""
     STATS = "stats"
     DEAD_LETTERS = "dead_letters"
 
 
+DELIVERIES = (Kind.RECEIVE, Kind.PUSHED)
+
+
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message or record in an answer; of a place that was committed, only shard and offset."""
+    """A message or record in an answer; of a place that was committed, only shard and offset.
+
+    `group` of a record that was appended is its key. `receives` counts a message's deliveries, `number` is a record's sequence number where the Kinesis door told it.
+    """
 
     value: str = ""
     id: str = ""
     shard: int = 0
     offset: int = -1
     group: str = ""
+    receives: int = 0
+    number: str = ""
+    parents: tuple[int, ...] = ()
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Offsets [first, next) of which a reader was told that they cannot be read."""
+
+    shard: int
+    first: int
+    next: int
+    reason: str
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,8 +88,22 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     values: tuple[str, ...] = ()
     """What was asked to be sent or settled."""
     group: str = ""
+    """Of messages, or of readers; of an append its key."""
     seen: tuple[Seen, ...] = ()
     counts: dict[str, int] = {}
+    promised_s: float = 0.0
+    """How long what was sent is to be delayed, or what was received to be hidden, at least."""
+    delivery: int = 0
+    """Of a verdict that counts for one delivery only: which one, by its receives."""
+    first: int = -1
+    """Of a read: where it was to begin."""
+    gaps: tuple[Gap, ...] = ()
+    tier: str = ""
+    generation: int = -1
+    owns: tuple[int, ...] = ()
+    """The shards that are this member's in that generation."""
+    target: str = ""
+    """Of a queue's counts: the queue of its dead letters. Of a replay: the stream it fills."""
 
 
 class History:

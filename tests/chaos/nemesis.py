@@ -3,14 +3,15 @@
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from random import Random
 
 import msgspec
 
-from tests.chaos.history import History
+from tests.chaos.history import History, Kind, Operation, Outcome
 from tests.chaos.proxy import Fault, Proxy
 from tests.chaos.site import Site, signalled
+from tests.chaos.tools import failing_fsync
 
 LASTS_S = (0.5, 4.0)
 CALM_S = (0.5, 3.0)
@@ -19,18 +20,34 @@ TOGETHER = 0.3
 ROLL_S = 1.5  # between the processes of a rolling restart
 RECOVERING_S = 0.05  # a store is killed again so soon after it was started
 
+JUMP_S = (3.0, 15.0)  # forwards: below every window in which a repeat is known
+CLOCK_SETTLES_S = 1.5
+
+LINKS = ("clients", "valkey", "postgres")
 RESOURCES = {
     "kill_api": "api",
     "pause_api": "api",
     "roll_api": "api",
     "kill_sweeper": "sweeper",
+    "kill_deliverer": "deliverer",
+    "pause_deliverer": "deliverer",
+    "kill_worker": "worker",
+    "pause_worker": "worker",
     "kill_valkey": "valkey",
     "kill_valkey_twice": "valkey",
+    "disk_full": "valkey",
+    "fsync_error": "valkey",
+    "clock_jump": "valkey",
     "kill_postgres": "postgres",
-    **{f"{fault.value}_valkey": "valkey link" for fault in Fault if fault is not Fault.NONE},
-    **{f"{fault.value}_postgres": "postgres link" for fault in Fault if fault is not Fault.NONE},
+    **{
+        f"{fault.value}_{link}": f"{link} link"
+        for link in LINKS
+        for fault in Fault
+        if fault is not Fault.NONE
+    },
 }
 """Each fault, and what it occupies: two faults of one thing do not overlap."""
+OF_THE_WORKER = ("kill_worker", "pause_worker")
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -46,7 +63,7 @@ class Planned(msgspec.Struct, frozen=True):
         return self.at + self.lasts
 
 
-def schedule(seed: int, seconds: float) -> list[Planned]:
+def schedule(seed: int, seconds: float, without: Collection[str] = frozenset()) -> list[Planned]:
     """Faults for that long: every kind once, in random order, then every kind again."""
     chance = Random(seed)
     planned: list[Planned] = []
@@ -54,7 +71,7 @@ def schedule(seed: int, seconds: float) -> list[Planned]:
     at = chance.uniform(*CALM_S)
     while True:
         if not bag:
-            bag = sorted(RESOURCES)
+            bag = sorted(RESOURCES.keys() - without)
             chance.shuffle(bag)
         fault = Planned(bag.pop(), at, chance.uniform(*LASTS_S), chance.random())
         at = _begin(fault, planned)
@@ -104,22 +121,24 @@ class Nemesis:
 
     async def put(self, fault: Planned) -> None:
         """Break what the fault is about, and put it right."""
-        site = self._site
         breaks: dict[str, Callable[[Planned], Awaitable[None]]] = {
-            "kill_api": lambda one: self._kill("api", one),
-            "kill_sweeper": lambda one: self._kill("sweeper", one),
-            "pause_api": self._pause,
             "roll_api": self._roll,
+            "disk_full": self._fill_disk,
+            "fsync_error": self._fail_fsync,
+            "clock_jump": self._move_clock,
             "kill_valkey": self._kill_valkey,
             "kill_valkey_twice": self._kill_valkey_in_recovery,
             "kill_postgres": self._kill_postgres,
         }
+        name, _, of = fault.name.rpartition("_")
         if fault.name in breaks:
             await breaks[fault.name](fault)
+        elif name == "kill":
+            await self._kill(of, fault)
+        elif name == "pause":
+            await self._pause(of, fault)
         else:
-            name, _, store = fault.name.rpartition("_")
-            proxy = site.valkey_proxy if store == "valkey" else site.postgres_proxy
-            await _trouble(proxy, Fault(name), fault.lasts)
+            await _trouble(self._site.proxies[of], Fault(name), fault.lasts)
 
     async def _kill(self, program: str, fault: Planned) -> None:
         """Its supervisor starts it again; this fault is over when it was to be over."""
@@ -127,8 +146,8 @@ class Nemesis:
             signalled(_chosen(found, fault), signal.SIGKILL)
         await asyncio.sleep(fault.lasts)
 
-    async def _pause(self, fault: Planned) -> None:
-        if found := self._site.processes("api"):
+    async def _pause(self, program: str, fault: Planned) -> None:
+        if found := self._site.processes(program):
             pid = _chosen(found, fault)
             signalled(pid, signal.SIGSTOP)
             try:
@@ -151,6 +170,45 @@ class Nemesis:
         await self._site.valkey.begin()
         await asyncio.sleep(fault.luck * RECOVERING_S)
         await self._kill_valkey(fault)
+
+    async def _fill_disk(self, fault: Planned) -> None:
+        """A store that cannot write what it acknowledges ends; it is started when there is room again."""
+        disk = self._site.disk
+        assert disk is not None
+        disk.fill()
+        try:
+            await asyncio.sleep(fault.lasts)
+        finally:
+            disk.empty()
+        await self._site.valkey.revive()
+
+    async def _fail_fsync(self, fault: Planned) -> None:
+        strace = self._site.tools.strace
+        assert strace is not None
+        with failing_fsync(strace, self._site.valkey.pid):
+            await asyncio.sleep(fault.lasts)
+        await self._site.valkey.revive()
+
+    async def _move_clock(self, fault: Planned) -> None:
+        """Ahead, and back: until the true time has caught up, the store's time stands still."""
+        clock, history = self._site.clock, self._history
+        assert clock is not None
+        began, jump_s = history.now(), JUMP_S[0] + fault.luck * (JUMP_S[1] - JUMP_S[0])
+        clock.jump(jump_s)
+        try:
+            await asyncio.sleep(fault.lasts)
+        finally:
+            clock.jump(0)
+        history.add(
+            Operation(
+                client="nemesis",
+                kind=Kind.CLOCK,
+                log="",
+                invoked=began,
+                ended=history.now() + CLOCK_SETTLES_S,
+                outcome=Outcome.OK,
+            )
+        )
 
     async def _kill_postgres(self, fault: Planned) -> None:
         self._site.postgres.kill()

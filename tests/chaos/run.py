@@ -13,15 +13,29 @@ from random import SystemRandom
 
 import msgspec
 
-from tests.chaos.checker import Finding, check
+from api.cli.archiving import why_not
+from tests.chaos.checker import OF_THE_ARCHIVE, check
+from tests.chaos.checking.findings import Finding
 from tests.chaos.history import History, Outcome
-from tests.chaos.nemesis import Nemesis, schedule
+from tests.chaos.nemesis import OF_THE_WORKER, Nemesis, schedule
 from tests.chaos.site import running_site
+from tests.chaos.stage import Stage
+from tests.chaos.tools import NO_TOOLS, Tools, found_tools
 from tests.chaos.workload import Workload
 
 RECOVERED_S = 30.0
 """Everything goes well again so soon after the last fault: a supervisor waits at most 10 s, a store's answer 5 s."""
+RESHARDS_MAX = 100  # of a run: shards that were closed stay, and are read at the end
+ANSWERED = "request_failed"
 SEED_MAX = 1_000_000
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A line of the log."""
+
+    event: str
+    level: str = ""
+    logger: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -36,12 +50,20 @@ class Verdict(msgspec.Struct, frozen=True):
     findings: list[Finding]
     missing: list[str]
     timeline: list[str]
+    left_out: dict[str, str]
+    complaints: list[str]
+    """Errors in the deployment's log that no caller was answered with."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing speaks against any invariant, and the service came back whole."""
+        whole = self.recovered_s is not None and not self.missing and not self.complaints
+        return whole and not any(finding.violations for finding in self.findings)
 
     @property
     def holds(self) -> bool:
-        """Whether every invariant was checked and holds, and the service came back whole."""
-        whole = self.recovered_s is not None and not self.missing
-        return whole and all(finding.holds for finding in self.findings)
+        """Whether it is sound, and every invariant had something to look at."""
+        return self.is_sound and all(finding.holds for finding in self.findings)
 
     def report(self) -> str:
         """The whole of it in words."""
@@ -57,9 +79,11 @@ class Verdict(msgspec.Struct, frozen=True):
             ),
             "",
             "faults: " + ", ".join(f"{name} {n}" for name, n in sorted(self.faults.items())),
+            *(f"left out: {name}, since {why}" for name, why in sorted(self.left_out.items())),
             "links:  " + ", ".join(f"{name} {n}" for name, n in sorted(self.links.items())),
             f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
+            *(f"in the log: {one}" for one in self.complaints),
             "",
             f"{'invariant':<58}{'checked':>9}",
             *(finding.line() for finding in self.findings),
@@ -69,13 +93,24 @@ class Verdict(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-async def run(seed: int, seconds: float, place: Path) -> Verdict:
-    """Faults for that long, in that directory; the history stays there, and the log of the deployment."""
+async def run(
+    seed: int, seconds: float, place: Path, tools: Tools = NO_TOOLS, *, archives: bool
+) -> Verdict:
+    """Faults for that long, in that directory; the history stays there, and the log of the deployment.
+
+    `archives`: with a Spark worker, which takes its time to begin.
+    """
     history = History()
-    async with running_site(place, seed) as site, Workload(site.url, history, seed) as workload:
+    async with (
+        running_site(place, seed, tools, archives=archives) as site,
+        Stage(site.url, history, seed) as stage,
+        Workload(stage, archives=archives) as workload,
+    ):
         nemesis = Nemesis(site, history)
+        left_out = _left_out(tools, archives=archives)
+        stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()
-        await nemesis.run(schedule(seed, seconds))
+        await nemesis.run(schedule(seed, seconds, left_out.keys()))
         recovered_s = await workload.recovered(RECOVERED_S)
         missing = await site.missing(RECOVERED_S)
         try:
@@ -83,7 +118,7 @@ async def run(seed: int, seconds: float, place: Path) -> Verdict:
             await workload.drain()
         finally:
             history.write(place / "history.ndjson")
-        links = site.valkey_proxy.counted + site.postgres_proxy.counted
+        links = site.links()
         return Verdict(
             seed=seed,
             seconds=seconds,
@@ -91,10 +126,32 @@ async def run(seed: int, seconds: float, place: Path) -> Verdict:
             faults=dict(nemesis.done),
             links=dict(links),
             recovered_s=recovered_s,
-            findings=check(history.operations),
+            findings=check(history.operations, () if archives else OF_THE_ARCHIVE),
             missing=missing,
             timeline=nemesis.told,
+            left_out=left_out,
+            complaints=complaints_in(site.log),
         )
+
+
+def complaints_in(log: Path) -> list[str]:
+    """Errors that a process wrote down and nobody was answered with, and whatever is no line of a log."""
+    found = []
+    for line in log.read_text(errors="replace").splitlines():
+        try:
+            said = msgspec.json.decode(line, type=Said)
+        except msgspec.MsgspecError:
+            found.append(line)
+        else:
+            if said.level in ("error", "critical") and said.event != ANSWERED:
+                found.append(f"{said.logger}: {said.event}")
+    return found
+
+
+def _left_out(tools: Tools, *, archives: bool) -> dict[str, str]:
+    """Faults that this run goes without, and why."""
+    of_the_worker = {} if archives else dict.fromkeys(OF_THE_WORKER, "no Spark worker runs")
+    return {**tools.lacking(), **of_the_worker}
 
 
 def main() -> int:
@@ -108,7 +165,8 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="millstream-chaos-"))
     place.chmod(0o755)  # Postgres may have to run as somebody else
     sys.stdout.write(f"seed {seed}, in {place}\n")
-    verdict = asyncio.run(run(seed, told.minutes * 60, place))
+    archives = why_not() is None
+    verdict = asyncio.run(run(seed, told.minutes * 60, place, found_tools(), archives=archives))
     sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))
     return 0 if verdict.holds else 1
 

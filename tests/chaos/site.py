@@ -1,12 +1,14 @@
 """A deployment whose every part can be broken: `millstream up` with two API processes, in front of stores of our own,
-with a proxy before each store."""
+with a proxy before each store, and one before the deployment itself."""
 
 import asyncio
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from urllib.parse import parse_qs, urlsplit
@@ -17,8 +19,26 @@ from storage.embedded.servers import EmbeddedServer, start
 from storage.embedded.valkey import ValkeyServer
 from tests.acceptance.deployment import MARKS, Deployment, command_line, deployed, descendants
 from tests.chaos.proxy import Proxy, Streams
+from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
 
 API_PROCESSES = 2
+GIVES_UP_S = 0.3  # a store that cannot write needs so long to end, at most
+ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB": "1024"}
+
+
+class ClockedValkey(ValkeyServer):
+    """A Valkey that takes its time from a clock of ours."""
+
+    def __init__(self, data: Path, clock: Clock | None) -> None:
+        super().__init__(data)
+        self._clock = clock
+
+    def command(self) -> list[str]:
+        """As every Valkey's; the words before it replace themselves by it."""
+        if self._clock is None:
+            return super().command()
+        words = [f"{name}={word}" for name, word in self._clock.environment.items()]
+        return ["env", *words, *super().command()]
 
 
 class Store:
@@ -45,6 +65,19 @@ class Store:
         await asyncio.to_thread(self._server.prepare)
         self._process = start(self._server)
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    async def revive(self) -> None:
+        """Start it, if it has given up."""
+        assert self._process is not None
+        await asyncio.sleep(GIVES_UP_S)
+        if self._process.poll() is not None:
+            await self.start()
+
     def kill(self) -> None:
         """kill -9."""
         assert self._process is not None
@@ -58,32 +91,41 @@ class Store:
 
 
 class Site:
-    """What the nemesis may break."""
+    """What the nemesis may break. `disk` and `clock` are the store's, where the machine can do that."""
 
     def __init__(
         self,
         deployment: Deployment,
-        valkey: Store,
-        postgres: Store,
-        valkey_proxy: Proxy,
-        postgres_proxy: Proxy,
+        stores: tuple[Store, Store],
+        proxies: dict[str, Proxy],
+        tools: Tools,
+        *,
+        disk: SmallDisk | None,
+        clock: Clock | None,
+        archives: bool,
     ) -> None:
-        self.url = deployment.url
+        self.url = f"http://127.0.0.1:{proxies['clients'].port}"
         self.log = deployment.log
-        self.valkey = valkey
-        self.postgres = postgres
-        self.valkey_proxy = valkey_proxy
-        self.postgres_proxy = postgres_proxy
-        self._deployment = deployment
+        self.valkey, self.postgres = stores
+        self.proxies = proxies
+        self.tools = tools
+        self.disk = disk
+        self.clock = clock
+        self.archives = archives
+        self.deployment = deployment
+
+    def links(self) -> Counter[str]:
+        """What happened to the links of all proxies."""
+        return sum((proxy.counted for proxy in self.proxies.values()), Counter())
 
     def processes(self, name: str) -> list[int]:
         """The process ids of the children of that name, as `MARKS` has them."""
-        children = descendants(self._deployment.process.pid, depth_max=1)
+        children = descendants(self.deployment.process.pid, depth_max=1)
         return sorted(pid for pid in children if MARKS[name] in command_line(pid))
 
     async def missing(self, within_s: float) -> list[str]:
         """The programs that do not run within that time, though they should."""
-        wanted = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1}
+        wanted = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1, "worker": int(self.archives)}
         for _ in range(int(within_s / 0.1)):
             lacking = [name for name, most in wanted.items() if len(self.processes(name)) < most]
             if not lacking:
@@ -105,36 +147,53 @@ def _postgres_socket(server: PostgresServer) -> Path:
 
 
 @asynccontextmanager
-async def running_site(place: Path, seed: int) -> AsyncIterator[Site]:
-    """A whole deployment in that directory."""
-    valkey_server, postgres_server = ValkeyServer(place), PostgresServer(place)
-    valkey = Store(valkey_server, valkey_server.socket)
-    postgres = Store(postgres_server, _postgres_socket(postgres_server))
-    try:
+async def running_site(
+    place: Path, seed: int, tools: Tools, *, archives: bool
+) -> AsyncIterator[Site]:
+    """A whole deployment in that directory; `archives`: with an archive and a Spark worker."""
+    with ExitStack() as ends:
+        clock = Clock(tools.faketime, place) if tools.faketime else None
+        valkey_server, postgres_server = ClockedValkey(place, clock), PostgresServer(place)
+        disk = ends.enter_context(small_disk(valkey_server.directory)) if tools.disk else None
+        valkey = Store(valkey_server, valkey_server.socket)
+        postgres = Store(postgres_server, _postgres_socket(postgres_server))
+        ends.callback(postgres.stop)
+        ends.callback(valkey.stop)
         await asyncio.gather(valkey.start(), postgres.start())
         async with (
             Proxy(valkey.connect, Random(f"{seed} valkey")) as valkey_proxy,
             Proxy(postgres.connect, Random(f"{seed} postgres")) as postgres_proxy,
         ):
-            environment = {
-                "REDIS_URL": f"redis://127.0.0.1:{valkey_proxy.port}/0",
-                "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres_proxy.port}/millstream?sslmode=disable",
-                "MILLSTREAM_ARCHIVE_URL": "off",
-            }
+            stores = {"valkey": valkey_proxy, "postgres": postgres_proxy}
+            words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
             running = deployed(
-                place / "log",
-                "--workers",
-                str(API_PROCESSES),
-                "--data",
-                str(place / "data"),
-                environment=environment,
+                place / "log", *words, environment=_environment(stores, archives=archives)
             )
             # In threads: it waits for answers that come through proxies of this very loop.
             deployment = await asyncio.to_thread(running.__enter__)
             try:
-                yield Site(deployment, valkey, postgres, valkey_proxy, postgres_proxy)
+                port = urlsplit(deployment.url).port
+                assert port is not None
+                async with Proxy(
+                    partial(asyncio.open_connection, "127.0.0.1", port), Random(f"{seed} clients")
+                ) as clients:
+                    yield Site(
+                        deployment,
+                        (valkey, postgres),
+                        {**stores, "clients": clients},
+                        tools,
+                        disk=disk,
+                        clock=clock,
+                        archives=archives,
+                    )
             finally:
                 await asyncio.to_thread(running.__exit__, None, None, None)
-    finally:
-        valkey.stop()
-        postgres.stop()
+
+
+def _environment(stores: dict[str, Proxy], *, archives: bool) -> dict[str, str]:
+    valkey, postgres = stores["valkey"].port, stores["postgres"].port
+    return {
+        "REDIS_URL": f"redis://127.0.0.1:{valkey}/0",
+        "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres}/millstream?sslmode=disable",
+        **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
+    }

@@ -1,72 +1,59 @@
-"""Clients at work on two queues, a queue that everything fails in, a stream and a group: seeded, each value once.
+"""Clients at work on queues, a stream and a group, through every door: seeded, each value once.
 
-    work        standard   sent and received through REST and SQS; some messages come back
+    work        standard   sent, received and pushed through REST, SQS and WebSocket; some messages come back, some are
+                           delayed, some are acknowledged too late
     line.fifo   FIFO       each sender has groups of its own, and repeats a send with its id until it is accepted
     fragile     standard   every message is refused until it is a dead letter
-    events      3 shards   appended to with idempotency keys, and by producers on a shard's address
-    readers     group      two members read and commit
+    doomed      standard   every message is refused until it is in the queue of its dead letters, `morgue`
+    events      shards     appended to with idempotency keys, by producers on a shard's address, by PutRecords and over
+                           WebSocket, read by all three doors, split and merged all the while
+    readers     group      members over REST and WebSocket come and go, read and commit
+    again-…     streams    replays of parts of `events`, where there is a Spark worker
 
 Afterwards everything is drained.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack
-from functools import partial
+from collections.abc import Callable, Coroutine
 from random import Random
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
-from tests.chaos.callers import (
-    ANSWER_S,
-    Caller,
-    Delivery,
-    QueueDoor,
-    RestQueues,
-    SqsQueues,
-    Streams,
-)
-from tests.chaos.checker import STAYING
-from tests.chaos.history import History, Kind, Operation, Outcome, Seen
+from tests.chaos import queue_clients, socket_clients, stream_clients
+from tests.chaos.callers import ANSWER_S, Caller
+from tests.chaos.drain import drain
+from tests.chaos.history import Kind, Operation, Outcome
+from tests.chaos.queue_doors import RestQueues, SqsQueues
+from tests.chaos.replaying import replay
+from tests.chaos.socket_door import Member, Publisher, Reader, Worker
+from tests.chaos.stage import EVENTS, LINE, QUEUES, READERS, SESSION_S, SHARDS, WORK, Stage
+from tests.chaos.stream_door import Streams
 
-WORK, LINE, FRAGILE = "work", "line.fifo", "fragile"
-EVENTS, READERS, SHARDS = "events", "readers", 3
-VISIBILITY_S = 3
-GROUPS = 4
-PAUSE_S = 0.02
-FRAGILE_PAUSE_S = 0.2
-DRAIN_S = 60.0
-PAGE = 100
 ROUNDS = 5  # of everything going well in a row, each on new connections, so that several processes answer
+MEMBERS = 3
 
-QUEUES: dict[str, dict[str, Any]] = {
-    WORK: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
-    LINE: {"type": "fifo", "visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
-    FRAGILE: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": 2},
-}
+Client = Callable[[Stage, str, Any, Random], Coroutine[Any, Any, None]]
 
 
 class Workload:
     """Everybody who uses the service."""
 
-    def __init__(self, url: str, history: History, seed: int) -> None:
-        self.history = history
-        self._url = url
-        self._seed = seed
-        self._over = asyncio.Event()
-        self._open = AsyncExitStack()
+    def __init__(self, stage: Stage, *, archives: bool) -> None:
+        self.stage = stage
+        self._archives = archives
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        await self._open.__aenter__()
-        caller = await self._caller("setup")
+        http = (await self.stage.caller("setup")).http
         for name, config in QUEUES.items():
-            await _insist(caller.http, "PUT", f"/v1/queues/{name}", config)
-        await _insist(caller.http, "PUT", f"/v1/streams/{EVENTS}", {"shards": SHARDS})
-        group = {"stream": EVENTS, "session_timeout_seconds": 6}
-        await _insist(caller.http, "PUT", f"/v1/groups/{READERS}", group)
+            await _insist(http, f"/v1/queues/{name}", config)
+        hot = {"archive_lag_seconds": 1, "hot_retention_seconds": 0}
+        spec = {"shards": SHARDS, **(hot if self._archives else {"archive": False})}
+        await _insist(http, f"/v1/streams/{EVENTS}", spec)
+        group = {"stream": EVENTS, "session_timeout_seconds": SESSION_S}
+        await _insist(http, f"/v1/groups/{READERS}", group)
         return self
 
     async def __aexit__(
@@ -78,161 +65,77 @@ class Workload:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._open.aclose()
 
     async def start(self) -> None:
         """Let everybody begin."""
-        for number, door in enumerate((RestQueues, SqsQueues)):
-            name = door.__name__.lower()
-            await self._run(f"{name}-sender", door, self._send)
-            await self._run(f"{name}-fifo-sender", door, self._send_in_order)
+        for queue_door in (RestQueues, SqsQueues):
+            name = queue_door.__name__.lower()
+            await self._run(f"{name}-sender", queue_door, queue_clients.send)
+            await self._run(f"{name}-fifo-sender", queue_door, queue_clients.send_in_order)
             for copy in range(2):
-                await self._run(f"{name}-worker-{copy}", door, self._work)
-                await self._run(f"{name}-fifo-worker-{copy}", door, self._work_in_order)
-            await self._run(f"appender-{number}", Streams, self._append)
-            await self._run(f"producer-{number}", Streams, self._produce)
-            await self._run(f"member-{number}", Streams, self._read_and_commit)
-        await self._run("breaker-sender", RestQueues, self._send_slowly)
-        await self._run("breaker", RestQueues, self._break)
-        await self._run("watcher", Streams, self._watch)
+                await self._run(f"{name}-worker-{copy}", queue_door, queue_clients.work)
+                await self._run(
+                    f"{name}-fifo-worker-{copy}", queue_door, queue_clients.work_in_order
+                )
+        await self._run("failing-sender", RestQueues, queue_clients.send_what_fails)
+        await self._run("breaker", RestQueues, queue_clients.break_down)
+        await self._run("undertaker", SqsQueues, queue_clients.bury)
+        await self._start_streams()
+        await self._start_sockets()
+
+    async def _start_streams(self) -> None:
+        for number in range(2):
+            await self._run(f"appender-{number}", Streams, stream_clients.append)
+            await self._run(f"producer-{number}", Streams, stream_clients.produce)
+        for number in range(MEMBERS):
+            await self._run(f"member-{number}", Streams, stream_clients.belong)
+        await self._run("watcher", Streams, stream_clients.watch)
+        await self._run("resharder", Streams, stream_clients.reshard)
+        await self._run("putter", self.stage.kinesis, stream_clients.put)
+        await self._run("getter", self.stage.kinesis, stream_clients.get)
+        if self._archives:
+            await self._run("replayer", Streams, replay)
+
+    async def _start_sockets(self) -> None:
+        url = self.stage.url
+        await self._run("publisher", lambda one: Publisher(one, url), socket_clients.publish)
+        await self._run("socket-worker", lambda one: Worker(one, url, WORK), socket_clients.work)
+        await self._run("socket-reader", lambda one: Reader(one, url, EVENTS), socket_clients.read)
+        await self._run(
+            "socket-member",
+            lambda one: Member(one, url, EVENTS, READERS),
+            socket_clients.belong,
+        )
 
     async def stop(self) -> None:
         """Let everybody finish what they are at. What a client raised is raised."""
-        self._over.set()
+        self.stage.over.set()
         await asyncio.gather(*self._tasks)
 
-    def failed(self) -> bool:
-        """Whether a client ended before it was told to."""
-        return any(task.done() for task in self._tasks)
+    async def drain(self) -> None:
+        """Empty every queue, read every record, bring the group to the end, and write down what is left."""
+        await drain(self.stage, archives=self._archives)
 
-    async def _caller(self, name: str) -> Caller:
-        http = httpx.AsyncClient(base_url=self._url, timeout=ANSWER_S, trust_env=False)
-        return Caller(name, self.history, await self._open.enter_async_context(http))
-
-    async def _run(
-        self,
-        name: str,
-        door: Callable[[Caller], Any],
-        work: Callable[[str, Any, Random], Coroutine[Any, Any, None]],
-    ) -> None:
-        caller = await self._caller(name)
-        chance = Random(f"{self._seed} {name}")
-        self._tasks.append(asyncio.create_task(work(name, door(caller), chance)))
-
-    async def _pause(self, chance: Random, seconds: float = PAUSE_S) -> None:
-        await asyncio.sleep(chance.uniform(0.5, 1.5) * seconds)
-
-    async def _send(self, name: str, door: QueueDoor, chance: Random) -> None:
-        number = 0
-        while not self._over.is_set():
-            await door.send(WORK, f"{name}:{number}")
-            number += 1
-            await self._pause(chance)
-
-    async def _send_slowly(self, name: str, door: QueueDoor, chance: Random) -> None:
-        number = 0
-        while not self._over.is_set():
-            await door.send(FRAGILE, f"{name}:{number}")
-            number += 1
-            await self._pause(chance, FRAGILE_PAUSE_S)
-
-    async def _send_in_order(self, name: str, door: QueueDoor, chance: Random) -> None:
-        number = 0
-        while not self._over.is_set():
-            group = f"{name}-{chance.randrange(GROUPS)}"
-            await self._repeat(partial(door.send, LINE, f"{name}:{number}", group=group))
-            number += 1
-            await self._pause(chance)
-
-    async def _repeat(self, ask: Callable[[], Awaitable[Operation]]) -> Operation:
-        """Ask until it is accepted, or everything is over."""
-        while True:
-            done = await ask()
-            if done.outcome is Outcome.OK or self._over.is_set():
-                return done
-            await asyncio.sleep(5 * PAUSE_S)
-
-    async def _work(self, name: str, door: QueueDoor, chance: Random) -> None:
-        """Acknowledge most, give some back, forget some."""
-        while not self._over.is_set():
-            received = await door.receive(WORK, chance.randint(1, 10), wait_s=1)
-            for delivery in received.seen:
-                luck = chance.random()
-                if luck < 0.90:
-                    await door.settle(WORK, delivery, Kind.ACK)
-                elif luck < 0.97:
-                    await door.settle(WORK, delivery, Kind.NACK)
-            if received.outcome is not Outcome.OK:
-                await self._pause(chance)
-
-    async def _work_in_order(self, name: str, door: QueueDoor, chance: Random) -> None:
-        """Acknowledge one after another; sometimes stop in the middle, and everything behind must wait."""
-        while not self._over.is_set():
-            received = await door.receive(LINE, chance.randint(1, 10), wait_s=1)
-            for delivery in received.seen:
-                if chance.random() < 0.03:
-                    break
-                await door.settle(LINE, delivery, Kind.ACK)
-            if received.outcome is not Outcome.OK:
-                await self._pause(chance)
-
-    async def _break(self, name: str, door: QueueDoor, chance: Random) -> None:
-        while not self._over.is_set():
-            received = await door.receive(FRAGILE, 10, wait_s=1)
-            for delivery in received.seen:
-                await door.settle(FRAGILE, delivery, Kind.NACK)
-            if received.outcome is not Outcome.OK:
-                await self._pause(chance)
-
-    async def _append(self, name: str, door: Streams, chance: Random) -> None:
-        number = 0
-        while not self._over.is_set():
-            key = f"{name}-{chance.randrange(GROUPS)}"
-            await self._repeat(partial(door.append, EVENTS, f"{name}:{number}", key))
-            number += 1
-            await self._pause(chance)
-
-    async def _produce(self, name: str, door: Streams, chance: Random) -> None:
-        shard, sequence = chance.randrange(SHARDS), 0
-        while not self._over.is_set():
-            size = chance.randint(1, 5)
-            values = tuple(f"{name}:{number}" for number in range(sequence, sequence + size))
-            await self._repeat(partial(door.produce, EVENTS, shard, values, sequence))
-            sequence += size
-            await self._pause(chance)
-
-    async def _read_and_commit(self, name: str, door: Streams, chance: Random) -> None:
-        while not self._over.is_set():
-            read, token = await door.read_as(EVENTS, READERS)
-            if token and read.seen and chance.random() < 0.9:
-                await door.commit(EVENTS, READERS, token)
-            await self._pause(chance)
-        await door.leave(READERS)
-
-    async def _watch(self, name: str, door: Streams, chance: Random) -> None:
-        """Read from random places while records arrive, and ask where the group stands."""
-        most = [0] * SHARDS
-        while not self._over.is_set():
-            shard = chance.randrange(SHARDS)
-            read = await door.read(EVENTS, shard, chance.randint(0, most[shard]))
-            most[shard] = max([most[shard], *(seen.offset for seen in read.seen)])
-            await door.standing(EVENTS, READERS)
-            await self._pause(chance, 5 * PAUSE_S)
+    async def _run(self, name: str, door: Callable[[Caller], Any], client: Client) -> None:
+        caller = await self.stage.caller(name)
+        acting = client(self.stage, name, door(caller), self.stage.chance(name))
+        self._tasks.append(asyncio.create_task(acting, name=name))
 
     async def recovered(self, bound_s: float) -> float | None:
         """How long it takes until everything goes well again, several times in a row; None: longer than that."""
-        began = self.history.now()
+        began = self.stage.history.now()
         well, number = 0, 0
         while well < ROUNDS:
-            if self.history.now() - began > bound_s:
+            if self.stage.history.now() - began > bound_s:
                 return None
             well = well + 1 if await self._everything_goes_well(number) else 0
             number += 1
-        return self.history.now() - began
+        return self.stage.history.now() - began
 
     async def _everything_goes_well(self, number: int) -> bool:
-        async with httpx.AsyncClient(base_url=self._url, timeout=ANSWER_S, trust_env=False) as http:
-            caller = Caller("probe", self.history, http)
+        url = self.stage.url
+        async with httpx.AsyncClient(base_url=url, timeout=ANSWER_S, trust_env=False) as http:
+            caller = Caller("probe", self.stage.history, http)
             streams = Streams(caller)
             told: list[Operation] = []
             for door in (RestQueues(caller), SqsQueues(caller)):
@@ -248,87 +151,6 @@ class Workload:
             ready = await http.get("/readyz")
             return ready.is_success and all(one.outcome is Outcome.OK for one in told)
 
-    async def drain(self) -> None:
-        """Empty every queue, read every record, bring the group to the end, and write down what is left."""
-        caller = await self._caller("drain")
-        queues, streams = RestQueues(caller), Streams(caller)
-        await asyncio.gather(*(self._empty(caller, queues, name) for name in QUEUES))
-        for name in QUEUES:
-            await self._list_dead_letters(caller, name)
-        ends = [await self._read_all(streams, shard) for shard in range(SHARDS)]
-        await self._read_group_to(streams, ends)
 
-    async def _empty(self, caller: Caller, door: QueueDoor, queue: str) -> None:
-        """Until the counts say that nothing waits; the last counts are in the history."""
-        give_up_at = self.history.now() + DRAIN_S
-        settle = Kind.NACK if queue == FRAGILE else Kind.ACK
-        while True:
-            received = await door.receive(queue, 10, wait_s=0)
-            for delivery in received.seen:
-                assert isinstance(delivery, Delivery)
-                await door.settle(queue, delivery, settle)
-            counts = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
-            if not any(counts[name] for name in STAYING) or self.history.now() > give_up_at:
-                break
-            if not received.seen:
-                await asyncio.sleep(5 * PAUSE_S)
-        numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
-        self._note(Kind.STATS, queue, counts=numbers)
-
-    async def _list_dead_letters(self, caller: Caller, queue: str) -> None:
-        cursor: str | None = ""
-        seen: list[Seen] = []
-        while cursor is not None:
-            query: dict[str, Any] = {"limit": PAGE, **({"cursor": cursor} if cursor else {})}
-            answer = await caller.http.get(f"/v1/queues/{queue}/dead-letters", params=query)
-            page = answer.raise_for_status().json()
-            seen += [Seen(value=one["body"], id=one["id"]) for one in page["items"]]
-            cursor = page["next_cursor"]
-        self._note(Kind.DEAD_LETTERS, queue, seen=tuple(seen))
-
-    def _note(
-        self,
-        kind: Kind,
-        log: str,
-        *,
-        seen: tuple[Seen, ...] = (),
-        counts: dict[str, int] | None = None,
-    ) -> None:
-        now = self.history.now()
-        self.history.add(
-            Operation(
-                client="drain",
-                kind=kind,
-                log=log,
-                invoked=now,
-                ended=now,
-                outcome=Outcome.OK,
-                seen=seen,
-                counts=counts or {},
-            )
-        )
-
-    async def _read_all(self, streams: Streams, shard: int) -> int:
-        """Read a shard from its start; its next offset."""
-        offset = 0
-        while True:
-            read = await streams.read(EVENTS, shard, offset)
-            assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
-            if not read.seen:
-                return offset
-            offset = read.seen[-1].offset + 1
-
-    async def _read_group_to(self, streams: Streams, ends: list[int]) -> None:
-        """Until the group stands at the end of every shard, or the time is over."""
-        give_up_at = self.history.now() + DRAIN_S
-        while self.history.now() < give_up_at:
-            _, token = await streams.read_as(EVENTS, READERS)
-            if token:
-                await streams.commit(EVENTS, READERS, token)
-            standing = await streams.standing(EVENTS, READERS)
-            if {one.shard: one.offset for one in standing.seen} == dict(enumerate(ends)):
-                return
-
-
-async def _insist(http: httpx.AsyncClient, method: str, path: str, body: Any) -> None:
-    (await http.request(method, path, json=body)).raise_for_status()
+async def _insist(http: httpx.AsyncClient, path: str, body: Any) -> None:
+    (await http.put(path, json=body)).raise_for_status()

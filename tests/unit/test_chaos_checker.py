@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from tests.chaos import checker
-from tests.chaos.checker import Finding
-from tests.chaos.history import History, Kind, Operation, Outcome, Seen, read_history
+from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking.findings import Finding
+from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen, read_history
 
-COUNTS = dict.fromkeys(("sent", "moved_in", *checker.STAYING, *checker.GONE), 0)
+COUNTS = dict.fromkeys(("sent", "moved_in", *queues.STAYING, *queues.GONE), 0)
 
 
 def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
@@ -24,10 +25,11 @@ def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
     )
 
 
-def receive(at: float, *values: str, group: str = "") -> Operation:
-    return op(
-        Kind.RECEIVE, at, *(Seen(value=value, id=f"id {value}", group=group) for value in values)
-    )
+def receive(at: float, *values: str, group: str = "", receives: int = 0, **more: Any) -> Operation:
+    """A message's count of receives is when it came, unless it is said."""
+    count = receives or int(at * 10)
+    seen = (Seen(value=value, id=f"id {value}", group=group, receives=count) for value in values)
+    return op(Kind.RECEIVE, at, *seen, **more)
 
 
 def ack(at: float, value: str, **more: Any) -> Operation:
@@ -38,17 +40,53 @@ def append(at: float, value: str, offset: int, **more: Any) -> Operation:
     return op(Kind.APPEND, at, Seen(value=value, offset=offset), values=(value,), **more)
 
 
-def read(at: float, *records: tuple[str, int], kind: Kind = Kind.READ) -> Operation:
+def read(at: float, *records: tuple[str, int], kind: Kind = Kind.READ, **more: Any) -> Operation:
     seen = (Seen(value=value, offset=offset) for value, offset in records)
-    return op(kind, at, *seen, group="g" if kind is Kind.GROUP_READ else "")
+    return op(kind, at, *seen, group="g" if kind is Kind.GROUP_READ else "", **more)
+
+
+def placed(at: float, shard: int, offset: int, number: int = 0, **more: Any) -> Operation:
+    """An append of a value of its own, to a shard."""
+    value = f"{shard} {offset}"
+    seen = Seen(value=value, shard=shard, offset=offset, number=str(number or ""))
+    return op(Kind.APPEND, at, seen, values=(value,), **more)
+
+
+SPLIT = op(Kind.SHARDS, 5, Seen(shard=0), Seen(shard=1, parents=(0,)), Seen(shard=2, parents=(0,)))
+
+
+def owns(at: float, client: str, generation: int, **more: Any) -> Operation:
+    return op(
+        Kind.GROUP_READ, at, client=client, group="g", generation=generation, owns=(0,), **more
+    )
+
+
+def commit(at: float, client: str, generation: int, offset: int, **more: Any) -> Operation:
+    about = {"client": client, "group": "g", "generation": generation, "owns": (0,), **more}
+    return op(Kind.COMMIT, at, Seen(offset=offset), **about)
+
+
+REPLAY = op(Kind.REPLAY, 5, Seen(offset=0), Seen(offset=2), target="again")
+
+
+def replayed(*values: str) -> Operation:
+    return op(Kind.REPLAYED, 6, *(Seen(value=value) for value in values), log="again")
 
 
 def stands(at: float, offset: int, kind: Kind = Kind.STANDING) -> Operation:
     return op(kind, at, Seen(offset=offset), group="g")
 
 
-def stats(**counts: int) -> Operation:
-    return op(Kind.STATS, 90, counts={**COUNTS, **counts})
+def stats(log: str = "q", target: str = "", **counts: int) -> Operation:
+    return op(Kind.STATS, 90, log=log, target=target, counts={**COUNTS, **counts})
+
+
+def buried(moved_in: int = 1) -> list[Operation]:
+    """The counts of a queue, and of that of its dead letters, to which one message went."""
+    return [
+        stats("q", "dead", sent=1, moved_out=1, receives_max=2),
+        stats("dead", moved_in=moved_in, acknowledged=1),
+    ]
 
 
 def dead(*values: str) -> Operation:
@@ -61,13 +99,13 @@ Invariant = Callable[[Sequence[Operation]], Finding]
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "acknowledged, and received again",
-        checker.nothing_acknowledged_returns,
+        queues.nothing_acknowledged_returns,
         [receive(1, "a"), ack(2, "a"), receive(3, "a")],
     ),
-    ("accepted, and never seen", checker.nothing_accepted_is_lost, [send(1, "a")]),
+    ("accepted, and never seen", queues.nothing_accepted_is_lost, [send(1, "a")]),
     (
         "accepted and acknowledged in another queue",
-        checker.nothing_accepted_is_lost,
+        queues.nothing_accepted_is_lost,
         [send(1, "a"), op(Kind.RECEIVE, 2, Seen(value="a"), log="another")],
     ),
     (
@@ -83,17 +121,17 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ),
     (
         "the second message of a group first",
-        checker.groups_keep_their_order,
+        queues.groups_keep_their_order,
         [send(1, "a", "g"), send(2, "b", "g"), receive(3, "b", group="g")],
     ),
     (
         "the wrong way round in one answer",
-        checker.groups_keep_their_order,
+        queues.groups_keep_their_order,
         [send(1, "a", "g"), send(2, "b", "g"), receive(3, "b", "a", group="g")],
     ),
     (
         "overtaking a message in flight",
-        checker.groups_keep_their_order,
+        queues.groups_keep_their_order,
         [
             send(1, "a", "g"),
             send(2, "b", "g"),
@@ -104,76 +142,197 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ),
     (
         "a repeated send is two messages",
-        checker.one_message_for_each_send,
+        queues.one_message_for_each_send,
         [send(1, "a"), receive(2, "a"), op(Kind.RECEIVE, 3, Seen(value="a", id="another"))],
     ),
     (
         "two dead letters of one message",
-        checker.dead_letters_are_there_once,
+        queues.dead_letters_are_there_once,
         [dead("a", "a"), stats(sent=2, dead_lettered=2)],
     ),
     (
         "acknowledged, and a dead letter",
-        checker.dead_letters_are_there_once,
+        queues.dead_letters_are_there_once,
         [ack(1, "a"), dead("a"), stats(sent=1, dead_lettered=1)],
     ),
     (
         "more dead letters counted than listed",
-        checker.dead_letters_are_there_once,
+        queues.dead_letters_are_there_once,
         [dead("a"), stats(sent=2, dead_lettered=2)],
     ),
-    ("counts that lack one", checker.counts_add_up, [stats(sent=2, acknowledged=1)]),
-    ("something still waits", checker.counts_add_up, [stats(sent=1, ready=1)]),
+    ("counts that lack one", queues.counts_add_up, [stats(sent=2, acknowledged=1)]),
+    ("something still waits", queues.counts_add_up, [stats(sent=1, ready=1)]),
     (
         "an offset that was given twice",
-        checker.an_offset_holds_one_value,
+        streams.an_offset_holds_one_value,
         [append(1, "a", 0), append(2, "b", 0)],
     ),
     (
         "a reader who sees another value",
-        checker.an_offset_holds_one_value,
+        streams.an_offset_holds_one_value,
         [append(1, "a", 0), read(2, ("b", 0))],
     ),
     (
         "appended, and not to be read",
-        checker.nothing_appended_is_lost,
+        streams.nothing_appended_is_lost,
         [append(1, "a", 0), append(2, "b", 1), read(3, ("a", 0))],
     ),
     (
         "a client's second append below its first",
-        checker.offsets_rise,
+        streams.offsets_rise,
         [append(1, "a", 5), append(2, "b", 4)],
     ),
-    ("a page that goes back", checker.offsets_rise, [read(1, ("a", 1), ("b", 0))]),
+    (
+        "a key's records the wrong way round in one call",
+        streams.a_key_goes_from_parents_to_children,
+        [
+            op(
+                Kind.APPEND,
+                1,
+                Seen(value="a", offset=5, group="k"),
+                Seen(value="b", offset=4, group="k"),
+            )
+        ],
+    ),
+    ("a page that goes back", streams.offsets_rise, [read(1, ("a", 1), ("b", 0))]),
     (
         "a repeated append at two places",
-        checker.a_repeated_append_adds_nothing,
+        streams.a_repeated_append_adds_nothing,
         [append(1, "a", 0), append(2, "a", 1)],
     ),
     (
         "a retry whose first try had an effect after all",
-        checker.a_repeated_append_adds_nothing,
+        streams.a_repeated_append_adds_nothing,
         [append(1, "a", 0, outcome=UNKNOWN), append(2, "a", 1), read(3, ("a", 0), ("a", 1))],
     ),
     (
         "a group that was not given a record it is past",
-        checker.groups_skip_nothing,
+        groups.groups_skip_nothing,
         [read(1, ("a", 0), ("b", 1)), read(2, ("b", 1), kind=Kind.GROUP_READ), stands(3, 2)],
     ),
     (
         "a group past the end",
-        checker.groups_skip_nothing,
+        groups.groups_skip_nothing,
         [read(1, ("a", 0)), read(2, ("a", 0), kind=Kind.GROUP_READ), stands(3, 2)],
     ),
     (
         "a group that does not arrive",
-        checker.groups_arrive,
+        groups.groups_arrive,
         [read(1, ("a", 0), ("b", 1)), stands(3, 1)],
     ),
     (
         "a committed offset that moved back",
-        checker.committed_offsets_stay,
+        groups.committed_offsets_stay,
         [stands(1, 5, Kind.COMMIT), stands(2, 4)],
+    ),
+    (
+        "one delivery in two hands",
+        queues.a_delivery_is_one,
+        [receive(1, "a", receives=1), receive(1.1, "a", receives=1, client="d")],
+    ),
+    (
+        "an acknowledgement of a delivery that is another one's by now",
+        queues.a_verdict_counts_for_its_delivery,
+        [receive(1, "a", receives=1), receive(5, "a", receives=2), ack(6, "a", delivery=1)],
+    ),
+    (
+        "receives that fall",
+        queues.receives_never_fall,
+        [receive(1, "a", receives=3), receive(5, "a", receives=2)],
+    ),
+    (
+        "received again while it is hidden",
+        queues.nothing_comes_early,
+        [receive(1, "a", promised_s=3.0), receive(2, "a")],
+    ),
+    (
+        "received before its delay is over",
+        queues.nothing_comes_early,
+        [send(1, "a", promised_s=3.0), receive(2, "a")],
+    ),
+    (
+        "a dead letter that never came to its queue",
+        queues.dead_letters_arrive_once,
+        [send(1, "a"), receive(2, "a", receives=1), *buried()],
+    ),
+    (
+        "back from among the dead letters",
+        queues.dead_letters_arrive_once,
+        [send(1, "a"), receive(2, "a", log="dead"), receive(3, "a", receives=2), *buried()],
+    ),
+    (
+        "received more often than it may be",
+        queues.dead_letters_arrive_once,
+        [send(1, "a"), receive(2, "a", receives=3), receive(3, "a", log="dead"), *buried()],
+    ),
+    (
+        "two copies for one that left",
+        queues.dead_letters_arrive_once,
+        [send(1, "a"), receive(3, "a", log="dead"), *buried(moved_in=2)],
+    ),
+    (
+        "a child's number below its parent's",
+        streams.children_lie_above_their_parents,
+        [placed(1, 0, 0, 100), placed(2, 1, 0, 99), SPLIT],
+    ),
+    (
+        "a key that goes to a shard which did not come from its own",
+        streams.a_key_goes_from_parents_to_children,
+        [placed(1, 1, 0, group="k"), placed(2, 2, 0, group="k"), SPLIT],
+    ),
+    (
+        "a key that goes back to the parent",
+        streams.a_key_goes_from_parents_to_children,
+        [placed(1, 1, 0, group="k"), placed(2, 0, 7, group="k"), SPLIT],
+    ),
+    (
+        "a page that lacks one in the middle",
+        streams.nothing_is_skipped_in_silence,
+        [read(1, ("a", 0), ("c", 2), first=0)],
+    ),
+    (
+        "a page that begins too late",
+        streams.nothing_is_skipped_in_silence,
+        [read(1, ("b", 1), first=0)],
+    ),
+    (
+        "a gap between the tiers",
+        streams.hot_and_archive_meet,
+        [read(1, ("a", 0), tier="archive"), read(2, ("c", 2))],
+    ),
+    (
+        "a gap where somebody's record was",
+        streams.hot_and_archive_meet,
+        [
+            read(1, ("a", 0), tier="archive"),
+            append(1, "b", 1),
+            read(3, ("c", 2), gaps=(Gap(0, 1, 2, "expired"),)),
+        ],
+    ),
+    (
+        "two owners",
+        groups.a_shard_has_one_owner,
+        [owns(1, "a", 7), owns(2, "b", 7)],
+    ),
+    (
+        "a commit of a generation that is over",
+        groups.a_stale_generation_moves_nothing,
+        [owns(1, "a", 7), owns(2, "b", 8), commit(3, "a", 7, 5)],
+    ),
+    (
+        "a replay that lacks one",
+        streams.a_replay_sends_each_once,
+        [read(1, ("a", 0), ("b", 1)), REPLAY, replayed("a")],
+    ),
+    (
+        "a replay that sends one twice",
+        streams.a_replay_sends_each_once,
+        [read(1, ("a", 0), ("b", 1)), REPLAY, replayed("a", "b", "b")],
+    ),
+    (
+        "a replay that sends what was not asked for",
+        streams.a_replay_sends_each_once,
+        [read(1, ("a", 0), ("b", 1), ("c", 2)), REPLAY, replayed("a", "b", "c")],
     ),
     (
         "a 500",
@@ -214,14 +373,36 @@ def test_a_sound_history_holds_everywhere():
         receive(9.2, "b", group="g"),
         ack(10, "b"),
         receive(9.9, "b", group="g"),
-        receive(11, "lost answer"),
+        receive(11, "lost answer", promised_s=3.0),
+        receive(15, "lost answer"),
+        ack(16, "lost answer", delivery=110, outcome=FAIL),
+        ack(17, "lost answer", delivery=150),
+        ack(18, "lost answer", delivery=110),
         append(1, "x", 0, outcome=UNKNOWN),
         append(2, "x", 0),
         append(3, "y", 1),
         read(4, ("x", 0), ("y", 1), kind=Kind.GROUP_READ),
+        owns(4, "a", 1),
         stands(5, 2, Kind.COMMIT),
+        owns(5, "b", 2),
+        commit(6, "a", 1, 1, outcome=FAIL),
         stands(6, 2),
-        read(7, ("x", 0), ("y", 1)),
+        read(7, ("x", 0), ("y", 1), tier="archive", first=0),
+        placed(7, 0, 2, 100, group="k"),
+        placed(8, 1, 0, 101, group="k"),
+        SPLIT,
+        op(Kind.READ, 8.6, Seen(value="0 2", offset=2), Seen(value="1 0", shard=1, offset=0)),
+        read(8.7, ("x", 0), ("y", 1)),
+        op(Kind.STANDING, 9, Seen(offset=3), Seen(shard=1, offset=1), group="g"),
+        op(Kind.GROUP_READ, 8.8, Seen(value="1 0", shard=1, offset=0), group="g"),
+        op(Kind.GROUP_READ, 8.9, Seen(value="0 2", offset=2), group="g"),
+        REPLAY,
+        replayed("x", "y"),
+        send(1, "doomed", log="doomed"),
+        receive(2, "doomed", log="doomed", receives=2),
+        receive(3, "doomed", log="dead", receives=3),
+        stats("doomed", "dead", sent=1, moved_out=1, receives_max=2),
+        stats("dead", moved_in=1, acknowledged=1),
         dead("poison"),
         stats(sent=4, acknowledged=3, dead_lettered=1),
         op(Kind.SEND, 1, outcome=UNKNOWN, status=500, code=checker.UNANSWERED),
@@ -230,10 +411,46 @@ def test_a_sound_history_holds_everywhere():
     assert [finding for finding in checker.check(history) if not finding.holds] == []
 
 
+def test_who_gave_a_message_back_gave_up_its_time():
+    history = [
+        receive(1, "a", promised_s=3.0),
+        op(Kind.NACK, 1.6, values=("a",), outcome=UNKNOWN),
+        receive(2, "a"),
+        receive(9, "b", promised_s=3.0),
+        receive(13, "b"),
+    ]
+
+    assert queues.nothing_comes_early(history).holds
+
+
+def test_nothing_is_promised_while_the_clock_is_wrong():
+    history = [
+        receive(1, "a", promised_s=3.0),
+        op(Kind.CLOCK, 1.4),
+        receive(2, "a"),
+        receive(9, "b", promised_s=3.0),
+        receive(13, "b"),
+    ]
+
+    assert queues.nothing_comes_early(history).holds
+
+
+def test_offsets_that_nobody_had_may_be_a_gap_if_it_is_told():
+    behind = read(1, ("a", 7), tier="archive", gaps=(Gap(0, 0, 7, "expired"),))
+
+    assert streams.hot_and_archive_meet([behind]).holds
+
+
+def test_what_a_run_has_nothing_of_is_not_asked_for():
+    found = {finding.name for finding in checker.check([], checker.OF_THE_ARCHIVE)}
+
+    assert len(found) == len(checker.INVARIANTS) - len(checker.OF_THE_ARCHIVE)
+
+
 def test_an_answer_that_was_under_way_when_the_acknowledgement_came_is_no_return():
     history = [ack(2, "a"), receive(2.4, "a")]
 
-    assert checker.nothing_acknowledged_returns(history).holds
+    assert queues.nothing_acknowledged_returns(history).holds
 
 
 def test_an_invariant_that_had_nothing_to_look_at_does_not_hold():

@@ -1,0 +1,89 @@
+"""What must be true of a history, whatever broke while it was made. Pure functions; the numbers are those of the design.
+
+Each gives a `Finding`: how many facts it looked at, and those that cannot be. An invariant that had nothing to look at
+was not checked, and the verdict counts that as a failure too, unless the run did without what it is about.
+
+A history ends with a drain: every queue received and acknowledged until its counts are zero, every stream read from its
+start, every group read to its end, and then the counts, the dead letters and the standing of each group.
+"""
+
+from collections.abc import Callable, Collection
+
+from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking.findings import Finding, Operations, answers
+from tests.chaos.history import DELIVERIES, Kind, Outcome
+
+UNANSWERED = "outcome_unknown"
+"""The code of a 500 that says so: the AWS doors have no other status for an unknown outcome."""
+
+Invariant = Callable[[Operations], Finding]
+
+
+def check(history: Operations, without: Collection[Invariant] = ()) -> list[Finding]:
+    """Every invariant, held against the history, but those that the run had nothing of."""
+    return [invariant(history) for invariant in INVARIANTS if invariant not in without]
+
+
+def nothing_comes_from_nowhere(history: Operations) -> Finding:
+    """Q5, the other way round: what was received was sent, and no send that was told "nothing happened" had an effect."""
+    possible = {
+        (one.log, value)
+        for one in history
+        if one.kind in (Kind.SEND, Kind.APPEND) and one.outcome is not Outcome.FAIL
+        for value in one.values
+    }
+    source = {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
+    kinds = (*DELIVERIES, Kind.DEAD_LETTERS, Kind.READ, Kind.GROUP_READ)
+    found = {(source.get(one.log, one.log), seen.value) for one, seen in answers(history, *kinds)}
+    wrong = [
+        f"{value} is in {log}, and was refused or never sent"
+        for log, value in sorted(found - possible)
+    ]
+    return Finding("Q5 nothing that was refused is there", len(found), tuple(wrong))
+
+
+def no_answer_is_a_fault(history: Operations) -> Finding:
+    """No 500, except where an AWS door says with it that the outcome is unknown."""
+    wrong = [
+        f"{one.client} was answered {one.status} {one.code} to {one.kind.value} of {one.log} at {one.ended:.3f}"
+        for one in history
+        if one.status == 500 and one.code != UNANSWERED
+    ]
+    return Finding("no answer is a 500", len(history), tuple(wrong))
+
+
+OF_THE_ARCHIVE: tuple[Invariant, ...] = (
+    streams.hot_and_archive_meet,
+    streams.a_replay_sends_each_once,
+)
+"""What a run without a Spark worker has nothing of."""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    queues.a_delivery_is_one,
+    queues.a_verdict_counts_for_its_delivery,
+    queues.receives_never_fall,
+    queues.nothing_acknowledged_returns,
+    queues.nothing_accepted_is_lost,
+    nothing_comes_from_nowhere,
+    queues.groups_keep_their_order,
+    queues.one_message_for_each_send,
+    queues.nothing_comes_early,
+    queues.dead_letters_are_there_once,
+    queues.dead_letters_arrive_once,
+    queues.counts_add_up,
+    streams.an_offset_holds_one_value,
+    streams.nothing_appended_is_lost,
+    streams.offsets_rise,
+    streams.children_lie_above_their_parents,
+    streams.a_key_goes_from_parents_to_children,
+    streams.nothing_is_skipped_in_silence,
+    streams.hot_and_archive_meet,
+    streams.a_repeated_append_adds_nothing,
+    groups.a_shard_has_one_owner,
+    groups.a_stale_generation_moves_nothing,
+    groups.groups_skip_nothing,
+    groups.groups_arrive,
+    groups.committed_offsets_stay,
+    streams.a_replay_sends_each_once,
+    no_answer_is_a_fault,
+)

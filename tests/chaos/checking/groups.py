@@ -1,0 +1,132 @@
+"""What must be true of consumer groups: G1 to G3."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from tests.chaos.checking.findings import Finding, Operations, answers, ok
+from tests.chaos.history import Kind, Operation, Outcome
+
+Owned = dict[tuple[str, int], list[Operation]]
+
+
+def a_shard_has_one_owner(history: Operations) -> Finding:
+    """G1: in each generation nobody is told that a shard is theirs which is another one's."""
+    owners: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    for one in ok(history, Kind.GROUP_READ):
+        for shard in one.owns:
+            owners[one.group, one.generation, shard].add(one.client)
+    wrong = [
+        f"shard {shard} of {group} belongs to {sorted(found)} in generation {generation}"
+        for (group, generation, shard), found in owners.items()
+        if len(found) > 1
+    ]
+    return Finding("G1 one owner for a shard and generation", len(owners), tuple(wrong))
+
+
+def a_stale_generation_moves_nothing(history: Operations) -> Finding:
+    """G2: once a shard was another member's in a later generation, a commit of the earlier one is refused."""
+    owned: Owned = defaultdict(list)
+    for one in ok(history, Kind.GROUP_READ):
+        for shard in one.owns:
+            owned[one.group, shard].append(one)
+    wrong, checked = [], 0
+    for one in history:
+        if one.kind is Kind.COMMIT and one.generation >= 0:
+            stale = [shard for shard in one.owns if _is_stale(one, owned[one.group, shard])]
+            checked += len(stale)
+            done = {seen.shard for seen in one.seen} if one.outcome is Outcome.OK else set()
+            wrong += [
+                f"{one.client} committed shard {shard} of {one.group} in generation "
+                f"{one.generation} at {one.ended:.3f}, when it was another member's already"
+                for shard in stale
+                if shard in done
+            ]
+    return Finding("G2 a stale generation moves nothing", checked, tuple(wrong))
+
+
+def _is_stale(commit: Operation, owned: list[Operation]) -> bool:
+    return any(
+        other.client != commit.client
+        and other.generation > commit.generation
+        and other.ended < commit.invoked
+        for other in owned
+    )
+
+
+def groups_skip_nothing(history: Operations) -> Finding:
+    """G3: a group has been given every record below where it stands, and does not stand past the end."""
+    given: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for one, seen in answers(history, Kind.GROUP_READ):
+        given[one.group].add((seen.shard, seen.offset))
+    there = {(one.log, seen.shard, seen.offset) for one, seen in answers(history, Kind.READ)}
+    wrong, checked = [], 0
+    for standing in _last_standings(history):
+        for place in standing.seen:
+            checked += 1
+            below = {
+                (shard, offset)
+                for log, shard, offset in there
+                if (log, shard) == (standing.log, place.shard) and offset < place.offset
+            }
+            if missing := sorted(below - given[standing.group]):
+                wrong.append(
+                    f"{standing.group} stands at {place.offset} and was not given {missing[:3]}"
+                )
+            end = max(
+                (o for log, s, o in there if (log, s) == (standing.log, place.shard)), default=-1
+            )
+            if place.offset > end + 1:
+                wrong.append(
+                    f"{standing.group} stands at {place.offset}, past the end at {end + 1}"
+                )
+    return Finding("G3 groups skip nothing and stay within the stream", checked, tuple(wrong))
+
+
+def groups_arrive(history: Operations) -> Finding:
+    """Liveness: at the end each group stands at the end of each shard that has records."""
+    ends: dict[tuple[str, int], int] = {}
+    for one, seen in answers(history, Kind.READ):
+        ends[one.log, seen.shard] = max(seen.offset + 1, ends.get((one.log, seen.shard), 0))
+    wrong, checked = [], 0
+    for standing in _last_standings(history):
+        stands = {place.shard: place.offset for place in standing.seen}
+        for (log, shard), end in ends.items():
+            if log == standing.log:
+                checked += 1
+                if stands.get(shard) != end:
+                    wrong.append(
+                        f"{standing.group} stands at {stands.get(shard)} of shard {shard}, which ends at {end}"
+                    )
+    return Finding("G3 groups arrive at the end", checked, tuple(wrong))
+
+
+def committed_offsets_stay(history: Operations) -> Finding:
+    """G3: a committed offset does not move back: whoever asks later is told as much, or more."""
+    facts: dict[tuple[str, int], list[tuple[float, float, int]]] = defaultdict(list)
+    for one, seen in answers(history, Kind.COMMIT, Kind.STANDING):
+        facts[one.group, seen.shard].append((one.invoked, one.ended, seen.offset))
+    wrong, checked = [], 0
+    for (group, shard), told in facts.items():
+        by_end = sorted((ended, offset) for _, ended, offset in told)
+        highest = [*_running_most(offset for _, offset in by_end)]
+        for invoked, _, offset in told:
+            known = bisect_left(by_end, (invoked, -1))
+            checked += 1
+            if known and highest[known - 1] > offset:
+                wrong.append(
+                    f"{group} stood at {highest[known - 1]} of shard {shard}, "
+                    f"and whoever asked at {invoked:.3f} was told {offset}"
+                )
+    return Finding("G3 committed offsets never move back", checked, tuple(wrong))
+
+
+def _last_standings(history: Operations) -> Iterable[Operation]:
+    return {one.group: one for one in ok(history, Kind.STANDING)}.values()
+
+
+def _running_most(numbers: Iterable[int]) -> Iterator[int]:
+    most = -1
+    for number in numbers:
+        most = max(most, number)
+        yield most

@@ -1,0 +1,293 @@
+"""What must be true of queues: Q1 to Q10."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+
+from tests.chaos.checking.findings import (
+    NEVER,
+    Finding,
+    Operations,
+    answers,
+    delivered,
+    first_asked,
+    ok,
+)
+from tests.chaos.history import DELIVERIES, Kind, Operation, Outcome, Seen
+
+STAYING = ("ready", "delayed", "in_flight", "parked", "moving")
+GONE = ("dead_lettered", "acknowledged", "expired", "purged", "dropped", "moved_out")
+CLOCK_GRAIN_S = 0.005
+"""The store counts whole milliseconds."""
+
+
+def a_delivery_is_one(history: Operations) -> Finding:
+    """Q1: no two answers hold the same delivery of a message, so that it never is in two hands at once by one count."""
+    held: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    for one, seen in delivered(history):
+        held[one.log, seen.id, seen.receives].append(f"{one.client} at {one.ended:.3f}")
+    wrong = [
+        f"delivery {receives} of {id_} of {log} went to {hands}"
+        for (log, id_, receives), hands in held.items()
+        if len(hands) > 1
+    ]
+    return Finding("Q1 a delivery is in one hand", len(held), tuple(wrong))
+
+
+def a_verdict_counts_for_its_delivery(history: Operations) -> Finding:
+    """Q2: once somebody else was answered with a later delivery, a verdict on the earlier one is refused.
+
+    Where the later one may have been acknowledged by then, the message may be gone, and acknowledging what is gone is
+    no error.
+    """
+    later = _by_message(history)
+    acks: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for one in history:
+        if one.kind is Kind.ACK:
+            acks[one.log, one.values[0]].append(one)
+    wrong, checked = [], 0
+    for message, asked in acks.items():
+        for one in asked:
+            since = [
+                seen.receives
+                for other, seen in later[message]
+                if other.ended < one.invoked and seen.receives > one.delivery
+            ]
+            gone = any(ack is not one and ack.invoked < one.ended for ack in asked)
+            if one.delivery and since and not gone:
+                checked += 1
+                if one.outcome is Outcome.OK:
+                    wrong.append(
+                        f"{one.client} acknowledged delivery {one.delivery} of {message[1]} at "
+                        f"{one.ended:.3f}, after delivery {max(since)} had been answered"
+                    )
+    return Finding("Q2 an old delivery settles nothing", checked, tuple(wrong))
+
+
+def receives_never_fall(history: Operations) -> Finding:
+    """Q3: who asks for a message after an answer with it has a higher count of receives."""
+    wrong, checked = [], 0
+    for (log, value), deliveries in _by_message(history).items():
+        checked += len(deliveries)
+        wrong += [
+            f"{value} of {log} was delivered for the {first.receives}th time at {before.ended:.3f}, "
+            f"and for the {second.receives}th to {after.client}, which asked at {after.invoked:.3f}"
+            for (before, first), (after, second) in _in_order(deliveries)
+            if second.receives <= first.receives
+        ]
+    return Finding("Q3 receives never fall", checked, tuple(wrong))
+
+
+def _by_message(history: Operations) -> dict[tuple[str, str], list[tuple[Operation, Seen]]]:
+    """The deliveries of each message."""
+    found: dict[tuple[str, str], list[tuple[Operation, Seen]]] = defaultdict(list)
+    for one, seen in delivered(history):
+        found[one.log, seen.value].append((one, seen))
+    return found
+
+
+Delivery = tuple[Operation, Seen]
+
+
+def _in_order(deliveries: list[Delivery]) -> Iterator[tuple[Delivery, Delivery]]:
+    """Pairs of which the first was answered before the second was asked for."""
+    for one, other in combinations(deliveries, 2):
+        if one[0].ended < other[0].invoked:
+            yield one, other
+        elif other[0].ended < one[0].invoked:
+            yield other, one
+
+
+def nothing_acknowledged_returns(history: Operations) -> Finding:
+    """Q4: no receive that was asked for after an acknowledgement was answered has the message in it."""
+    gone: dict[tuple[str, str], float] = {}
+    for ack in ok(history, Kind.ACK):
+        for value in ack.values:
+            gone[ack.log, value] = min(ack.ended, gone.get((ack.log, value), ack.ended))
+    wrong = [
+        f"{seen.value} of {one.log} was acknowledged at {gone[one.log, seen.value]:.3f} "
+        f"and received again by {one.client}, which asked at {one.invoked:.3f}"
+        for one, seen in delivered(history)
+        if one.invoked > gone.get((one.log, seen.value), NEVER)
+    ]
+    return Finding("Q4 nothing acknowledged returns", len(gone), tuple(wrong))
+
+
+def nothing_accepted_is_lost(history: Operations) -> Finding:
+    """Q5: what a send was told is accepted was received, or is a dead letter.
+
+    An acknowledgement whose message nobody was seen to receive does not count: one cannot acknowledge without.
+    """
+    sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
+    found = {
+        (one.log, seen.value) for one, seen in answers(history, *DELIVERIES, Kind.DEAD_LETTERS)
+    }
+    wrong = [f"{value} was accepted by {log} and never came" for log, value in sorted(sent - found)]
+    return Finding("Q5 nothing accepted is lost", len(sent), tuple(wrong))
+
+
+def groups_keep_their_order(history: Operations) -> Finding:
+    """Q6: no message is delivered while one that was accepted before it, of its group, is unacknowledged elsewhere.
+
+    A delivery is in order when each message that was accepted before its own first send was asked stands before it
+    in the same answer, or somebody had asked to acknowledge it before this answer came.
+    """
+    asked, accepted = _first_sends(history)
+    released = first_asked(history, Kind.ACK)
+    queues: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
+    for (log, group, value), at in accepted.items():
+        queues[log, group].append((at, value))
+    for line in queues.values():
+        line.sort()
+    wrong, checked = [], 0
+    for one in ok(history, *DELIVERIES):
+        before: set[str] = set()
+        for seen in one.seen:
+            own = asked.get((one.log, seen.group, seen.value))
+            if seen.group and own is not None:
+                line = queues[one.log, seen.group]
+                earlier = line[: bisect_left(line, (own, ""))]
+                checked += 1
+                wrong += [
+                    f"{seen.value} of group {seen.group} overtook {value}: {one.client}, at {one.ended:.3f}"
+                    for _, value in earlier
+                    if value not in before and released.get((one.log, value), NEVER) > one.ended
+                ]
+            before.add(seen.value)
+    return Finding("Q6 groups keep their order", checked, tuple(wrong))
+
+
+def one_message_for_each_send(history: Operations) -> Finding:
+    """Q7: whatever was repeated, by a client with its deduplication id or on the way, is one message with one id."""
+    ids: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one, seen in answers(history, Kind.SEND, *DELIVERIES, Kind.DEAD_LETTERS):
+        ids[one.log, seen.value].add(seen.id)
+    wrong = [
+        f"{value} of {log} is {len(found)} messages: {sorted(found)}"
+        for (log, value), found in ids.items()
+        if len(found) > 1
+    ]
+    return Finding("Q7 one message for each send", len(ids), tuple(wrong))
+
+
+def nothing_comes_early(history: Operations) -> Finding:
+    """Q8: a delay is over, and so is the time for which a message was hidden, before anyone gets it.
+
+    Who gave a message back, or tried to, gave up its time. While the store's clock is wrong nothing is promised; what a
+    socket got goes back when the socket breaks, so that its time is not looked at.
+    """
+    given_back = first_asked(history, Kind.NACK, Kind.ACK)
+    jumps = [(one.invoked, one.ended) for one in history if one.kind is Kind.CLOCK]
+    due = {
+        (one.log, value): one
+        for one in ok(history, Kind.SEND)
+        if one.promised_s
+        for value in one.values
+    }
+    wrong, checked = [], 0
+    for (log, value), deliveries in _by_message(history).items():
+        sent = due.get((log, value))
+        for one, _ in deliveries if sent else ():
+            checked += 1
+            if sent and _too_soon(sent, one) and not _meets(jumps, sent.invoked, one.ended):
+                wrong.append(
+                    f"{value} of {log} was sent at {sent.invoked:.3f} with a delay of "
+                    f"{sent.promised_s} s, and came at {one.ended:.3f}"
+                )
+        for (one, first), (other, second) in combinations(deliveries, 2):
+            before, after = (one, other) if first.receives < second.receives else (other, one)
+            if before.promised_s and given_back.get((log, value), NEVER) > after.ended:
+                checked += 1
+                if _too_soon(before, after) and not _meets(jumps, before.invoked, after.ended):
+                    wrong.append(
+                        f"{value} of {log} was received at {before.invoked:.3f} for "
+                        f"{before.promised_s} s, and again at {after.ended:.3f}"
+                    )
+    return Finding("Q8 nothing comes early", checked, tuple(wrong))
+
+
+def _too_soon(promise: Operation, delivery: Operation) -> bool:
+    return delivery.ended < promise.invoked + promise.promised_s - CLOCK_GRAIN_S
+
+
+def _meets(spans: list[tuple[float, float]], first: float, last: float) -> bool:
+    return any(began <= last and first <= ended for began, ended in spans)
+
+
+def dead_letters_arrive_once(history: Operations) -> Finding:
+    """Q9, where the dead letters have a queue of their own: each message comes there once, after its last receive."""
+    wrong, checked = [], 0
+    counts = {one.log: one.counts for one in ok(history, Kind.STATS)}
+    by_message = _by_message(history)
+    for stats in ok(history, Kind.STATS):
+        if not stats.target:
+            continue
+        source, target, most = stats.log, stats.target, stats.counts["receives_max"]
+        for value in sorted(
+            {value for one in ok(history, Kind.SEND) if one.log == source for value in one.values}
+        ):
+            checked += 1
+            there, here = by_message[target, value], by_message[source, value]
+            if not there:
+                wrong.append(f"{value} of {source} never came to {target}")
+            if too_many := [seen.receives for _, seen in here if seen.receives > most]:
+                wrong.append(f"{value} of {source} was received {max(too_many)} times")
+            came = min([one.ended for one, _ in there], default=NEVER)
+            if any(one.invoked > came for one, _ in here):
+                wrong.append(f"{value} was in {target} and then in {source} again")
+        left, entered = stats.counts["moved_out"], counts[target]["moved_in"]
+        if left != entered:
+            wrong.append(f"{left} left {source}, and {entered} came to {target}")
+    return Finding("Q9 a queue of dead letters gets each once", checked, tuple(wrong))
+
+
+def dead_letters_are_there_once(history: Operations) -> Finding:
+    """Q9: a message without further attempts is among the dead letters exactly once, and was not acknowledged."""
+    acknowledged = {(one.log, value) for one in ok(history, Kind.ACK) for value in one.values}
+    listed = [(one.log, seen.value) for one, seen in answers(history, Kind.DEAD_LETTERS)]
+    wrong = [
+        f"{value} is {listed.count((log, value))} dead letters of {log}"
+        for log, value in sorted(set(listed))
+        if listed.count((log, value)) > 1
+    ]
+    wrong += [
+        f"{value} of {log} was acknowledged, and is a dead letter"
+        for log, value in sorted(set(listed) & acknowledged)
+    ]
+    counted = {one.log: one.counts["dead_lettered"] for one in ok(history, Kind.STATS)}
+    for log, count in counted.items():
+        found = sum(name == log for name, _ in listed)
+        if found != count:
+            wrong.append(f"{log} counts {count} dead letters and lists {found}")
+    return Finding("Q9 built-in dead letters are there exactly once", len(listed), tuple(wrong))
+
+
+def counts_add_up(history: Operations) -> Finding:
+    """Q10: at the end everything that was sent is somewhere, and nothing waits any more."""
+    wrong, checked = [], 0
+    for one in ok(history, Kind.STATS):
+        checked += 1
+        entered = one.counts["sent"] + one.counts["moved_in"]
+        left = sum(one.counts[name] for name in (*STAYING, *GONE))
+        if entered != left:
+            wrong.append(f"{one.log} was sent {entered} and knows of {left}: {one.counts}")
+        if waiting := {name: one.counts[name] for name in STAYING if one.counts[name]}:
+            wrong.append(f"{one.log} was not drained: {waiting}")
+    return Finding("Q10 counts add up, and everything drains", checked, tuple(wrong))
+
+
+def _first_sends(
+    history: Operations,
+) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str, str], float]]:
+    """When each message of a group was first asked to be sent, and when first accepted."""
+    asked: dict[tuple[str, str, str], float] = {}
+    accepted: dict[tuple[str, str, str], float] = {}
+    for one in history:
+        if one.kind is Kind.SEND and one.group:
+            for value in one.values:
+                key = (one.log, one.group, value)
+                asked[key] = min(one.invoked, asked.get(key, one.invoked))
+                if one.outcome is Outcome.OK:
+                    accepted[key] = min(one.ended, accepted.get(key, one.ended))
+    return asked, accepted

@@ -1,0 +1,233 @@
+"""What must be true of streams, of both tiers and of replays: S1 to S4, R1."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from tests.chaos.checking.findings import Finding, Operations, Place, answers, ok
+from tests.chaos.history import Kind, Operation
+
+ARCHIVE = "archive"
+
+
+def an_offset_holds_one_value(history: Operations) -> Finding:
+    """S1: who wrote, every reader and every group saw the same value at an offset."""
+    held: dict[Place, set[str]] = defaultdict(set)
+    for one, seen in answers(history, Kind.APPEND, Kind.READ, Kind.GROUP_READ):
+        held[one.log, seen.shard, seen.offset].add(seen.value)
+    wrong = [
+        f"offset {offset} of shard {shard} of {log} holds {sorted(values)}"
+        for (log, shard, offset), values in held.items()
+        if len(values) > 1
+    ]
+    return Finding("S1 an offset holds one value", len(held), tuple(wrong))
+
+
+def nothing_appended_is_lost(history: Operations) -> Finding:
+    """S1, as a loss: what an append was told is there is read at the end, when nothing is appended any more."""
+    appends = [*ok(history, Kind.APPEND)]
+    appended = {(one.log, value) for one in appends for value in one.values}
+    over = max([one.ended for one in appends], default=0.0)
+    read = {
+        (one.log, seen.value) for one, seen in answers(history, Kind.READ) if one.invoked > over
+    }
+    wrong = [
+        f"{value} was appended to {log} and cannot be read"
+        for log, value in sorted(appended - read)
+    ]
+    return Finding("S1 nothing appended is lost", len(appended), tuple(wrong))
+
+
+def offsets_rise(history: Operations) -> Finding:
+    """S2: what a reader is given rises, and so do the offsets of a client's calls, one after another.
+
+    Within one call only a key keeps its order, which is checked below: shards that close meanwhile part its records.
+    """
+    wrong, checked = [], 0
+    highest: dict[tuple[str, str, int], tuple[int, str]] = {}
+    for one in ok(history, Kind.APPEND):
+        until_now = dict(highest)
+        for seen in one.seen:
+            checked += 1
+            place = (one.client, one.log, seen.shard)
+            offset, value = until_now.get(place, (-1, ""))
+            if seen.offset <= offset and seen.value != value:
+                wrong.append(
+                    f"{one.client} appended {seen.value} at {seen.offset}, after {value} at {offset}"
+                )
+            highest[place] = max(highest.get(place, (-1, "")), (seen.offset, seen.value))
+    for one in ok(history, Kind.READ, Kind.GROUP_READ):
+        for before, after in pairwise(sorted(one.seen, key=lambda seen: seen.shard)):
+            checked += 1
+            if before.shard == after.shard and after.offset <= before.offset:
+                wrong.append(f"{one.client} read {after.offset} after {before.offset} of {one.log}")
+    return Finding("S2 offsets rise", checked, tuple(wrong))
+
+
+def a_repeated_append_adds_nothing(history: Operations) -> Finding:
+    """S4: a value, however often its append was repeated, is at one place."""
+    places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
+    for one, seen in answers(history, Kind.APPEND, Kind.READ, Kind.GROUP_READ):
+        places[one.log, seen.value].add((seen.shard, seen.offset))
+    wrong = [
+        f"{value} of {log} is at {sorted(found)}"
+        for (log, value), found in places.items()
+        if len(found) > 1
+    ]
+    return Finding("S4 a repeated append adds nothing", len(places), tuple(wrong))
+
+
+def children_lie_above_their_parents(history: Operations) -> Finding:
+    """S2 across splits and merges: a child's sequence numbers lie above those of the shards that it came from."""
+    lowest: dict[tuple[str, int], int] = {}
+    highest: dict[tuple[str, int], int] = {}
+    for one, seen in answers(history, Kind.APPEND, Kind.READ):
+        if seen.number:
+            key, number = (one.log, seen.shard), int(seen.number)
+            lowest[key] = min(number, lowest.get(key, number))
+            highest[key] = max(number, highest.get(key, number))
+    wrong, checked = [], 0
+    for (log, child), parents in _parents(history).items():
+        for parent in parents:
+            if (log, child) in lowest and (log, parent) in highest:
+                checked += 1
+                if lowest[log, child] <= highest[log, parent]:
+                    wrong.append(
+                        f"shard {child} of {log} has {lowest[log, child]}, "
+                        f"and its parent {parent} {highest[log, parent]}"
+                    )
+    return Finding("S2 a child's numbers lie above its parents'", checked, tuple(wrong))
+
+
+def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
+    """S2 for one key: what its only writer appends later is behind in the same shard, or in one that came from it."""
+    parents = _parents(history)
+    last: dict[tuple[str, str, str], tuple[int, int, str]] = {}
+    wrong, checked = [], 0
+    for one in ok(history, Kind.APPEND):
+        for seen in one.seen:
+            name = seen.group or one.group
+            if not name:
+                continue
+            key = (one.log, one.client, name)
+            shard, offset, value = last.get(key, (seen.shard, -1, ""))
+            checked += 1
+            if shard == seen.shard:
+                rises = seen.offset > offset or seen.value == value
+            else:
+                rises = shard in _ancestors(one.log, seen.shard, parents)
+            if not rises:
+                wrong.append(
+                    f"{name}: {seen.value} went to {seen.offset} of shard {seen.shard}, "
+                    f"after {value} had gone to {offset} of shard {shard}"
+                )
+            last[key] = (seen.shard, seen.offset, seen.value)
+    return Finding("S2 a key goes from parents to children", checked, tuple(wrong))
+
+
+def _parents(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
+    """By log and shard, as they were told last."""
+    return {(one.log, seen.shard): seen.parents for one, seen in answers(history, Kind.SHARDS)}
+
+
+def _ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ...]]) -> set[int]:
+    found: set[int] = set()
+    left = [*parents.get((log, shard), ())]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += parents.get((log, one), ())
+    return found
+
+
+def nothing_is_skipped_in_silence(history: Operations) -> Finding:
+    """Promise 3: a reader gets offset after offset from where it began, and what is not there is told as a gap."""
+    wrong, checked = [], 0
+    for one in ok(history, Kind.READ):
+        missing = _missing(one)
+        checked += len(one.seen)
+        if missing:
+            wrong.append(
+                f"{one.client} read {one.log} from {one.first} on at {one.ended:.3f}, "
+                f"without {missing[:3]}, and was told of no gap"
+            )
+    return Finding("S2 nothing is skipped in silence", checked, tuple(wrong))
+
+
+def _missing(read: Operation) -> list[int]:
+    if not read.seen or read.first < 0:
+        return []
+    there = {seen.offset for seen in read.seen}
+    told = [(gap.first, gap.next) for gap in read.gaps]
+    return [
+        offset
+        for offset in range(read.first, max(there))
+        if offset not in there and not any(first <= offset < next_ for first, next_ in told)
+    ]
+
+
+def hot_and_archive_meet(history: Operations) -> Finding:
+    """S3: reading from the start, through files and memory, has every offset, but those that nobody ever had.
+
+    Such a gap is told: a shard whose log may have been lost while it was made begins behind what was reserved for it.
+    Nothing expires in these runs. What was read is counted where it came from files.
+    """
+    given: dict[tuple[str, int], set[int]] = defaultdict(set)
+    read: dict[tuple[str, int], set[int]] = defaultdict(set)
+    archived = 0
+    for one, seen in answers(history, Kind.APPEND, Kind.READ):
+        given[one.log, seen.shard].add(seen.offset)
+        if one.kind is Kind.READ:
+            read[one.log, seen.shard].add(seen.offset)
+            archived += one.tier == ARCHIVE
+    gaps = _gaps(history)
+    wrong = [
+        f"readers were told that {gap} of shard {shard} of {log} are not there, and somebody had {had[0]}"
+        for (log, shard), found in gaps.items()
+        for gap in found
+        if (had := sorted(given[log, shard] & set(range(*gap))))
+    ]
+    for place, offsets in read.items():
+        told = {offset for gap in gaps[place] for offset in range(*gap)}
+        if missing := sorted(set(range(max(offsets))) - offsets - told):
+            wrong.append(f"nobody read {missing[:3]} of shard {place[1]} of {place[0]}")
+    return Finding("S3 hot and archive meet, counted in files", archived, tuple(wrong))
+
+
+def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
+    """What readers were told of, by log and shard."""
+    found: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
+    for one in ok(history, Kind.READ, Kind.GROUP_READ):
+        for gap in one.gaps:
+            found[one.log, gap.shard].add((gap.first, gap.next))
+    return found
+
+
+def a_replay_sends_each_once(history: Operations) -> Finding:
+    """R1: the target of a replay that is done holds each record of its window once, and nothing else."""
+    there = {
+        (one.log, seen.shard, seen.offset): seen.value for one, seen in answers(history, Kind.READ)
+    }
+    got = {one.log: Counter(seen.value for seen in one.seen) for one in ok(history, Kind.REPLAYED)}
+    wrong, checked = [], 0
+    for replay in ok(history, Kind.REPLAY):
+        window = _window(replay, there)
+        checked += len(window)
+        found = got.get(replay.target, Counter())
+        wrong += [
+            f"{value} is {found[value]} times in {replay.target}"
+            for value in sorted(window | set(found))
+            if found[value] != (value in window)
+        ]
+    return Finding("R1 a replay sends each record once", checked, tuple(wrong))
+
+
+def _window(replay: Operation, there: dict[Place, str]) -> set[str]:
+    """What a replay is to send; places come in pairs, the first offset and the end."""
+    pairs = zip(replay.seen[::2], replay.seen[1::2], strict=True)
+    return {
+        there[replay.log, first.shard, offset]
+        for first, end in pairs
+        for offset in range(first.offset, end.offset)
+        if (replay.log, first.shard, offset) in there
+    }

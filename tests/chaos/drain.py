@@ -1,0 +1,161 @@
+"""The end of a run: every queue emptied, every record read, the group at the end, and what is left written down."""
+
+import asyncio
+from typing import Any
+
+from tests.chaos.callers import Caller
+from tests.chaos.checking.queues import STAYING
+from tests.chaos.history import Kind, Outcome, Seen
+from tests.chaos.queue_doors import Delivery, QueueDoor, RestQueues
+from tests.chaos.stage import (
+    DOOMED,
+    EVENTS,
+    FRAGILE,
+    MORGUE,
+    PAUSE_S,
+    QUEUES,
+    READERS,
+    RECEIVES_MAX,
+    Stage,
+)
+from tests.chaos.stream_door import Streams
+
+DRAIN_S = 60.0
+PAGE = 100
+FAILING = (FRAGILE, DOOMED)
+AT_ONCE = 8
+ARCHIVED_S = 120.0
+LOOK_S = 0.5
+LAST_RECORDS = 12
+"""That are in memory when everything else is in files."""
+EXPIRED = "offset_expired"
+
+
+async def drain(stage: Stage, *, archives: bool) -> None:
+    """Queues first, of dead letters last; then the stream, from files and from memory; then its readers."""
+    caller = await stage.caller("drain")
+    queues, streams = RestQueues(caller), Streams(caller)
+    first = [name for name in QUEUES if name != MORGUE]
+    await asyncio.gather(*(_empty(stage, caller, queues, name) for name in first))
+    await _empty(stage, caller, queues, MORGUE)
+    for name in QUEUES:
+        await _note_counts(stage, caller, name)
+        await _list_dead_letters(stage, caller, name)
+    if archives:
+        await _archive(stage, caller)
+    for number in range(LAST_RECORDS):
+        await streams.append(EVENTS, f"drain:{number}", f"drain-{number}")
+    shards = [*await streams.shards(EVENTS)]
+    ends = await _ends(streams, shards)
+    await _read_by_kinesis(stage, shards)
+    await _read_group_to(stage, streams, ends)
+
+
+async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> None:
+    """Until the counts say that nothing waits, or the time is over."""
+    give_up_at = stage.history.now() + DRAIN_S
+    settle = Kind.NACK if queue in FAILING else Kind.ACK
+    while stage.history.now() < give_up_at:
+        received = await door.receive(queue, 10, wait_s=0)
+        await asyncio.gather(
+            *(door.settle(queue, one, settle) for one in received.seen if isinstance(one, Delivery))
+        )
+        counts = await _counts(caller, queue)
+        if not any(counts[name] for name in STAYING):
+            return
+        if not received.seen:
+            await asyncio.sleep(5 * PAUSE_S)
+
+
+async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
+    told = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
+    return dict(told)
+
+
+async def _note_counts(stage: Stage, caller: Caller, queue: str) -> None:
+    counts = await _counts(caller, queue)
+    numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
+    target = ""
+    if queue == DOOMED:
+        target, numbers["receives_max"] = MORGUE, RECEIVES_MAX
+    stage.note(caller.name, Kind.STATS, queue, counts=numbers, target=target)
+
+
+async def _list_dead_letters(stage: Stage, caller: Caller, queue: str) -> None:
+    cursor: str | None = ""
+    seen: list[Seen] = []
+    while cursor is not None:
+        query: dict[str, Any] = {"limit": PAGE, **({"cursor": cursor} if cursor else {})}
+        answer = await caller.http.get(f"/v1/queues/{queue}/dead-letters", params=query)
+        page = answer.raise_for_status().json()
+        seen += [Seen(value=one["body"], id=one["id"]) for one in page["items"]]
+        cursor = page["next_cursor"]
+    stage.note(caller.name, Kind.DEAD_LETTERS, queue, seen=tuple(seen))
+
+
+async def _archive(stage: Stage, caller: Caller) -> None:
+    """Have all there is copied to files, and forgotten by the hot store, or the time is over."""
+    give_up_at = stage.history.now() + ARCHIVED_S
+    (await caller.http.post(f"/v1/archives/{EVENTS}/flushes")).raise_for_status()
+    while stage.history.now() < give_up_at:
+        answer = await caller.http.get(f"/v1/archives/{EVENTS}")
+        shards = answer.raise_for_status().json()["shards"]
+        if all(one["hot_start_offset"] == one["next_offset"] for one in shards):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _ends(streams: Streams, shards: list[int]) -> dict[int, int]:
+    """Read every shard from its start; the next offsets of those that have records."""
+    few = asyncio.Semaphore(AT_ONCE)
+
+    async def read(shard: int) -> int:
+        async with few:
+            return await _read_all(streams, shard)
+
+    ends = await asyncio.gather(*(read(shard) for shard in shards))
+    return {shard: end for shard, end in zip(shards, ends, strict=True) if end}
+
+
+async def _read_all(streams: Streams, shard: int) -> int:
+    """Read a shard from its start; its next offset, 0 if it has no records."""
+    offset, end = 0, 0
+    while True:
+        read = await streams.read(EVENTS, shard, offset)
+        if read.code == EXPIRED:
+            offset = await streams.begin(EVENTS, shard, offset)
+            continue
+        assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
+        gap = max([gap.next for gap in read.gaps], default=offset)
+        if not read.seen and gap == offset:
+            return end
+        end = max([end, *(seen.offset + 1 for seen in read.seen)])
+        offset = max(gap, end)
+
+
+async def _read_by_kinesis(stage: Stage, shards: list[int]) -> None:
+    """Every shard through the Kinesis door, whose sequence numbers tell parents from children."""
+    door = stage.kinesis(await stage.caller("drain"))
+    for shard in shards:
+        iterator = await door.iterator(EVENTS, shard, "")
+        last: tuple[Seen, ...] = ()
+        first = -1  # wherever the shard begins
+        while iterator is not None:
+            read, told = await door.get(EVENTS, shard, iterator, first)
+            assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
+            iterator = told.get("NextShardIterator") if read.seen else None
+            last = read.seen or last
+            first = last[-1].offset + 1 if last else -1
+
+
+async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -> None:
+    """Until the group stands at the end of every shard, or the time is over."""
+    give_up_at = stage.history.now() + DRAIN_S
+    while stage.history.now() < give_up_at:
+        read, token = await streams.read_as(EVENTS, READERS)
+        if token:
+            await streams.commit(read, token)
+        standing = await streams.standing(EVENTS, READERS)
+        stands = {one.shard: one.offset for one in standing.seen}
+        if all(stands.get(shard) == end for shard, end in ends.items()):
+            return

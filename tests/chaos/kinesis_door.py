@@ -1,0 +1,169 @@
+"""The Kinesis door, through an unmodified boto3: PutRecords, whose items fail one by one, and GetRecords by iterators."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+)
+
+from tests.chaos.callers import ANSWER_S, NOT_DONE, Caller, Told, is_unknown
+from tests.chaos.checker import UNANSWERED
+from tests.chaos.history import Kind, Operation, Outcome, Seen
+
+NEVER_SENT = (EndpointConnectionError, ConnectTimeoutError)
+OFFSET_BIT = 80
+OFFSET_BITS = 64
+LIMIT = 1000
+
+
+def boto3_client(url: str) -> Any:
+    """A client for all: it may be used by several threads, and takes half a second to make."""
+    return boto3.client(
+        "kinesis",
+        endpoint_url=url,
+        region_name="eu-west-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(
+            retries={"total_max_attempts": 1},
+            connect_timeout=ANSWER_S,
+            read_timeout=ANSWER_S,
+        ),
+    )
+
+
+class Kinesis:
+    """A client that asks each thing once: what it repeats by itself would be twice in the stream."""
+
+    def __init__(self, caller: Caller, client: Any, threads: ThreadPoolExecutor) -> None:
+        self.caller = caller
+        self._threads = threads
+        self._client = client
+
+    async def put(self, stream: str, values: tuple[str, ...], keys: tuple[str, ...]) -> Operation:
+        """PutRecords. Its items are three operations: those that went well, those that did not, and the unknown."""
+        records = [
+            {"Data": value.encode(), "PartitionKey": key}
+            for value, key in zip(values, keys, strict=True)
+        ]
+        invoked = self.caller.history.now()
+        outcome, status, code, told = await self._ask(
+            lambda: self._client.put_records(StreamName=stream, Records=records)
+        )
+        if outcome is not Outcome.OK:
+            return self.caller.note(
+                Kind.APPEND, stream, invoked, outcome, status, code, Told(), values=values
+            )
+        keyed = dict(zip(values, keys, strict=True))
+        items = [*zip(values, told["Records"], strict=True)]
+        for way in (Outcome.FAIL, Outcome.UNKNOWN):
+            some = tuple(value for value, item in items if _item_outcome(item) is way)
+            if some:
+                self.caller.note(Kind.APPEND, stream, invoked, way, status, "", Told(), values=some)
+        placed = [(value, item) for value, item in items if _item_outcome(item) is Outcome.OK]
+        return self.caller.note(
+            Kind.APPEND,
+            stream,
+            invoked,
+            Outcome.OK,
+            status,
+            "",
+            Told(
+                tuple(_place(value, item["ShardId"], item, keyed[value]) for value, item in placed)
+            ),
+            values=tuple(value for value, _ in placed),
+        )
+
+    async def get(
+        self, stream: str, shard: int, iterator: str, first: int
+    ) -> tuple[Operation, Any]:
+        """GetRecords; `first` is the offset that the iterator stands for. With it the answer, for its next iterator."""
+        invoked = self.caller.history.now()
+        outcome, status, code, told = await self._ask(
+            lambda: self._client.get_records(ShardIterator=iterator, Limit=LIMIT)
+        )
+        seen: tuple[Seen, ...] = ()
+        if outcome is Outcome.OK:
+            name = shard_id(shard)
+            seen = tuple(_place(one["Data"].decode(), name, one) for one in told["Records"])
+        operation = self.caller.note(
+            Kind.READ, stream, invoked, outcome, status, code, Told(seen), first=first
+        )
+        return operation, told
+
+    async def iterator(self, stream: str, shard: int, after: str) -> str | None:
+        """An iterator behind a sequence number, or at the start; None when it cannot be had now."""
+        place = (
+            {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": after}
+            if after
+            else {"ShardIteratorType": "TRIM_HORIZON"}
+        )
+        outcome, _, _, told = await self._ask(
+            lambda: self._client.get_shard_iterator(
+                StreamName=stream, ShardId=shard_id(shard), **place
+            )
+        )
+        return str(told["ShardIterator"]) if outcome is Outcome.OK else None
+
+    async def shards(self, stream: str) -> list[int]:
+        """Every shard, open or closed; none when they cannot be had now."""
+        outcome, _, _, told = await self._ask(lambda: self._client.list_shards(StreamName=stream))
+        return [shard_of(one["ShardId"]) for one in told["Shards"]] if outcome is Outcome.OK else []
+
+    async def _ask(self, call: Callable[[], Any]) -> tuple[Outcome, int, str, Any]:
+        """How it ended, its status, its code, and the answer."""
+        loop = asyncio.get_running_loop()
+        try:
+            told = await loop.run_in_executor(self._threads, call)
+        except NEVER_SENT:
+            return Outcome.FAIL, 0, "", {}
+        except ClientError as error:
+            return _refused(error)
+        except BotoCoreError:
+            return Outcome.UNKNOWN, 0, "", {}
+        return Outcome.OK, told["ResponseMetadata"]["HTTPStatusCode"], "", told
+
+
+def _refused(error: ClientError) -> tuple[Outcome, int, str, Any]:
+    status = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
+    said = error.response["Error"]
+    code = UNANSWERED if is_unknown(said.get("Message", "")) else said["Code"]
+    refused = status < 500 or status == NOT_DONE
+    return (Outcome.FAIL if refused else Outcome.UNKNOWN), status, code, {}
+
+
+def _item_outcome(item: Any) -> Outcome:
+    """InternalFailure is said of what is unknown and of what could not be done."""
+    if "ErrorCode" not in item:
+        return Outcome.OK
+    return Outcome.UNKNOWN if item["ErrorCode"] == "InternalFailure" else Outcome.FAIL
+
+
+def _place(value: str, shard: str, told: Any, key: str = "") -> Seen:
+    number = told["SequenceNumber"]
+    return Seen(
+        value=value, shard=shard_of(shard), offset=offset_of(number), group=key, number=number
+    )
+
+
+def offset_of(number: str) -> int:
+    """The offset that a sequence number says, as docs/kinesis.md has it."""
+    return (int(number) >> OFFSET_BIT) & ((1 << OFFSET_BITS) - 1)
+
+
+def shard_id(shard: int) -> str:
+    """A shard as Kinesis names it."""
+    return f"shardId-{shard:012d}"
+
+
+def shard_of(name: str) -> int:
+    """The shard of a name."""
+    return int(name.rpartition("-")[2])

@@ -1,0 +1,236 @@
+"""Publishing, working, reading and sharing over sockets, written down as calls of the other doors are."""
+
+from collections import deque
+from typing import Any
+
+from tests.chaos.callers import UNKNOWN, Caller, Told
+from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
+from tests.chaos.queue_doors import Delivery, delivery_of
+from tests.chaos.sockets import Frame, Session, SocketLost
+from tests.chaos.stream_door import records_of
+
+CREDIT = 20
+READING_CREDIT = 500
+SUB = "it"
+NOT_DONE, TIMED_OUT = 503, 504
+
+
+class Publisher:
+    """Sends to queues and appends to streams."""
+
+    def __init__(self, caller: Caller, url: str) -> None:
+        self.caller = caller
+        self.session = Session(url, self)
+
+    async def send(self, queue: str, value: str, group: str = "") -> Operation:
+        """A message, with the value as its idempotency key, or its deduplication id."""
+        message = {"body": value, **({"group": group, "dedup_id": value} if group else {})}
+
+        def read(told: Any) -> Told:
+            return Told((Seen(value=value, id=told["id"], offset=told["offset"], group=group),))
+
+        return await self._publish(Kind.SEND, f"queue:{queue}", message, value, group, read)
+
+    async def append(self, stream: str, value: str, key: str) -> Operation:
+        """A record, with the value as its idempotency key."""
+
+        def read(told: Any) -> Told:
+            return Told((Seen(value=value, shard=told["shard"], offset=told["offset"]),))
+
+        record = {"data": value, "key": key}
+        return await self._publish(Kind.APPEND, f"stream:{stream}", record, value, key, read)
+
+    async def _publish(
+        self, kind: Kind, to: str, item: Any, value: str, group: str, read: Any
+    ) -> Operation:
+        log = to.partition(":")[2]
+        return await _asked(
+            self,
+            kind,
+            log,
+            "publish",
+            {"to": to, "items": [item], "idempotency_key": value},
+            lambda frame: read(frame["results"][0]),
+            values=(value,),
+            group=group,
+        )
+
+    async def begins(self) -> None:
+        """Nothing is subscribed to."""
+
+    async def resumes(self) -> None:
+        """The same."""
+
+    async def hears(self, frame: Frame) -> None:
+        """Nothing comes unasked that matters."""
+
+
+async def _asked(
+    who: Any, kind: Kind, log: str, type_: str, fields: Frame, read: Any, **about: Any
+) -> Operation:
+    """A frame with an answer, as an operation of its client."""
+    caller: Caller = who.caller
+    invoked = caller.history.now()
+    try:
+        frame = await who.session.ask(type_, **fields)
+    except ConnectionRefusedError:
+        return caller.note(kind, log, invoked, Outcome.FAIL, 0, "", Told(), **about)
+    except SocketLost:
+        return caller.note(kind, log, invoked, Outcome.UNKNOWN, 0, "", Told(), **about)
+    if problem := _problem(frame):
+        status = problem["status"]
+        refused = status < 500 or status == NOT_DONE
+        outcome = Outcome.FAIL if refused else Outcome.UNKNOWN
+        return caller.note(kind, log, invoked, outcome, status, problem["code"], Told(), **about)
+    return caller.note(kind, log, invoked, Outcome.OK, 0, "", read(frame), **about)
+
+
+def _problem(frame: Frame) -> Any:
+    """What went wrong with the frame or with its one item; None when nothing did."""
+    if frame["type"] == "error":
+        return frame["problem"]
+    for item in frame.get("results", ()):
+        if "error" in item:
+            unknown = item["error"]["code"] == UNKNOWN
+            return {"status": TIMED_OUT if unknown else NOT_DONE, **item["error"]}
+    return None
+
+
+class Worker:
+    """Gets messages of a queue as far as its credit goes, and hands each to `work`."""
+
+    def __init__(self, caller: Caller, url: str, queue: str) -> None:
+        self.caller = caller
+        self.queue = queue
+        self.session = Session(url, self)
+        self.arrived: deque[Delivery] = deque()
+        self._granted: deque[float] = deque()
+
+    async def settle(self, delivery: Delivery, kind: Kind) -> Operation:
+        """A verdict, and credit for another message."""
+        fields: Frame = {"sub": SUB, "receipt_handles": [delivery.handle]}
+        if kind is Kind.NACK:
+            fields["delay_seconds"] = 0
+        about = {"values": (delivery.value,), "delivery": delivery.receives}
+        return await _asked(self, kind, self.queue, kind.value, fields, lambda _: Told(), **about)
+
+    async def grant(self) -> None:
+        """One message more may come."""
+        self._granted.append(self.caller.history.now())
+        await self.session.say("credit", sub=SUB, messages=1, bytes=1_000)
+
+    async def begins(self) -> None:
+        self.arrived.clear()
+        self._granted = deque([self.caller.history.now()] * CREDIT)
+        credit = {"messages": CREDIT, "bytes": 1_000_000}
+        source = f"queue:{self.queue}"
+        await self.session.ask("subscribe", sub=SUB, source=source, credit=credit)
+
+    async def resumes(self) -> None:
+        for _ in range(CREDIT):  # what was granted last may have been lost
+            await self.grant()
+
+    async def hears(self, frame: Frame) -> None:
+        if frame["type"] == "messages":
+            deliveries = tuple(delivery_of(one) for one in frame["messages"])
+            for delivery in deliveries:
+                # The credit that it was sent for had been granted before it was taken out of the queue.
+                since = self._granted.popleft()
+                self.caller.went_well(Kind.PUSHED, self.queue, since, Told((delivery,)))
+            self.arrived.extend(deliveries)
+
+
+class Reader:
+    """Reads a stream from its start, each shard after its parents, and goes on where it was."""
+
+    def __init__(self, caller: Caller, url: str, stream: str) -> None:
+        self.caller = caller
+        self.stream = stream
+        self.session = Session(url, self)
+        self._next: dict[int, int] = {}
+
+    async def begins(self) -> None:
+        offsets = {str(shard): offset for shard, offset in self._next.items()}
+        start = {"offsets": offsets} if offsets else {"from": "oldest"}
+        credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
+        source = f"stream:{self.stream}"
+        await self.session.ask("subscribe", sub=SUB, source=source, start=start, credit=credit)
+
+    async def resumes(self) -> None:
+        await self.session.say("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
+
+    async def hears(self, frame: Frame) -> None:
+        if frame["type"] == "records":
+            shard = frame["shard"]
+            self._note(shard, Told(records_of(frame["records"], shard)))
+            self._next[shard] = frame["next_offset"]
+            number = len(frame["records"])
+            await self.session.say("credit", sub=SUB, messages=number, bytes=number * 1_000)
+        elif frame["type"] == "gap":
+            gap = Gap(frame["shard"], frame["first"], frame["next"], frame["reason"])
+            self._note(gap.shard, Told(gaps=(gap,)))
+            self._next[gap.shard] = gap.next
+
+    def _note(self, shard: int, told: Told) -> None:
+        """Pushed, so that it was asked for by nobody; `first` is where the shard's last frame ended."""
+        now, first = self.caller.history.now(), self._next.get(shard, 0)
+        self.caller.went_well(Kind.READ, self.stream, now, told, first=first)
+
+
+class Member:
+    """Reads as a member of a group, and commits all that came."""
+
+    def __init__(self, caller: Caller, url: str, stream: str, group: str) -> None:
+        self.caller = caller
+        self.stream = stream
+        self.group = group
+        self.session = Session(url, self)
+        self.due: dict[int, int] = {}
+        """By shard, up to where all came and is not committed yet."""
+
+    async def commit(self, shard: int, up_to: int) -> Operation:
+        """Everything before `up_to` is done."""
+        fields = {"sub": SUB, "shard": shard, "up_to": up_to}
+        return await _asked(
+            self, Kind.COMMIT, self.stream, "ack", fields, lambda _: Told(), group=self.group
+        )
+
+    async def begins(self) -> None:
+        self.due.clear()
+        credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
+        source = f"stream:{self.stream}"
+        await self.session.ask(
+            "subscribe", sub=SUB, source=source, group=self.group, mode="group", credit=credit
+        )
+
+    async def resumes(self) -> None:
+        await self.session.say("credit", sub=SUB, messages=READING_CREDIT, bytes=1_000_000)
+
+    async def hears(self, frame: Frame) -> None:
+        now = self.caller.history.now()
+        match frame["type"]:
+            case "assigned":
+                owns = tuple(one["shard"] for one in frame["shards"])
+                told = Told(generation=frame["generation"], owns=owns)
+                self._note(now, told)
+            case "records":
+                self._note(now, Told(records_of(frame["records"], frame["shard"])))
+                self.due[frame["shard"]] = frame["next_offset"]
+                number = len(frame["records"])
+                await self.session.say("credit", sub=SUB, messages=number, bytes=number * 1_000)
+            case "gap":
+                gap = Gap(frame["shard"], frame["first"], frame["next"], frame["reason"])
+                self._note(now, Told(gaps=(gap,)))
+                self.due[gap.shard] = gap.next
+            case "revoking":
+                for shard in frame["shards"]:
+                    self.due.pop(shard, None)
+                await self.session.say("give_up", sub=SUB, shards=frame["shards"])
+            case "revoked":
+                for shard in frame["shards"]:
+                    self.due.pop(shard, None)
+            case _:
+                pass
+
+    def _note(self, now: float, told: Told) -> None:
+        self.caller.went_well(Kind.GROUP_READ, self.stream, now, told, group=self.group)

@@ -1,0 +1,122 @@
+"""What all clients of a run share: where the service is, the history, the seed, and whether it is over."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from tests.chaos.callers import ANSWER_S, Caller
+from tests.chaos.history import History, Kind, Operation, Outcome, Seen
+from tests.chaos.kinesis_door import Kinesis, boto3_client
+
+PAUSE_S = 0.02
+RESHARD_S = 4.0
+BOTO_THREADS = 6
+
+WORK, LINE, FRAGILE, DOOMED, MORGUE = "work", "line.fifo", "fragile", "doomed", "morgue"
+EVENTS, READERS = "events", "readers"
+SHARDS, SHARDS_MIN, SHARDS_MAX = 3, 2, 6
+VISIBILITY_S = 2.0
+RECEIVES_MAX = 2
+SESSION_S = 6.0  # above the five seconds below which an outage is not noticed
+
+QUEUES: dict[str, dict[str, Any]] = {
+    WORK: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
+    LINE: {"type": "fifo", "visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
+    FRAGILE: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": 2},
+    MORGUE: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
+    DOOMED: {
+        "visibility_timeout_seconds": VISIBILITY_S,
+        "attempts_max": None,
+        "dead_letters": {"queue": MORGUE, "receives_max": RECEIVES_MAX},
+    },
+}
+"""In an order in which they can be made, and in reverse be emptied."""
+
+
+class Stage:
+    """The place where clients act."""
+
+    def __init__(self, url: str, history: History, seed: int) -> None:
+        self.url = url
+        self.history = history
+        self.over = asyncio.Event()
+        self._threads = ThreadPoolExecutor(BOTO_THREADS, "boto3")
+        self._boto3 = boto3_client(url)
+        self.reshard_s = RESHARD_S
+        self._seed = seed
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._open.__aenter__()
+        self._open.callback(self._threads.shutdown)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self._open.aclose()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether clients are to go on."""
+        return not self.over.is_set()
+
+    def chance(self, name: str) -> Random:
+        """What is random for a client of that name."""
+        return Random(f"{self._seed} {name}")
+
+    async def caller(self, name: str) -> Caller:
+        """A client with connections of its own."""
+        http = httpx.AsyncClient(base_url=self.url, timeout=ANSWER_S, trust_env=False)
+        return Caller(name, self.history, await self._open.enter_async_context(http))
+
+    def kinesis(self, caller: Caller) -> Kinesis:
+        """The Kinesis door, for a client."""
+        return Kinesis(caller, self._boto3, self._threads)
+
+    async def pause(self, chance: Random, seconds: float = PAUSE_S) -> None:
+        """About so long."""
+        await asyncio.sleep(chance.uniform(0.5, 1.5) * seconds)
+
+    async def insist(self, ask: Callable[[], Awaitable[Operation]]) -> Operation:
+        """Ask until it is accepted, or everything is over."""
+        while True:
+            done = await ask()
+            if done.outcome is Outcome.OK or not self.goes_on:
+                return done
+            await asyncio.sleep(5 * PAUSE_S)
+
+    def note(
+        self,
+        client: str,
+        kind: Kind,
+        log: str,
+        *,
+        seen: tuple[Seen, ...] = (),
+        counts: dict[str, int] | None = None,
+        target: str = "",
+    ) -> None:
+        """Write down what was found out without a call that could fail."""
+        now = self.history.now()
+        self.history.add(
+            Operation(
+                client=client,
+                kind=kind,
+                log=log,
+                invoked=now,
+                ended=now,
+                outcome=Outcome.OK,
+                seen=seen,
+                counts=counts or {},
+                target=target,
+            )
+        )

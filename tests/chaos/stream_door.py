@@ -1,0 +1,233 @@
+"""A stream's and a group's verbs, through the REST door."""
+
+from contextlib import suppress
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import httpx
+
+from tests.chaos.callers import Caller, ItemRefused, Told
+from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
+
+PAGE = 1000
+
+
+class Streams:
+    """What writers, readers and members ask."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+
+    async def append(self, stream: str, value: str, key: str) -> Operation:
+        """On the stream's address, with the value as its idempotency key."""
+
+        def read(told: Any) -> Told:
+            return Told((Seen(value=value, shard=told["shard"], offset=told["offset"]),))
+
+        return await self.caller.rest(
+            Kind.APPEND,
+            stream,
+            "POST",
+            f"/streams/{stream}/records",
+            read,
+            body={"data": value, "key": key},
+            headers={"idempotency-key": value},
+            values=(value,),
+            group=key,
+        )
+
+    async def produce(
+        self, stream: str, shard: int, values: tuple[str, ...], sequence: int
+    ) -> tuple[Operation, int]:
+        """A batch on a shard's address, as an idempotent producer whose first record has that sequence.
+
+        With it the shard to go on with: a closed one tells its children.
+        """
+        records = [{"data": value} for value in values]
+        producer = {"id": self.caller.name, "epoch": 0, "sequence": sequence}
+
+        def read(told: Any) -> Told:
+            return _produced(told, values)
+
+        operation = await self.caller.rest(
+            Kind.APPEND,
+            stream,
+            "POST",
+            f"/streams/{stream}/shards/{shard}/records",
+            read,
+            body={"records": records, "producer": producer},
+            values=values,
+        )
+        if operation.code == "shard_closed":
+            children = [c for c, parents in (await self.shards(stream)).items() if shard in parents]
+            return operation, min(children, default=shard)
+        return operation, shard
+
+    async def read(self, stream: str, shard: int, offset: int) -> Operation:
+        """A page of a shard."""
+        path = f"/streams/{stream}/shards/{shard}/records"
+        query = {"offset": offset, "limit": PAGE}
+
+        def read(told: Any) -> Told:
+            return _page(told, shard)
+
+        return await self.caller.rest(
+            Kind.READ, stream, "GET", path, read, query=query, first=offset
+        )
+
+    async def shards(self, stream: str) -> dict[int, tuple[int, ...]]:
+        """The parents of each shard; nothing when that is not told now."""
+        path = f"/streams/{stream}/shards"
+        told = await self.caller.rest(Kind.SHARDS, stream, "GET", path, _shards)
+        return {seen.shard: seen.parents for seen in told.seen}
+
+    async def reshard(self, stream: str, **change: Any) -> Operation:
+        """Split or merge, as REST has it."""
+        path = f"/streams/{stream}/reshard"
+        return await self.caller.rest(Kind.RESHARD, stream, "POST", path, _shards, body=change)
+
+    async def begin(self, stream: str, shard: int, offset: int) -> int:
+        """Where a shard begins whose `offset` is refused as expired; what lies between is a gap that was told."""
+        invoked = self.caller.history.now()
+        answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
+        [start] = [
+            one["start"]
+            for one in answer.raise_for_status().json()["items"]
+            if one["index"] == shard
+        ]
+        told = Told(gaps=(Gap(shard, offset, start, "expired"),))
+        self.caller.went_well(Kind.READ, stream, invoked, told, first=offset)
+        return int(start)
+
+    async def merge_some(self, stream: str, chance: Random) -> Operation | None:
+        """Merge two neighbours of the ring."""
+        ranges = await self._open_ranges(stream)
+        pairs = [*pairwise(shard for _, shard in ranges)]
+        return await self.reshard(stream, merge=[*chance.choice(pairs)]) if pairs else None
+
+    async def _open_ranges(self, stream: str) -> list[tuple[int, int]]:
+        """The open shards and where their ranges begin, in the order of the ring."""
+        try:
+            answer = await self.caller.http.get(f"/v1/streams/{stream}/shards")
+        except httpx.HTTPError:
+            return []
+        items = answer.json()["items"] if answer.is_success else []
+        return sorted((int(one["first_hash_key"]), one["index"]) for one in items if one["open"])
+
+    async def read_as(self, stream: str, group: str) -> tuple[Operation, str]:
+        """As a member of a group, with the token that commits it."""
+        token = ""
+
+        def read(told: Any) -> Told:
+            nonlocal token
+            token = told["token"]
+            return Told(
+                _records(told),
+                _gaps(told["gaps"]),
+                told["tier"],
+                told["generation"],
+                tuple(told["shards"]),
+            )
+
+        operation = await self.caller.rest(
+            Kind.GROUP_READ,
+            stream,
+            "GET",
+            f"/groups/{group}/records",
+            read,
+            query={"member": self.caller.name, "wait_seconds": 1, "limit": 100},
+            group=group,
+        )
+        return operation, token
+
+    async def commit(self, read: Operation, token: str) -> Operation:
+        """Commit what was read, with the token that came with it."""
+        path, body = f"/groups/{read.group}/commit", {"token": token}
+        about: dict[str, Any] = {
+            "group": read.group,
+            "generation": read.generation,
+            "owns": read.owns,
+        }
+        return await self.caller.rest(
+            Kind.COMMIT, read.log, "POST", path, _committed, body=body, **about
+        )
+
+    async def leave(self, group: str) -> None:
+        """Give up this client's shards at once; nothing that the history is about."""
+        with suppress(httpx.HTTPError):
+            await self.caller.http.delete(f"/v1/groups/{group}/members/{self.caller.name}")
+
+    async def standing(self, stream: str, group: str) -> Operation:
+        """Where a group is in each shard that it has committed."""
+        path = f"/groups/{group}"
+        return await self.caller.rest(Kind.STANDING, stream, "GET", path, _standing, group=group)
+
+
+def _produced(told: Any, values: tuple[str, ...]) -> Told:
+    if error := next((one["error"] for one in told["records"] if "error" in one), None):
+        raise ItemRefused(error["code"])
+    return Told(
+        tuple(
+            Seen(value=value, shard=one["shard"], offset=one["offset"])
+            for value, one in zip(values, told["records"], strict=True)
+        )
+    )
+
+
+def _page(told: Any, shard: int) -> Told:
+    gaps = [told["gap"]] if "gap" in told else []
+    return Told(records_of(told["records"], shard), _gaps(gaps, shard), told["tier"])
+
+
+def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
+    """Records of one shard, as REST and sockets tell them."""
+    return tuple(Seen(value=one["data"], shard=shard, offset=one["offset"]) for one in told)
+
+
+def _records(told: Any) -> tuple[Seen, ...]:
+    return tuple(
+        Seen(value=one["data"], shard=one["shard"], offset=one["offset"]) for one in told["records"]
+    )
+
+
+def _gaps(told: Any, shard: int = 0) -> tuple[Gap, ...]:
+    return tuple(
+        Gap(one.get("shard", shard), one["first"], one["next"], one["reason"]) for one in told
+    )
+
+
+def _shards(told: Any) -> Told:
+    return Told(
+        tuple(
+            Seen(shard=one["index"], offset=one["next"], parents=tuple(one["parents"]))
+            for one in told["items"]
+        )
+    )
+
+
+def _committed(told: Any) -> Told:
+    """The shards that were committed; others of the same call may have been refused."""
+    done = [one for one in told["offsets"] if "error" not in one]
+    return Told(tuple(Seen(shard=one["shard"], offset=one["offset"]) for one in done))
+
+
+def _standing(told: Any) -> Told:
+    return Told(
+        tuple(
+            Seen(shard=one["shard"], offset=one["committed"])
+            for one in told["shards"]
+            if one["committed"] is not None
+        )
+    )
+
+
+def open_shards(shards: dict[int, tuple[int, ...]]) -> list[int]:
+    """Those that are nobody's parent."""
+    parents = {parent for theirs in shards.values() for parent in theirs}
+    return sorted(set(shards) - parents)
+
+
+def went_well(operation: Operation) -> bool:
+    """Whether it was answered so."""
+    return operation.outcome is Outcome.OK
