@@ -34,8 +34,8 @@ class Said(msgspec.Struct, frozen=True):
     """A line of the log."""
 
     event: str
-    level: str = ""
     logger: str = ""
+    exception: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Verdict(msgspec.Struct, frozen=True):
     timeline: list[str]
     left_out: dict[str, str]
     complaints: list[str]
-    """Errors in the deployment's log that no caller was answered with."""
+    """What was raised in the deployment, and no caller was answered with."""
 
     @property
     def is_sound(self) -> bool:
@@ -135,7 +135,7 @@ async def run(
 
 
 def complaints_in(log: Path) -> list[str]:
-    """Errors that a process wrote down and nobody was answered with, and whatever is no line of a log."""
+    """What was raised and caught by nobody who could answer with it, and whatever is no line of a log."""
     found = []
     for line in log.read_text(errors="replace").splitlines():
         try:
@@ -143,7 +143,7 @@ def complaints_in(log: Path) -> list[str]:
         except msgspec.MsgspecError:
             found.append(line)
         else:
-            if said.level in ("error", "critical") and said.event != ANSWERED:
+            if said.exception and said.event != ANSWERED:
                 found.append(f"{said.logger}: {said.event}")
     return found
 

@@ -15,8 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from storage.embedded.postgres import POSTGRES_PORT, PostgresServer
 from storage.embedded.processes import stop
-from storage.embedded.servers import EmbeddedServer, start
+from storage.embedded.servers import start
 from storage.embedded.valkey import ValkeyServer
+from storage.settings import Durability
 from tests.acceptance.deployment import MARKS, Deployment, command_line, deployed, descendants
 from tests.chaos.proxy import Proxy, Streams
 from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
@@ -29,8 +30,8 @@ ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB"
 class ClockedValkey(ValkeyServer):
     """A Valkey that takes its time from a clock of ours."""
 
-    def __init__(self, data: Path, clock: Clock | None) -> None:
-        super().__init__(data)
+    def __init__(self, data: Path, clock: Clock | None, durability: Durability) -> None:
+        super().__init__(data, durability=durability)
         self._clock = clock
 
     def command(self) -> list[str]:
@@ -44,14 +45,15 @@ class ClockedValkey(ValkeyServer):
 class Store:
     """A server under our own hand, reached through its unix socket."""
 
-    def __init__(self, server: EmbeddedServer, socket: Path) -> None:
+    def __init__(self, server: ValkeyServer | PostgresServer, socket: Path) -> None:
+        self.socket = socket
+        self.directory = server.directory
         self._server = server
-        self._socket = socket
         self._process: subprocess.Popen[bytes] | None = None
 
     async def connect(self) -> Streams:
         """A connection to it. Raises OSError."""
-        return await asyncio.open_unix_connection(str(self._socket))
+        return await asyncio.open_unix_connection(str(self.socket))
 
     async def start(self) -> None:
         """Start it on its own data, and wait until it serves."""
@@ -84,6 +86,11 @@ class Store:
         self._process.kill()
         self._process.wait()
 
+    def become(self, other: "Store") -> None:
+        """Another server takes this one's place; this one is gone."""
+        self.socket, self.directory = other.socket, other.directory
+        self._server, self._process = other._server, other._process
+
     def stop(self) -> None:
         """In an orderly way, for the end."""
         if self._process is not None and self._process.poll() is None:
@@ -113,6 +120,8 @@ class Site:
         self.clock = clock
         self.archives = archives
         self.deployment = deployment
+        self.replica: Store | None = None
+        self.replication: Proxy | None = None
 
     def links(self) -> Counter[str]:
         """What happened to the links of all proxies."""
@@ -148,12 +157,13 @@ def _postgres_socket(server: PostgresServer) -> Path:
 
 @asynccontextmanager
 async def running_site(
-    place: Path, seed: int, tools: Tools, *, archives: bool
+    place: Path, seed: int, tools: Tools, *, archives: bool, durability: Durability = "always"
 ) -> AsyncIterator[Site]:
     """A whole deployment in that directory; `archives`: with an archive and a Spark worker."""
     with ExitStack() as ends:
         clock = Clock(tools.faketime, place) if tools.faketime else None
-        valkey_server, postgres_server = ClockedValkey(place, clock), PostgresServer(place)
+        valkey_server = ClockedValkey(place, clock, durability)
+        postgres_server = PostgresServer(place)
         disk = ends.enter_context(small_disk(valkey_server.directory)) if tools.disk else None
         valkey = Store(valkey_server, valkey_server.socket)
         postgres = Store(postgres_server, _postgres_socket(postgres_server))

@@ -40,18 +40,23 @@ Client = Callable[[Stage, str, Any, Random], Coroutine[Any, Any, None]]
 class Workload:
     """Everybody who uses the service."""
 
-    def __init__(self, stage: Stage, *, archives: bool) -> None:
+    def __init__(self, stage: Stage, *, archives: bool, kept_s: int | None = None) -> None:
+        """`kept_s`: how long the stream keeps its records, and a queue its dead letters; for as long as a run lasts
+        unless it is said."""
         self.stage = stage
         self._archives = archives
+        self._kept_s = kept_s
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         http = (await self.stage.caller("setup")).http
         for name, config in QUEUES.items():
-            await _insist(http, f"/v1/queues/{name}", config)
+            dead = {"dead_letter_retention_seconds": self._kept_s} if self._kept_s else {}
+            await _insist(http, f"/v1/queues/{name}", {**config, **dead})
         hot = {"archive_lag_seconds": 1, "hot_retention_seconds": 0}
         spec = {"shards": SHARDS, **(hot if self._archives else {"archive": False})}
-        await _insist(http, f"/v1/streams/{EVENTS}", spec)
+        kept = {"retention_seconds": self._kept_s} if self._kept_s else {}
+        await _insist(http, f"/v1/streams/{EVENTS}", {**spec, **kept})
         group = {"stream": EVENTS, "session_timeout_seconds": SESSION_S}
         await _insist(http, f"/v1/groups/{READERS}", group)
         return self
@@ -106,6 +111,10 @@ class Workload:
             lambda one: Member(one, url, EVENTS, READERS),
             socket_clients.belong,
         )
+
+    def failed(self) -> bool:
+        """Whether a client ended before it was told to."""
+        return any(task.done() for task in self._tasks)
 
     async def stop(self) -> None:
         """Let everybody finish what they are at. What a client raised is raised."""

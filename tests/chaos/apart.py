@@ -1,0 +1,234 @@
+"""Runs apart: faults that lose what was acknowledged, and say so. What is lost is counted; what must hold even so is checked.
+
+    fail-over   the primary is killed and a replica promoted that had not got the last of it
+    truncated   the append-only file of a store with durability=everysec loses its end, as in a power cut
+
+python -m tests.chaos.apart --seed 1
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from random import Random, SystemRandom
+
+import msgspec
+import redis.asyncio
+
+from storage.embedded.valkey import ValkeyServer
+from tests.chaos.checker import no_answer_is_a_fault
+from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking.findings import Finding, Operations
+from tests.chaos.history import History, Kind
+from tests.chaos.proxy import Fault, Proxy
+from tests.chaos.run import RECOVERED_S, SEED_MAX, complaints_in
+from tests.chaos.site import Site, Store, running_site
+from tests.chaos.stage import Stage
+from tests.chaos.tools import NO_TOOLS
+from tests.chaos.workload import Workload
+
+WORKS_S = 12.0
+UNSEEN_S = 1.0
+"""What was acknowledged in this time before the primary ends has not reached the replica."""
+AWAY_S = 1.0
+CUT_BYTES = (1_000, 60_000)
+
+MUST = (
+    streams.an_offset_holds_one_value,
+    streams.offsets_rise,
+    streams.nothing_is_skipped_in_silence,
+    streams.children_lie_above_their_parents,
+    groups.a_shard_has_one_owner,
+    groups.groups_arrive,
+    no_answer_is_a_fault,
+)
+"""What holds whatever the store forgot."""
+COUNTED = (
+    queues.nothing_accepted_is_lost,
+    queues.nothing_acknowledged_returns,
+    queues.one_message_for_each_send,
+    queues.counts_add_up,
+    streams.nothing_appended_is_lost,
+    streams.a_repeated_append_adds_nothing,
+    groups.groups_skip_nothing,
+)
+"""What is lost with it, or comes again: told, and not judged."""
+
+Break = Callable[[Site, Random], Awaitable[str]]
+
+
+class Outcomes(msgspec.Struct, frozen=True):
+    """What a run apart showed."""
+
+    name: str
+    seed: int
+    broke: str
+    operations: int
+    recovered_s: float | None
+    must: list[Finding]
+    counted: list[Finding]
+    gaps: int
+    complaints: list[str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether what must hold does, and gaps were told."""
+        sound = self.recovered_s is not None and not self.complaints and self.gaps > 0
+        return sound and not any(finding.violations for finding in self.must)
+
+    def report(self) -> str:
+        """The whole of it in words."""
+        back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
+        return "\n".join(
+            [
+                f"apart: {self.name}, seed {self.seed}, {self.operations} operations: {self.broke}",
+                f"back to work {back}; readers were told of {self.gaps} gaps",
+                *(finding.line() for finding in self.must),
+                "counted, not judged:",
+                *(
+                    f"  {finding.name:<56}{len(finding.violations):>6} of {finding.checked}"
+                    for finding in self.counted
+                ),
+                *(f"in the log: {one}" for one in self.complaints),
+                "HOLDS" if self.holds else "DOES NOT HOLD",
+            ]
+        )
+
+
+async def run_apart(name: str, seed: int, place: Path) -> Outcomes:
+    """Work, break, work on, drain."""
+    history = History()
+    site_of, breaks = SCENARIOS[name]
+    async with (
+        site_of(place, seed) as site,
+        Stage(site.url, history, seed) as stage,
+        Workload(stage, archives=False) as workload,
+    ):
+        await workload.start()
+        await asyncio.sleep(WORKS_S)
+        broke = await breaks(site, Random(seed))
+        recovered_s = await workload.recovered(RECOVERED_S)
+        await asyncio.sleep(WORKS_S)
+        try:
+            await workload.stop()
+            await workload.drain()
+        finally:
+            history.write(place / "history.ndjson")
+        told = _told(history)
+        return Outcomes(
+            name=name,
+            seed=seed,
+            broke=broke,
+            operations=len(history.operations),
+            recovered_s=recovered_s,
+            must=[invariant(told) for invariant in MUST],
+            counted=[invariant(told) for invariant in COUNTED],
+            gaps=sum(len(one.gaps) for one in told),
+            complaints=complaints_in(site.log),
+        )
+
+
+def _told(history: History) -> Operations:
+    """The history, but for where reads began that came through the Kinesis door, which has no word for a gap."""
+    return [
+        msgspec.structs.replace(one, first=-1)
+        if one.kind is Kind.READ and any(seen.number for seen in one.seen)
+        else one
+        for one in history.operations
+    ]
+
+
+@asynccontextmanager
+async def _site(place: Path, seed: int) -> AsyncIterator[Site]:
+    async with running_site(place, seed, NO_TOOLS, archives=False, durability="everysec") as site:
+        yield site
+
+
+async def truncate(site: Site, chance: Random) -> str:
+    """kill -9, and the newest part of the append-only file loses its last bytes."""
+    site.valkey.kill()
+    directory = site.valkey.directory / "appendonlydir"
+    newest = max(directory.glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
+    size = newest.stat().st_size
+    cut = min(size, chance.randint(*CUT_BYTES))
+    with newest.open("r+b") as file:
+        file.truncate(size - cut)
+    await asyncio.sleep(AWAY_S)
+    await site.valkey.start()
+    return f"{newest.name} lost {cut} of {size} bytes"
+
+
+@asynccontextmanager
+async def _site_with_replica(place: Path, seed: int) -> AsyncIterator[Site]:
+    async with running_site(place, seed, NO_TOOLS, archives=False) as site:
+        replica_server = ValkeyServer(place / "replica")
+        replica = Store(replica_server, replica_server.socket)
+        async with Proxy(site.valkey.connect, Random(f"{seed} replication")) as link:
+            await replica.start()
+            try:
+                await _say(replica, "REPLICAOF", "127.0.0.1", str(link.port))
+                await _until_in_step(replica)
+                site.replica, site.replication = replica, link
+                yield site
+            finally:
+                replica.stop()
+
+
+async def fail_over(site: Site, chance: Random) -> str:
+    """The replica hears nothing for a while; then the primary is gone for good, and the replica takes its place."""
+    replica, link = site.replica, site.replication
+    assert replica is not None
+    assert link is not None
+    unseen_s = UNSEEN_S * chance.uniform(0.2, 1.0)
+    link.be(Fault.HALF_OPEN)
+    await asyncio.sleep(unseen_s)
+    site.valkey.kill()
+    link.be(Fault.CUT)
+    await asyncio.sleep(AWAY_S)
+    await _say(replica, "REPLICAOF", "NO", "ONE")
+    site.valkey.become(replica)
+    return (
+        f"the replica had missed the last {unseen_s:.2f} s, {link.counted['bytes_swallowed']} bytes"
+    )
+
+
+async def _say(store: Store, *words: str) -> object:
+    async with redis.asyncio.Redis(unix_socket_path=str(store.socket)) as client:
+        return await client.execute_command(*words)
+
+
+async def _until_in_step(replica: Store) -> None:
+    async with asyncio.timeout(RECOVERED_S):
+        async with redis.asyncio.Redis(unix_socket_path=str(replica.socket)) as client:
+            while (await client.info("replication"))["master_link_status"] != "up":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+
+SCENARIOS: dict[str, tuple[Callable[[Path, int], AbstractAsyncContextManager[Site]], Break]] = {
+    "fail-over": (_site_with_replica, fail_over),
+    "truncated": (_site, truncate),
+}
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(description="Lose what was acknowledged, and see what holds.")
+    words.add_argument("--seed", type=int, default=None)
+    told = words.parse_args()
+    seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
+    holds = True
+    for name in SCENARIOS:
+        place = Path(tempfile.mkdtemp(prefix=f"millstream-{name}-"))
+        place.chmod(0o755)  # Postgres may have to run as somebody else
+        sys.stdout.write(f"{name}, in {place}\n")
+        outcomes = asyncio.run(run_apart(name, seed, place))
+        sys.stdout.write(f"{outcomes.report()}\n\n")
+        holds = holds and outcomes.holds
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main())

@@ -1,0 +1,110 @@
+"""What a deployment uses: memory and open files of its processes, keys of the store, rows of the database."""
+
+import asyncio
+import os
+from collections import Counter, defaultdict
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import psycopg
+import redis
+from psycopg import sql
+
+from tests.acceptance.deployment import MARKS, command_line, descendants
+from tests.chaos.history import History, Kind, Operation, Outcome
+from tests.chaos.site import Site
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SENDS = (Kind.SEND, Kind.APPEND)
+TABLES = "select relname from pg_stat_user_tables where schemaname = 'public' order by relname"
+
+Sample = dict[str, float]
+
+
+class Tally(History):
+    """Counts operations and keeps only the latencies since it was asked last: an hour of them fits nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ways: dict[str, Counter[str]] = defaultdict(Counter)
+        self._latencies: list[float] = []
+
+    def add(self, operation: Operation) -> None:
+        self._ways[operation.kind.value][operation.outcome.value] += 1
+        if operation.kind in SENDS and operation.outcome is Outcome.OK:
+            self._latencies.append(operation.ended - operation.invoked)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        return {
+            kind: {way.value: ways[way.value] for way in Outcome}
+            for kind, ways in self._ways.items()
+        }
+
+    def latencies(self) -> Sample:
+        """The median and the 99th percentile of sends since the last time."""
+        found, self._latencies = sorted(self._latencies), []
+        if not found:
+            return {}
+        return {
+            "p50 of sends": found[len(found) // 2],
+            "p99 of sends": found[int(len(found) * 0.99)],
+        }
+
+
+async def sampled(site: Site) -> Sample:
+    """Everything that is to be bounded, now. The stores are asked past their proxies."""
+    return {
+        **of_processes(site),
+        **await asyncio.to_thread(_of_valkey, site.valkey.socket),
+        **await asyncio.to_thread(_of_postgres, site.postgres.socket.parent),
+    }
+
+
+def of_processes(site: Site) -> Sample:
+    """Resident memory and open files, by program; of programs with several processes in all."""
+    found: Counter[str] = Counter()
+    supervisor = site.deployment.process.pid
+    names = {supervisor: "supervisor", site.valkey.pid: "valkey"}
+    for pid in descendants(supervisor):
+        words = command_line(pid)
+        named = [name for name, mark in MARKS.items() if mark in words]
+        names[pid] = named[0] if named else "java" if "java" in words.split(" ")[0] else "tasks"
+    for pid in {site.postgres.pid, *descendants(site.postgres.pid)}:
+        names[pid] = "postgres"
+    for pid, name in names.items():
+        with suppress(OSError):
+            resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            found[f"rss {name}"] += resident * PAGE_BYTES
+            if name != "postgres":
+                found[f"files {name}"] += len(os.listdir(f"/proc/{pid}/fd"))
+    return {name: float(number) for name, number in found.items()}
+
+
+def _of_valkey(socket: Path) -> Sample:
+    with redis.Redis(unix_socket_path=str(socket)) as client:
+        memory = cast(dict[str, int], client.info("memory"))["used_memory"]
+        parts = Counter(_part(key) for key in client.scan_iter(count=1_000))
+    kinds = {f"keys {part}": float(count) for part, count in parts.items()}
+    return {"valkey memory": float(memory), "keys in all": float(parts.total()), **kinds}
+
+
+def _part(key: bytes) -> str:
+    """What a key holds, as storage/redis/keys.py spells it."""
+    words = key.decode().rpartition("}")[2].strip(":").split(":")
+    return words[0] or "others"
+
+
+def _of_postgres(sockets: Path) -> Sample:
+    with psycopg.connect(
+        host=str(sockets), user="postgres", dbname="millstream", autocommit=True
+    ) as connection:
+        tables = [name for (name,) in connection.execute(TABLES).fetchall()]
+        return {f"rows {table}": float(_rows(connection, table)) for table in tables}
+
+
+def _rows(connection: psycopg.Connection[tuple[int]], table: str) -> int:
+    counting = sql.SQL("select count(*) from {}").format(sql.Identifier(table))
+    row = connection.execute(counting).fetchone()
+    assert row is not None
+    return row[0]

@@ -1,0 +1,76 @@
+"""What the soak calls bounded, and what it takes for a complaint."""
+
+import json
+
+import pytest
+
+from tests.chaos.bounds import MIB, judge
+from tests.chaos.history import Kind, Operation, Outcome
+from tests.chaos.run import complaints_in
+from tests.chaos.sampling import Tally
+from tests.chaos.soak import MEANT
+
+
+def test_what_fills_up_at_first_and_then_stays_is_bounded():
+    judged = judge("rss api", [100 * MIB] * 10 + [200 * MIB] * 20)
+
+    assert judged.is_bounded
+    assert judged.thirds == (100 * MIB, 200 * MIB, 200 * MIB)
+
+
+@pytest.mark.parametrize("name", ["rss api", "valkey memory"])
+def test_memory_that_rises_to_the_end_is_not(name):
+    judged = judge(name, [number * 10 * MIB for number in range(30)])
+
+    assert judged.grows
+    assert "GROWS" in judged.line()
+
+
+def test_a_wave_is_no_growth():
+    assert judge("rows jobs", [float(number % 10) * 100 for number in range(90)]).is_bounded
+
+
+def test_what_is_meant_to_grow_may_and_says_why():
+    judged = judge("rows shards", [float(number) for number in range(900)], MEANT)
+
+    assert judged.grows
+    assert judged.is_bounded
+    assert "closed shards stay a day" in judged.line()
+
+
+def test_a_latency_that_doubles_has_grown():
+    assert judge("p50 of sends", [0.010] * 40 + [0.030] * 20).grows
+
+
+def test_latencies_are_those_since_they_were_asked_for_last():
+    tally = Tally()
+    for number in range(100):
+        tally.add(
+            Operation(
+                client="c",
+                kind=Kind.SEND,
+                log="q",
+                invoked=0,
+                ended=number / 1000,
+                outcome=Outcome.OK,
+            )
+        )
+
+    assert tally.latencies() == {"p50 of sends": 0.05, "p99 of sends": 0.099}
+    assert tally.latencies() == {}
+    assert tally.counts()["send"]["ok"] == 100
+
+
+def test_what_is_raised_and_answered_to_nobody_is_a_complaint(tmp_path):
+    lines = [
+        json.dumps({"event": "request_failed", "exception": "Traceback", "logger": "api"}),
+        json.dumps({"event": "a range could not be archived", "level": "error", "logger": "s"}),
+        json.dumps({"event": "Task exception", "exception": "Traceback", "logger": "asyncio"}),
+        "Traceback (most recent call last):",
+    ]
+    (tmp_path / "log").write_text("\n".join(lines))
+
+    assert complaints_in(tmp_path / "log") == [
+        "asyncio: Task exception",
+        "Traceback (most recent call last):",
+    ]
