@@ -62,15 +62,15 @@ class StoreEpoch:
         self._deciding = asyncio.Lock()
         self.current = 0
 
-    async def check(self) -> None:
-        """Before anything is sent on a new connection: is this the server process we knew?"""
+    async def check(self) -> int:
+        """Before anything is sent on a new connection: is this the server process we knew? The epoch that holds now."""
         run_id = await self._store.run_id()
         async with self._deciding:
-            if run_id == self._run_id:
-                return
-            await self._store.check_layout()
-            await self._decide()
-            self._run_id = run_id
+            if run_id != self._run_id:
+                await self._store.check_layout()
+                await self._decide()
+                self._run_id = run_id
+            return self.current
 
     async def refresh(self, at_least: int) -> None:
         """Another process knows a newer epoch."""

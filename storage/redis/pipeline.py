@@ -53,8 +53,13 @@ logger = logging.getLogger(__name__)
 _UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
 
 Argument = bytes | str | int
+Store = int | None
 Command = tuple[Argument, ...]
 P = TypeVar("P")
+
+
+class StoreChanged(StorageUnavailable):
+    """The store is another one now, or has forgotten something; nothing happened. Try again."""
 
 
 class Gatherer(Protocol):
@@ -80,14 +85,15 @@ class Gatherer(Protocol):
 class _Call:
     """One command and the caller that waits for its answer."""
 
-    __slots__ = ("command", "done")
+    __slots__ = ("command", "done", "store")
     weight = CALL_WEIGHT
     count = 1
     size_bytes = 0  # small, but for a few
 
-    def __init__(self, command: Command, done: "asyncio.Future[Reply]") -> None:
+    def __init__(self, command: Command, done: "asyncio.Future[Reply]", store: Store) -> None:
         self.command = command
         self.done = done
+        self.store = store
 
     def commands(self) -> list[Command]:
         return [] if self.done.done() else [self.command]
@@ -100,10 +106,11 @@ class _Call:
 class _Gathering:
     """The parts that several callers want done to one log."""
 
-    __slots__ = ("_counts", "_waiting", "gatherer", "parts", "size_bytes", "weight")
+    __slots__ = ("_counts", "_waiting", "gatherer", "parts", "size_bytes", "store", "weight")
 
-    def __init__(self, gatherer: Gatherer) -> None:
+    def __init__(self, gatherer: Gatherer, store: Store) -> None:
         self.gatherer = gatherer
+        self.store = store
         self.parts: list[tuple[Any, asyncio.Future[Any]]] = []
         self.size_bytes = 0
         self.weight = 0
@@ -155,7 +162,7 @@ class _Lane:
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         done = self._admit(CALL_WEIGHT)
-        self._waiting.append(_Call(command, done))
+        self._waiting.append(_Call(command, done, self.pipeline.store))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
@@ -163,7 +170,7 @@ class _Lane:
         done = self._admit(weight)
         gathering = self._gatherings.get(gatherer)
         if gathering is None:
-            gathering = self._gatherings[gatherer] = _Gathering(gatherer)
+            gathering = self._gatherings[gatherer] = _Gathering(gatherer, self.pipeline.store)
             self._waiting.append(gathering)
         gathering.parts.append((part, done))
         gathering.size_bytes += size_bytes
@@ -245,16 +252,21 @@ class _Hand:
 
     async def _flush(self, taken: list[_Call | _Gathering]) -> None:
         """Send every command, read every answer, and hand each to its caller."""
+        store = self._pipeline.store
+        _fail([work for work in taken if _is_for_another(work.store, store)], StoreChanged())
         planned = [(work, commands) for work in taken if (commands := work.commands())]
         replies: list[Reply] = []
         for some in _slices([command for _, commands in planned for command in commands]):
-            replies += await self._exchange(some)
+            replies += await self._exchange(some, store)
         position = 0
         for work, commands in planned:
             work.settle(replies[position : position + len(commands)])
             position += len(commands)
 
-    async def _exchange(self, commands: list[Command], may_repeat: bool = True) -> list[Reply]:
+    async def _exchange(
+        self, commands: list[Command], store: Store, may_repeat: bool = True
+    ) -> list[Reply]:
+        """Send commands that were made for a store, and read their answers."""
         try:
             connection = await self._connected()
         except (RedisError, OSError, TimeoutError) as error:
@@ -262,6 +274,8 @@ class _Hand:
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
+        if _is_for_another(store, self._pipeline.store):
+            return [StoreChanged()] * len(commands)
         began = perf_counter()
         replies = await self._replies(connection, commands)
         self._lane.timings.observe(perf_counter() - began)
@@ -271,7 +285,7 @@ class _Hand:
             await self._disconnect()
             refusal: list[Reply] = [StorageUnavailable()] * len(unknown)
             again = [commands[index] for index in unknown]
-            answers = await self._exchange(again, may_repeat=False) if may_repeat else refusal
+            answers = await self._exchange(again, store, False) if may_repeat else refusal
             for index, reply in zip(unknown, answers, strict=True):
                 replies[index] = reply
         return replies
@@ -309,7 +323,7 @@ class _Hand:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.connect()  # type: ignore[no-untyped-call]
                 await _load_scripts(connection)
-                await self._pipeline.on_connect()
+                self._pipeline.store = await self._pipeline.on_connect()
         except BaseException:
             await connection.disconnect(nowait=True)
             raise
@@ -326,13 +340,19 @@ class Pipeline:
     """The hot store as the engines see it: a write lane and a read lane.
 
     `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
-    store is the one that was left (`storage.logs`). It raises StorageUnavailable when it cannot tell.
+    store is the one that was left (`storage.logs`), and names it. It raises StorageUnavailable when it cannot tell.
+    What was made for a store of another name and waited is not sent: it may carry an epoch by which a store that has
+    forgotten something would hand out an offset again.
     """
 
-    def __init__(self, url: str, limits: Limits, on_connect: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, url: str, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
+    ) -> None:
         self.limits = limits
         self.pool: ConnectionPool = open_pool(url)
         self.on_connect = on_connect
+        self.store: Store = None
+        """The store behind the connections; None until there was one, which refuses what is made for none."""
         self.timings = {"write": Timings(), "read": Timings()}
         """Of whole flushes, from the first byte sent to the last answer."""
         self.errors: dict[str, int] = {}
@@ -398,6 +418,10 @@ def runs_of(parts: Sequence[P], weight: Callable[[P], int], most: int) -> list[l
 async def _is_dead(connection: AbstractConnection) -> bool:
     """Closed, or with something to read although nothing was asked: the end of the stream."""
     return not connection.is_connected or await connection.can_read()
+
+
+def _is_for_another(made_for: Store, store: Store) -> bool:
+    return made_for is not None and made_for != store
 
 
 def _packed(commands: Sequence[Command]) -> bytes:

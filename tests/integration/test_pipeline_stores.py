@@ -1,0 +1,89 @@
+"""What waits for a connection while the store becomes another one is not sent to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.limits import Limits
+from storage.redis.client import open_client
+from storage.redis.keys import LogAddress
+from storage.redis.logs import HotLogs
+from storage.redis.pipeline import Pipeline
+
+AT = LogAddress("default", "0123456789abcdef")
+
+
+class Stores:
+    """Names the store behind each new connection, one after another, and says when it is asked."""
+
+    def __init__(self, *names: int) -> None:
+        self.names = [*names]
+        self.asked = asyncio.Event()
+        self.may_tell = asyncio.Event()
+        self.may_tell.set()
+
+    async def name(self) -> int:
+        self.asked.set()
+        await self.may_tell.wait()
+        return self.names.pop(0) if len(self.names) > 1 else self.names[0]
+
+
+@pytest.fixture
+async def stores() -> Stores:
+    return Stores(1, 2)
+
+
+@pytest.fixture
+async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
+    pipeline = Pipeline(redis_url, Limits(write_hands=1), stores.name)
+    yield pipeline
+    await pipeline.close()
+
+
+async def make_log(pipeline: Pipeline) -> bool:
+    return await HotLogs(pipeline).create(AT, 0, 10, 1, 0)
+
+
+async def keys_in(redis_url: str) -> int:
+    async with open_client(redis_url) as client:
+        return int(await client.dbsize())
+
+
+async def all_connections_end(redis_url: str) -> None:
+    async with open_client(redis_url) as client:
+        await client.client_kill_filter(_type="normal", skipme=True)
+
+
+async def test_what_was_made_for_the_store_that_is_gone_is_not_sent_to_the_next(
+    redis_url, pipeline, stores
+):
+    """Appends that waited for a promoted replica carried the epoch of the lost primary, and handed out offsets again."""
+    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+    await all_connections_end(redis_url)
+    stores.asked.clear()
+    stores.may_tell.clear()
+    first = asyncio.create_task(make_log(pipeline))
+    await stores.asked.wait()
+    second = asyncio.create_task(make_log(pipeline))
+    await asyncio.sleep(0)
+
+    stores.may_tell.set()
+    refused = await asyncio.gather(first, second, return_exceptions=True)
+
+    assert all(isinstance(error, StorageUnavailable) for error in refused), refused
+    assert await keys_in(redis_url) == 0
+    assert await make_log(pipeline)  # what is made for this store is sent
+    assert await keys_in(redis_url) == 1
+
+
+async def test_a_connection_that_breaks_and_finds_the_same_store_sends_what_waited(
+    redis_url, pipeline, stores
+):
+    stores.names = [1]
+    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+
+    await all_connections_end(redis_url)
+
+    assert await make_log(pipeline)
