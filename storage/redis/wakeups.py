@@ -92,14 +92,14 @@ class Wakeups:
         self._client = client
         self._limits = limits
         self._waiters: dict[LogId, dict[Waiter, None]] = {}
-        self._timers: dict[LogId, asyncio.TimerHandle] = {}
+        self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
         self._count = 0
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
 
     async def close(self) -> None:
         """Stop listening; whoever waits is woken."""
         await end(*self._tasks)
-        for timer in self._timers.values():
+        for _, timer in self._timers.values():
             timer.cancel()
         self.wake_all()
 
@@ -135,8 +135,8 @@ class Wakeups:
         del waiters[waiter]
         if not waiters:
             del self._waiters[log_id]
-            if timer := self._timers.pop(log_id, None):
-                timer.cancel()
+            if timed := self._timers.pop(log_id, None):
+                timed[1].cancel()
         elif waiter.satisfied or waiter.was_woken:
             self.wake(log_id)
 
@@ -158,12 +158,13 @@ class Wakeups:
         """Wake when something is due; the soonest time given counts."""
         loop = asyncio.get_running_loop()
         when = loop.time() + max(0, delay_ms) / SECOND_MS
-        timer = self._timers.get(log_id)
-        if timer is not None:
-            if timer.when() <= when:
+        timed = self._timers.get(log_id)
+        if timed is not None:
+            if timed[0] <= when:
                 return
-            timer.cancel()
-        self._timers[log_id] = loop.call_at(when, self._due, log_id)
+            timed[1].cancel()
+        # What is due at once has no time of its own on uvloop: its handle cannot say when.
+        self._timers[log_id] = (when, loop.call_at(when, self._due, log_id))
 
     def _due(self, log_id: LogId) -> None:
         self._timers.pop(log_id, None)
