@@ -12,13 +12,14 @@ MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos chromium faketime lint audit-deps bench openapi sdk sdk-go sdk-java
+.PHONY: help install up test check chaos soak chromium faketime lint audit-deps bench openapi sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    break everything at random for MINUTES (6), from SEED; then kill everything at every step"
+	@echo "make chaos    break everything at random for MINUTES (6), from SEED; then what loses data, and kills at every step"
+	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
@@ -74,7 +75,12 @@ test: install chromium
 
 chaos: install faketime
 	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
+	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED)))
 	$(BIN)/pytest -m chaos tests
+
+# Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
+soak: install
+	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES)))
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.
 audit-deps: install

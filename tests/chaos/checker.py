@@ -54,6 +54,7 @@ def no_answer_is_a_fault(history: Operations) -> Finding:
 
 OF_THE_ARCHIVE: tuple[Invariant, ...] = (
     streams.hot_and_archive_meet,
+    streams.damage_is_told,
     streams.a_replay_sends_each_once,
 )
 """What a run without a Spark worker has nothing of."""
@@ -78,6 +79,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     streams.a_key_goes_from_parents_to_children,
     streams.nothing_is_skipped_in_silence,
     streams.hot_and_archive_meet,
+    streams.damage_is_told,
     streams.a_repeated_append_adds_nothing,
     groups.a_shard_has_one_owner,
     groups.a_stale_generation_moves_nothing,

@@ -40,6 +40,8 @@ class Kind(StrEnum):
     """A replay that is done: its window, as two places for each shard."""
     REPLAYED = "replayed"
     """Everything that a replay's target holds."""
+    DAMAGE = "damage"
+    """A byte of a file was changed: ok where that was told."""
     CLOCK = "clock"
     """While it lasted, the store's clock was wrong."""
     STATS = "stats"

@@ -16,6 +16,7 @@ import msgspec
 from api.cli.archiving import why_not
 from tests.chaos.checker import OF_THE_ARCHIVE, check
 from tests.chaos.checking.findings import Finding
+from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
 from tests.chaos.nemesis import OF_THE_WORKER, Nemesis, schedule
 from tests.chaos.site import running_site
@@ -116,6 +117,8 @@ async def run(
         try:
             await workload.stop()
             await workload.drain()
+            if archives:
+                await flip_bytes(site, stage)
         finally:
             history.write(place / "history.ndjson")
         links = site.links()

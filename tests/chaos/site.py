@@ -107,6 +107,8 @@ class Site:
         proxies: dict[str, Proxy],
         tools: Tools,
         *,
+        place: Path,
+        environment: dict[str, str],
         disk: SmallDisk | None,
         clock: Clock | None,
         archives: bool,
@@ -120,6 +122,8 @@ class Site:
         self.clock = clock
         self.archives = archives
         self.deployment = deployment
+        self.place = place
+        self.environment = environment
         self.replica: Store | None = None
         self.replication: Proxy | None = None
 
@@ -176,9 +180,8 @@ async def running_site(
         ):
             stores = {"valkey": valkey_proxy, "postgres": postgres_proxy}
             words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
-            running = deployed(
-                place / "log", *words, environment=_environment(stores, archives=archives)
-            )
+            environment = _environment(stores, archives=archives)
+            running = deployed(place / "log", *words, environment=environment)
             # In threads: it waits for answers that come through proxies of this very loop.
             deployment = await asyncio.to_thread(running.__enter__)
             try:
@@ -192,6 +195,8 @@ async def running_site(
                         (valkey, postgres),
                         {**stores, "clients": clients},
                         tools,
+                        place=place,
+                        environment=environment,
                         disk=disk,
                         clock=clock,
                         archives=archives,

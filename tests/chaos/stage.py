@@ -104,6 +104,7 @@ class Stage:
         seen: tuple[Seen, ...] = (),
         counts: dict[str, int] | None = None,
         target: str = "",
+        outcome: Outcome = Outcome.OK,
     ) -> None:
         """Write down what was found out without a call that could fail."""
         now = self.history.now()
@@ -114,7 +115,7 @@ class Stage:
                 log=log,
                 invoked=now,
                 ended=now,
-                outcome=Outcome.OK,
+                outcome=outcome,
                 seen=seen,
                 counts=counts or {},
                 target=target,

@@ -310,6 +310,11 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         ],
     ),
     (
+        "a changed byte that nobody noticed",
+        streams.damage_is_told,
+        [op(Kind.DAMAGE, 1, outcome=FAIL)],
+    ),
+    (
         "two owners",
         groups.a_shard_has_one_owner,
         [owns(1, "a", 7), owns(2, "b", 7)],
@@ -398,6 +403,7 @@ def test_a_sound_history_holds_everywhere():
         op(Kind.GROUP_READ, 8.9, Seen(value="0 2", offset=2), group="g"),
         REPLAY,
         replayed("x", "y"),
+        op(Kind.DAMAGE, 9),
         send(1, "doomed", log="doomed"),
         receive(2, "doomed", log="doomed", receives=2),
         receive(3, "doomed", log="dead", receives=3),

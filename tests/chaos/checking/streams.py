@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from tests.chaos.checking.findings import Finding, Operations, Place, answers, ok
-from tests.chaos.history import Kind, Operation
+from tests.chaos.history import Kind, Operation, Outcome
 
 ARCHIVE = "archive"
 
@@ -201,6 +201,13 @@ def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
         for gap in one.gaps:
             found[one.log, gap.shard].add((gap.first, gap.next))
     return found
+
+
+def damage_is_told(history: Operations) -> Finding:
+    """S3: a byte that was changed in a file of the archive is found, and once it is put back nothing is wrong."""
+    flips = [one for one in history if one.kind is Kind.DAMAGE]
+    wrong = [f"{one.log} was not told" for one in flips if one.outcome is not Outcome.OK]
+    return Finding("S3 a changed byte is told", len(flips), tuple(wrong))
 
 
 def a_replay_sends_each_once(history: Operations) -> Finding:

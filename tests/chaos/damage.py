@@ -1,0 +1,77 @@
+"""A byte of the archive is changed: it must be told, and never be read as something else. Afterwards it is put back."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import httpx
+import pyarrow.parquet as parquet
+
+from tests.acceptance.deployment import command
+from tests.chaos.history import Kind, Outcome
+from tests.chaos.site import Site
+from tests.chaos.stage import EVENTS, Stage
+
+FLIPS = 3
+VERIFY = ("archive", "verify", EVENTS)
+SOUND, DAMAGED = 0, 1
+
+
+async def flip_bytes(site: Site, stage: Stage) -> None:
+    """Some bytes, one after another, each in another file and at another place; what was told is in the history."""
+    chance = stage.chance("damage")
+    files = sorted((site.place / "data" / "archive").rglob("*.parquet"))
+    known = await _paths(stage.url)
+    wanted = [path for path in files if any(str(path).endswith(one) for one in known)]
+    for path in chance.sample(wanted, min(FLIPS, len(wanted))):
+        _flip(path, at := _place(path, chance))
+        told = await _verified(site)
+        _flip(path, at)
+        _note(stage, f"byte {at} of {path.name}", told == DAMAGED)
+    _note(stage, "everything put back", await _verified(site) == SOUND)
+
+
+async def _paths(url: str) -> set[str]:
+    """The files that the manifest names, below the archive's root."""
+    found: set[str] = set()
+    cursor: str | None = ""
+    async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
+        while cursor is not None:
+            answer = await http.get(
+                f"/v1/archives/{EVENTS}/files", params={"cursor": cursor} if cursor else {}
+            )
+            page = answer.raise_for_status().json()
+            found |= {one["path"] for one in page["items"]}
+            cursor = page["next_cursor"]
+    return found
+
+
+def _place(path: Path, chance: Random) -> int:
+    """Within a column chunk: what is covered by the digests that readers check."""
+    with parquet.ParquetFile(path) as file:
+        group = file.metadata.row_group(chance.randrange(file.metadata.num_row_groups))
+        chunk = group.column(chance.randrange(group.num_columns))
+        first = chunk.dictionary_page_offset or chunk.data_page_offset
+        return int(first + chance.randrange(chunk.total_compressed_size))
+
+
+def _flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 0xFF]))
+
+
+async def _verified(site: Site) -> int:
+    """The exit code of `millstream archive verify`, which reads everything anew."""
+    archive = (site.place / "data" / "archive").as_uri()
+    told = await asyncio.to_thread(
+        command, *VERIFY, environment={**site.environment, "MILLSTREAM_ARCHIVE_URL": archive}
+    )
+    return told.returncode
+
+
+def _note(stage: Stage, what: str, right: bool) -> None:
+    told = Outcome.OK if right else Outcome.FAIL
+    stage.note("damage", Kind.DAMAGE, what, outcome=told)
