@@ -18,7 +18,7 @@ class Tolerance(msgspec.Struct, frozen=True):
 
 MIB = 1024 * 1024
 TOLERANCES = {
-    "rss *": Tolerance(0.10, 16 * MIB),  # allocators keep what a burst needed
+    "memory *": Tolerance(0.10, 16 * MIB),  # allocators keep what a burst needed
     "files *": Tolerance(0.10, 10),  # sockets and files that a process has open
     "keys *": Tolerance(0.15, 30),
     "valkey memory": Tolerance(0.10, 4 * MIB),
@@ -63,7 +63,7 @@ def judge(name: str, samples: Sequence[float], meant: Mapping[str, str] | None =
 
 
 def _shown(name: str, number: float) -> str:
-    if name.startswith(("rss", "valkey memory")):
+    if name.startswith(("memory", "valkey memory")):
         return f"{number / MIB:.1f} MiB"
     if name.startswith("p"):
         return f"{number * 1000:.1f} ms"

@@ -15,7 +15,6 @@ from tests.acceptance.deployment import MARKS, command_line, descendants
 from tests.chaos.history import History, Kind, Operation, Outcome
 from tests.chaos.site import Site
 
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SENDS = (Kind.SEND, Kind.APPEND)
 TABLES = "select relname from pg_stat_user_tables where schemaname = 'public' order by relname"
 
@@ -62,7 +61,7 @@ async def sampled(site: Site) -> Sample:
 
 
 def of_processes(site: Site) -> Sample:
-    """Resident memory and open files, by program; of programs with several processes in all."""
+    """Memory and open files, by program; of programs with several processes in all."""
     found: Counter[str] = Counter()
     supervisor = site.deployment.process.pid
     names = {supervisor: "supervisor", site.valkey.pid: "valkey"}
@@ -74,11 +73,17 @@ def of_processes(site: Site) -> Sample:
         names[pid] = "postgres"
     for pid, name in names.items():
         with suppress(OSError):
-            resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-            found[f"rss {name}"] += resident * PAGE_BYTES
+            found[f"memory {name}"] += _memory(pid)
             if name != "postgres":
                 found[f"files {name}"] += len(os.listdir(f"/proc/{pid}/fd"))
     return {name: float(number) for name, number in found.items()}
+
+
+def _memory(pid: int) -> int:
+    """What is in memory for a process; of what it shares with others, its part. Raises OSError."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith("Pss:")]
+    return int(kilobytes) * 1024
 
 
 def _of_valkey(socket: Path) -> Sample:

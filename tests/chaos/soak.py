@@ -34,6 +34,8 @@ MEANT = {
     "rows log_holes": "closed shards stay a day",
     "rows archive_shards": "closed shards stay a day",
     "rows group_*": "closed shards stay a day",
+    "rows archive_files": "files that expired or were replaced stay a day, for who reads them",
+    "rows audit": "what was done is kept",
     "rows jobs": "jobs that are over can be looked at for 30 days",
     "rows job_parts": "jobs that are over can be looked at for 30 days",
     "keys meta": "closed shards stay a day",

@@ -12,13 +12,13 @@ from tests.chaos.soak import MEANT
 
 
 def test_what_fills_up_at_first_and_then_stays_is_bounded():
-    judged = judge("rss api", [100 * MIB] * 10 + [200 * MIB] * 20)
+    judged = judge("memory api", [100 * MIB] * 10 + [200 * MIB] * 20)
 
     assert judged.is_bounded
     assert judged.thirds == (100 * MIB, 200 * MIB, 200 * MIB)
 
 
-@pytest.mark.parametrize("name", ["rss api", "valkey memory"])
+@pytest.mark.parametrize("name", ["memory api", "valkey memory"])
 def test_memory_that_rises_to_the_end_is_not(name):
     judged = judge(name, [number * 10 * MIB for number in range(30)])
 
