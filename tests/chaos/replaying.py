@@ -17,8 +17,8 @@ WINDOW_RECORDS = 300
 """Of each shard, at most."""
 A_SECOND = 400
 OVER = ("done", "failed", "cancelled")
-PATIENCE_S = 180.0
-"""A worker that was killed is back after this, with a new JVM, and its lease of a minute is over."""
+PATIENCE_S = 300.0
+"""A worker may be killed twice meanwhile: each time its lease of a minute must end, and Spark begin anew."""
 
 
 async def replay(stage: Stage, name: str, door: Streams, chance: Random) -> None:

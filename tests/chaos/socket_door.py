@@ -172,8 +172,8 @@ class Reader:
             self._next[gap.shard] = gap.next
 
     def _note(self, shard: int, told: Told) -> None:
-        """Pushed, so that it was asked for by nobody; `first` is where the shard's last frame ended."""
-        now, first = self.caller.history.now(), self._next.get(shard, 0)
+        """Pushed, so that it was asked for by nobody; `first` is where the shard's last frame ended, if there was one."""
+        now, first = self.caller.history.now(), self._next.get(shard, -1)
         self.caller.went_well(Kind.READ, self.stream, now, told, first=first)
 
 
