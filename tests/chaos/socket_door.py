@@ -97,7 +97,7 @@ def _problem(frame: Frame) -> Any:
 
 
 class Worker:
-    """Gets messages of a queue as far as its credit goes, and hands each to `work`."""
+    """Gets messages of a queue as far as its credit goes; `arrived` has those that nobody settled yet."""
 
     def __init__(self, caller: Caller, url: str, queue: str) -> None:
         self.caller = caller
