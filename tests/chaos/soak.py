@@ -28,6 +28,8 @@ MINUTE_S = 60.0
 RESHARD_S = 30.0
 KEPT_S = 300
 """How long the stream keeps records, and a queue its dead letters: then an hour sees twelve times as much come and go."""
+FILLED_MINUTES = 30
+SHORT = f"In less than {FILLED_MINUTES} minutes programs warm up and stores fill: what grows here need not go on growing."
 MEANT = {
     "rows shards": "closed shards stay a day",
     "rows logs": "closed shards stay a day",
@@ -79,6 +81,7 @@ class Soaked(msgspec.Struct, frozen=True):
                 f"{'the mean of each third':<44}{'first':>12}{'second':>12}{'last':>12}",
                 *(one.line() for one in sorted(self.judged, key=lambda one: one.name)),
                 *(f"in the log: {one}" for one in self.complaints),
+                *([SHORT] if self.minutes < FILLED_MINUTES else []),
                 "",
                 "BOUNDED" if self.holds else "NOT BOUNDED",
             ]
