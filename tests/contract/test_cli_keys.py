@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import millstream
 
-PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "keys.md"
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_whoami_says_what_we_may_do():
 
 
 def test_the_page_runs(name):
-    """Every command of docs/keys.md, in order, but for the one that asks the database."""
+    """Every command of docs/how-to/keys.md, in order, but for the one that asks the database."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if "--local" not in line]
     known = ""
