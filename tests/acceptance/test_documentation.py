@@ -24,8 +24,10 @@ SESSION_S = 90
 READ = {"text", "json", "toml", "yaml", "ini"}
 """Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""
 
+PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
+"""What runs a block that is no file for later."""
+
 ELSEWHERE = {
-    "README.md": "acceptance/test_up.py",
     "docs/how-to/groups.md": "acceptance/test_groups.py",
     "docs/how-to/keys.md": "contract/test_cli_keys.py",
     "docs/how-to/quotas.md": "contract/test_quotas.py",
@@ -101,9 +103,10 @@ def session(page: Path, folder: Path, url: str) -> str:
         text = _own(block, url)
         if block.file_name:
             (folder / block.file_name).write_text(text)
-        elif block.language == "python":
-            (folder / f"line{block.line}.py").write_text(text)
-            script.append(f"python3 line{block.line}.py")
+        elif block.language in PROGRAMS:
+            runner, suffix = PROGRAMS[block.language]
+            (folder / f"line{block.line}.{suffix}").write_text(text)
+            script.append(f"{runner} line{block.line}.{suffix}")
         else:
             script.append(text)
     done = subprocess.run(
@@ -156,6 +159,7 @@ def test_the_session_of_a_page_runs(page, emptied, millstream, tmp_path):
 
 
 SAID = {
+    "README.md": ('"body":"hello"', "{'id': 2}", "{'page': '/cart'}", "{ id: 3 }"),
     "docs/tutorials/first-ten-minutes.md": (
         '"body":"later"',
         '"acknowledged":3',
