@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from hiredis import pack_command
 from redis.asyncio import ConnectionPool
@@ -54,13 +54,14 @@ _UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
-Abandoned = Callable[[Reply], None]
-"""Called with the answer when its caller was cancelled after the command had left. A caller cancelled
-before that leaves nothing: its command is not sent."""
+P = TypeVar("P")
 
 
 class Gatherer(Protocol):
-    """How the parts of several callers become few commands, and their answers one for each part."""
+    """How the parts of several callers become few commands, and their answers one for each part.
+
+    Parts that are given to equal gatherers are gathered.
+    """
 
     def commands(self, parts: Sequence[Any]) -> list[tuple[Command, int]]:
         """Commands in order, each with the number of parts, from the first on, that it carries."""
@@ -70,21 +71,23 @@ class Gatherer(Protocol):
         """The answer for each part of one command; an exception among them is raised to its caller."""
         ...
 
+    def abandoned(self, part: Any, answer: Any) -> None:
+        """Take back what was answered to a caller that was cancelled after the command had left. One that was cancelled
+        before that leaves nothing: its part is not sent."""
+        ...
+
 
 class _Call:
     """One command and the caller that waits for its answer."""
 
-    __slots__ = ("abandoned", "command", "done")
+    __slots__ = ("command", "done")
     weight = CALL_WEIGHT
     count = 1
     size_bytes = 0  # small, but for a few
 
-    def __init__(
-        self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
-    ) -> None:
+    def __init__(self, command: Command, done: "asyncio.Future[Reply]") -> None:
         self.command = command
         self.done = done
-        self.abandoned = abandoned
 
     def commands(self) -> list[Command]:
         return [] if self.done.done() else [self.command]
@@ -92,8 +95,6 @@ class _Call:
     def settle(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             give(self.done, reply)
-            if self.done.cancelled() and self.abandoned and not isinstance(reply, Exception):
-                self.abandoned(reply)
 
 
 class _Gathering:
@@ -132,8 +133,10 @@ class _Gathering:
             answers: Sequence[Any] = [reply] * len(waiting)
         else:
             answers = self.gatherer.answers([part for part, _ in waiting], reply)
-        for (_, done), answer in zip(waiting, answers, strict=True):
+        for (part, done), answer in zip(waiting, answers, strict=True):
             give(done, answer)
+            if done.cancelled() and not isinstance(answer, Exception):
+                self.gatherer.abandoned(part, answer)
 
 
 class _Lane:
@@ -150,11 +153,9 @@ class _Lane:
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._hands = [_Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
-    def call(
-        self, command: Command, abandoned: "Abandoned | None" = None
-    ) -> "asyncio.Future[Reply]":
+    def call(self, command: Command) -> "asyncio.Future[Reply]":
         done = self._admit(CALL_WEIGHT)
-        self._waiting.append(_Call(command, done, abandoned))
+        self._waiting.append(_Call(command, done))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
@@ -349,22 +350,9 @@ class Pipeline:
         await self._reads.close()
         await self.pool.aclose()
 
-    async def write(
-        self,
-        name: str,
-        keys: Sequence[bytes],
-        *arguments: Argument,
-        abandoned: Abandoned | None = None,
-    ) -> Reply:
+    async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes something."""
-        done = self._writes.call(command_of(script(name), keys, *arguments), abandoned)
-        try:
-            return await done
-        except asyncio.CancelledError:
-            answered = done.done() and not done.cancelled() and done.exception() is None
-            if abandoned and answered:  # cancelled between the answer and its reading
-                abandoned(done.result())
-            raise
+        return await self._writes.call(command_of(script(name), keys, *arguments))
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last."""
@@ -377,10 +365,34 @@ class Pipeline:
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
         return self._writes.gather(gatherer, part, size_bytes)
 
+    async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+        """As `gather`, for what must not get lost between the answer and its caller: see Gatherer.abandoned."""
+        done = self._writes.gather(gatherer, part, size_bytes)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            answered = done.done() and not done.cancelled() and done.exception() is None
+            if answered:  # cancelled between the answer and its reading
+                gatherer.abandoned(part, done.result())
+            raise
+
 
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
     """The command that runs a script which the server has loaded."""
     return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
+
+
+def runs_of(parts: Sequence[P], weight: Callable[[P], int], most: int) -> list[list[P]]:
+    """The parts in order, in runs that weigh `most` together, but for a part that is heavier by itself."""
+    runs: list[list[P]] = [[]]
+    total = 0
+    for part in parts:
+        total += weight(part)
+        if runs[-1] and total > most:
+            runs.append([])
+            total = weight(part)
+        runs[-1].append(part)
+    return runs
 
 
 async def _is_dead(connection: AbstractConnection) -> bool:
