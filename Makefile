@@ -32,15 +32,17 @@ install: $(INSTALLED)
 # Exactly what requirements.lock names, checked by hash; then this project, in place.
 $(INSTALLED): requirements.lock pyproject.toml
 ifdef UV
+	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or less"
 	@test -x $(BIN)/python || $(UV) venv --quiet .venv
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
+	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or two"
 	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 or newer, or uv" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 		{ echo "python3 -m venv does not work here: install python3-venv, or uv" >&2; exit 1; }
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 endif
 	@touch $@
 

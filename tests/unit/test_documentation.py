@@ -96,6 +96,22 @@ def test_what_is_made_of_the_code_is_what_the_code_says():
         assert (folder / name).read_text() == text, name
 
 
+def test_what_troubleshooting_quotes_is_what_is_said():
+    """Its first table; what is filled in is `…`."""
+    page = (DOCS / "how-to" / "troubleshoot.md").read_text()
+    rows = page.partition("## It does not start")[2].partition("## ")[0].splitlines()
+    told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    said = " ".join(
+        re.sub(r'"\s*\n\s*f?"', "", path.read_text())
+        for room in ("api", "storage")
+        for path in (ROOT / room).rglob("*.py")
+    )
+
+    pieces = [piece.strip() for word in told for piece in word.split("…") if len(piece.strip()) > 8]
+    assert len(pieces) > 8
+    assert [piece for piece in pieces if piece not in said] == []
+
+
 def test_every_setting_says_what_it_is_for():
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 
