@@ -155,7 +155,7 @@ def _place(value: str, shard: str, told: Any, key: str = "") -> Seen:
 
 
 def offset_of(number: str) -> int:
-    """The offset that a sequence number says, as docs/kinesis.md has it."""
+    """The offset that a sequence number says, as docs/reference/kinesis.md has it."""
     return (int(number) >> OFFSET_BIT) & ((1 << OFFSET_BITS) - 1)
 
 
