@@ -106,7 +106,8 @@ class HotStore:
         info: dict[str, Any] = await self._ask(self._client.info())
         size = info.get("db0", {})
         return HotFigures(
-            flavour=f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}",
+            flavor=str(info.get("server_name", "redis")),
+            version=str(info.get("valkey_version") or info["redis_version"]),
             role=str(info["role"]),
             uptime_s=int(info["uptime_in_seconds"]),
             memory_used_bytes=int(info["used_memory"]),
@@ -116,11 +117,11 @@ class HotStore:
             commands_per_second=int(info["instantaneous_ops_per_sec"]),
             keys=int(size.get("keys", 0)),
             aof_bytes=int(info.get("aof_current_size", 0)),
+            aof_ok=info["aof_enabled"] == 1 and info.get("aof_last_write_status") == "ok",
             evicted_keys=int(info["evicted_keys"]),
-            slowest=await self._slowest(),
         )
 
-    async def _slowest(self) -> tuple[SlowCommand, ...] | None:
+    async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
         """The latest of the slow log, or None where it may not be read."""
         try:
             found = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
