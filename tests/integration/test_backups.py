@@ -44,6 +44,8 @@ from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 
+pytestmark = pytest.mark.one_server  # several have no moment in common
+
 ORDERS, LATER = QueueName("orders"), QueueName("later")
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
@@ -122,7 +124,6 @@ async def received(storage, queue):
     return bodies
 
 
-@pytest.mark.one_server
 async def test_what_was_acknowledged_before_is_there_and_no_offset_comes_again(
     source, target, tmp_path
 ):
@@ -155,7 +156,6 @@ async def test_what_was_acknowledged_before_is_there_and_no_offset_comes_again(
     assert manifest.began_at_ms <= manifest.ended_at_ms
 
 
-@pytest.mark.one_server
 async def test_what_people_made_and_how_far_they_are_is_as_it_was(source, target, tmp_path):
     async with open_storage(source) as storage:
         token = await made(storage)
