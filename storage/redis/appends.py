@@ -137,6 +137,9 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
         keys = _last_of_keys(_as_records(part.records)) if self.indexed else False
         return [keys, part.claims] if part.claims else [keys] if self.indexed else []
 
+    def abandoned(self, part: AppendPart, answer: PartAppended) -> None:
+        """What was appended stays."""
+
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
         """A PartAppended for each part, or the error that its caller is to see."""
         refusal = refusal_in(reply)

@@ -19,7 +19,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from hiredis import pack_command
 from redis.asyncio import ConnectionPool
@@ -57,13 +57,14 @@ _MOVES = StorageUnavailable("The log is moving to another server of the store; t
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
-Abandoned = Callable[[Reply], None]
-"""Called with the answer when its caller was cancelled after the command had left. A caller cancelled
-before that leaves nothing: its command is not sent."""
+P = TypeVar("P")
 
 
 class Gatherer(Protocol):
-    """How the parts of several callers become few commands, and their answers one for each part."""
+    """How the parts of several callers become few commands, and their answers one for each part.
+
+    Parts that are given to equal gatherers are gathered.
+    """
 
     @property
     def key(self) -> bytes:
@@ -78,21 +79,23 @@ class Gatherer(Protocol):
         """The answer for each part of one command; an exception among them is raised to its caller."""
         ...
 
+    def abandoned(self, part: Any, answer: Any) -> None:
+        """Take back what was answered to a caller that was cancelled after the command had left. One that was cancelled
+        before that leaves nothing: its part is not sent."""
+        ...
+
 
 class _Call:
     """One command and the caller that waits for its answer."""
 
-    __slots__ = ("abandoned", "command", "done")
+    __slots__ = ("command", "done")
     weight = CALL_WEIGHT
     count = 1
     size_bytes = 0  # small, but for a few
 
-    def __init__(
-        self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
-    ) -> None:
+    def __init__(self, command: Command, done: "asyncio.Future[Reply]") -> None:
         self.command = command
         self.done = done
-        self.abandoned = abandoned
 
     def commands(self) -> list[Command]:
         return [] if self.done.done() else [self.command]
@@ -100,8 +103,6 @@ class _Call:
     def settle(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             give(self.done, reply)
-            if self.done.cancelled() and self.abandoned and not isinstance(reply, Exception):
-                self.abandoned(reply)
 
 
 class _Redirected(_Call):
@@ -146,8 +147,10 @@ class _Gathering:
             answers: Sequence[Any] = [reply] * len(waiting)
         else:
             answers = self.gatherer.answers([part for part, _ in waiting], reply)
-        for (_, done), answer in zip(waiting, answers, strict=True):
+        for (part, done), answer in zip(waiting, answers, strict=True):
             give(done, answer)
+            if done.cancelled() and not isinstance(answer, Exception):
+                self.gatherer.abandoned(part, answer)
 
 
 class _Lane:
@@ -167,17 +170,15 @@ class _Lane:
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._hands = [_Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
-    def call(
-        self, command: Command, abandoned: "Abandoned | None" = None
-    ) -> "asyncio.Future[Reply]":
+    def call(self, command: Command) -> "asyncio.Future[Reply]":
         done = self._admit(CALL_WEIGHT)
-        self._waiting.append(_Call(command, done, abandoned))
+        self._waiting.append(_Call(command, done))
         return done
 
     def redirect(self, command: Command) -> "asyncio.Future[Reply]":
         """Take a command over from another server's lane."""
         done = self._admit(CALL_WEIGHT)
-        self._waiting.append(_Redirected(command, done, None))
+        self._waiting.append(_Redirected(command, done))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
@@ -417,23 +418,10 @@ class Pipeline:
         await end(*self._elsewhere)
         await self.nodes.close()
 
-    async def write(
-        self,
-        name: str,
-        keys: Sequence[bytes],
-        *arguments: Argument,
-        abandoned: Abandoned | None = None,
-    ) -> Reply:
+    async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes something."""
         command = command_of(script(name), keys, *arguments)
-        done = self._way_of(keys[0]).writes.call(command, abandoned)
-        try:
-            return await done
-        except asyncio.CancelledError:
-            answered = done.done() and not done.cancelled() and done.exception() is None
-            if abandoned and answered:  # cancelled between the answer and its reading
-                abandoned(done.result())
-            raise
+        return await self._way_of(keys[0]).writes.call(command)
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last."""
@@ -447,6 +435,17 @@ class Pipeline:
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
         way = self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed
         return way.writes.gather(gatherer, part, size_bytes)
+
+    async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+        """As `gather`, for what must not get lost between the answer and its caller: see Gatherer.abandoned."""
+        done = self.gather(gatherer, part, size_bytes)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            answered = done.done() and not done.cancelled() and done.exception() is None
+            if answered:  # cancelled between the answer and its reading
+                gatherer.abandoned(part, done.result())
+            raise
 
     def go_on_elsewhere(
         self,
@@ -493,6 +492,19 @@ def _has_moved(reply: Reply) -> bool:
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
     """The command that runs a script which the server has loaded."""
     return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
+
+
+def runs_of(parts: Sequence[P], weight: Callable[[P], int], most: int) -> list[list[P]]:
+    """The parts in order, in runs that weigh `most` together, but for a part that is heavier by itself."""
+    runs: list[list[P]] = [[]]
+    total = 0
+    for part in parts:
+        total += weight(part)
+        if runs[-1] and total > most:
+            runs.append([])
+            total = weight(part)
+        runs[-1].append(part)
+    return runs
 
 
 async def _is_dead(connection: AbstractConnection) -> bool:
