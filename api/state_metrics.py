@@ -21,7 +21,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import JobKind, JobState
 from storage.domain.series import QueueSample, TotalSample
-from storage.health import StoreFacts
+from storage.domain.stores import HotFigures
 from storage.lifespan import Storage
 from storage.recently import Recently
 
@@ -159,7 +159,7 @@ class _State(NamedTuple):
 
     measured_at_ms: int | None
     total: TotalSample
-    store: StoreFacts
+    store: HotFigures
     replays: Mapping[JobState, int]
 
 
@@ -183,7 +183,7 @@ class StateMetrics:
     async def _ask(self) -> _State:
         measured, store, replays = await asyncio.gather(
             self._storage.series.latest_namespaces(),
-            self._storage.health.facts(),
+            self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
         )
         return _State(measured.at_ms, measured.get("", TotalSample()), store, replays)
@@ -202,7 +202,7 @@ def _families(state: _State, version: str, now_ms: int) -> Iterator[Metric]:
     yield EVICTED.family([((), state.store.evicted_keys)])
 
 
-def _build_info(version: str, store: StoreFacts) -> Metric:
+def _build_info(version: str, store: HotFigures) -> Metric:
     family = InfoMetricFamily(BUILD_INFO.name.removesuffix("_info"), BUILD_INFO.help)
     words = (version, python_version(), store.version, store.flavor)
     family.add_metric((), dict(zip(BUILD_INFO.labels, words, strict=True)))

@@ -30,6 +30,7 @@ from storage.domain.names import QueueName
 from storage.domain.queue_rules import ParkedGroup
 from storage.domain.queues import Queue, QueueType
 from storage.on_queue import OnQueue
+from storage.recently import Recently
 from storage.redis.contents import HotContents
 
 _ALL_DEAD = WhichDead()
@@ -43,6 +44,9 @@ class Contents:
         self._on = on_queue
         self._catalog = catalog
         self._clock = clock
+        self._reasons_known: Recently[list[DeathReason]] = Recently(
+            limits.DEATH_REASONS_KNOWN_MS, clock
+        )
 
     async def browse(
         self,
@@ -55,7 +59,7 @@ class Contents:
         """Look at messages without taking them, in the order they were sent in.
 
         Also gives the offset to go on after, None at the end. A page may hold fewer than asked, or none, and
-        yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most.
+        yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
         return await self._on(
             name,
@@ -170,8 +174,9 @@ class Contents:
         *,
         after_offset: int = -1,
         messages_max: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[DeadLetter]:
-        """The messages the queue gave up on, in the order they were sent in."""
+    ) -> tuple[list[DeadLetter], int | None]:
+        """The messages the queue gave up on, in the order they were sent in, and the offset to go on after, None at the
+        end. A page ends early where BROWSE_BYTES_MAX is reached."""
         return await self._on(
             name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
         )
@@ -179,7 +184,7 @@ class Contents:
     async def dead_letter(self, name: QueueName, word: str) -> DeadLetter:
         """One dead letter, by its id or its offset. Raises MessageNotFound."""
         offset = await self._offset_of(name, word)
-        found = await self.dead_letters(name, after_offset=offset - 1, messages_max=1)
+        found, _ = await self.dead_letters(name, after_offset=offset - 1, messages_max=1)
         if not found or found[0].offset != offset:
             raise MessageNotFound
         return found[0]
@@ -193,6 +198,13 @@ class Contents:
             for one in some:
                 sums[one.reason] = _together(sums.get(one.reason, one), one)
         return sorted(sums.values(), key=lambda one: (-one.count, one.reason))
+
+    async def recent_death_reasons(self, name: QueueName, dead_letters: int) -> list[DeathReason]:
+        """As `death_reasons`, for pages that ask again and again about a queue of so many dead letters. Of more than
+        DEATH_REASONS_COUNTED_MAX what was counted DEATH_REASONS_KNOWN_MS ago will do."""
+        if dead_letters <= limits.DEATH_REASONS_COUNTED_MAX:
+            return await self.death_reasons(name)
+        return await self._reasons_known.get(name, partial(self.death_reasons, name))
 
     async def _death_reasons(
         self, after: int, queue: Queue

@@ -11,11 +11,11 @@ from sqlalchemy import text
 
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
-from storage.domain.stores import HotFigures, PostgresFigures
+from storage.domain.stores import HotFigures, PostgresFigures, SlowCommand
 from storage.postgres.database import Database
 from storage.postgres.migrate import head, read_revision
 from storage.postgres.queries import query
-from storage.redis.store import HotStore
+from storage.redis.masters import HotStore
 from storage.settings import StorageSettings
 
 _CHECK_S = 1.0
@@ -33,18 +33,6 @@ class Finding(msgspec.Struct, frozen=True):
     ok: bool | None
     detail: str
     hint: str = ""
-
-
-class StoreFacts(msgspec.Struct, frozen=True):
-    """The hot store: what it is, its memory (0: no limit), whether what it acknowledges is on disk, and how many keys it
-    dropped for room: any is a message lost."""
-
-    flavor: str
-    version: str
-    memory_used_bytes: int
-    memory_max_bytes: int
-    aof_ok: bool
-    evicted_keys: int
 
 
 class Health:
@@ -83,18 +71,6 @@ class Health:
             "ok" if found == wanted else f"the database is at {found}, this version needs {wanted}"
         )
 
-    async def facts(self) -> "StoreFacts":
-        """What the hot store says of itself. Raises StorageUnavailable."""
-        info = await self._store.info("server", "memory", "persistence", "stats")
-        return StoreFacts(
-            flavor=str(info.get("server_name", "redis")),
-            version=str(info.get("valkey_version") or info["redis_version"]),
-            memory_used_bytes=int(info["used_memory"]),
-            memory_max_bytes=int(info.get("maxmemory") or 0),
-            aof_ok=info["aof_enabled"] == 1 and info.get("aof_last_write_status") == "ok",
-            evicted_keys=int(info.get("evicted_keys", 0)),
-        )
-
     async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
         """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
         return [
@@ -107,6 +83,10 @@ class Health:
     async def hot_figures(self) -> HotFigures:
         """What the hot store says of itself. Raises StorageUnavailable."""
         return await self._store.figures()
+
+    async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
+        """The latest of the hot store's slow log, None where it may not be read. Raises StorageUnavailable."""
+        return await self._store.slow_commands()
 
     async def postgres_figures(self) -> PostgresFigures:
         """What Postgres says of itself. Raises StorageUnavailable."""

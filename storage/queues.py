@@ -44,8 +44,9 @@ from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
 from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.logs import HotLogs
-from storage.redis.messages import HotQueues, HotReceive
+from storage.redis.messages import HotQueues
 from storage.redis.queues import HotQueueStates, Tidied
+from storage.redis.receives import HotReceive, ReceivePart
 from storage.redis.rising import HotRising
 from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of
 from storage.redis.wakeups import Wakeups
@@ -213,18 +214,19 @@ class Queues:
         if queue.spec.paused:
             return _NOTHING
         timeout_ms = asked.visibility_timeout_ms
+        part = ReceivePart(
+            asked.messages_max,
+            queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
+            asked.bytes_max,
+            ask_to_wake,
+            asked.attempt_id,
+            partial(self._release_soon, queue.name),
+        )
         found = await self._hot.receive(
             queue,
-            messages_max=asked.messages_max,
-            visibility_timeout_ms=(
-                queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms
-            ),
-            ask_to_wake=ask_to_wake,
+            part,
             receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
-            attempt_id=asked.attempt_id,
-            bytes_max=asked.bytes_max,
             now=self._clock.script_time(),
-            abandoned=partial(self._release_soon, queue.name),
         )
         if found.departed:
             await self._carry(queue.name)

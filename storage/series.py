@@ -6,11 +6,13 @@ small reads of the store, a page of charts three for each, and what was last mea
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.series import (
     FINEST,
@@ -99,8 +101,7 @@ class Series:
     async def of_queues(
         self, queues: Sequence[QueueName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[QueueName, Samples]:
-        """The charts of SERIES_PAGE_MAX queues at most. Raises QueueNotFound; not for one that was deleted since it was
-        measured."""
+        """The charts of SERIES_PAGE_MAX queues at most, of those that are there."""
 
         async def ask(name: QueueName) -> str:
             return (await self._catalog.queue(name)).log_id
@@ -117,7 +118,7 @@ class Series:
     async def of_streams(
         self, streams: Sequence[StreamName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[StreamName, Samples]:
-        """The charts of SERIES_PAGE_MAX streams at most, as `of_queues`. Raises StreamNotFound."""
+        """The charts of SERIES_PAGE_MAX streams at most, of those that are there."""
 
         async def ask(name: StreamName) -> str:
             return (await self._catalog.stream(name)).stream_id
@@ -130,16 +131,6 @@ class Series:
         """A group's chart. Raises GroupNotFound."""
         found = [(group, (await self._groups.get(group)).group_id)]
         return (await self._of(GROUP, found, window_ms, now_ms))[group]
-
-    async def of_groups(
-        self, groups: Sequence[GroupName], window_ms: int, *, now_ms: int | None = None
-    ) -> dict[GroupName, Samples]:
-        """The charts of SERIES_PAGE_MAX groups at most, as `of_queues`. Raises GroupNotFound."""
-
-        async def ask(name: GroupName) -> str:
-            return (await self._groups.get(name)).group_id
-
-        return await self._of_page(GROUP, groups, ask, window_ms, now_ms)
 
     async def of_namespace(
         self, namespace: str, window_ms: int, *, now_ms: int | None = None
@@ -160,8 +151,10 @@ class Series:
         now_ms: int | None,
     ) -> dict[N, Samples]:
         """Charts without a question to Postgres for each: their ids are known by what was last measured."""
-        kept = await self._kept(shape, names[: limits.SERIES_PAGE_MAX])
-        found = [(name, one.resource_id if one else await ask(name)) for name, one in kept.items()]
+        found = []
+        for name, kept in (await self._kept(shape, names[: limits.SERIES_PAGE_MAX])).items():
+            with suppress(QueueNotFound, StreamNotFound):
+                found.append((name, kept.resource_id if kept else await ask(name)))
         return await self._of(shape, found, window_ms, now_ms)
 
     async def _of(

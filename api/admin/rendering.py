@@ -35,6 +35,8 @@ HEADERS = {
 }
 """What every page leaves with."""
 
+_OF_A_FILE = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox"}
+
 _PACKED_BYTES_MIN = 1024  # below it a packed page is no smaller on the wire
 _CLOCK = SystemClock()
 
@@ -150,6 +152,12 @@ def reached(request: Request, principal: Principal) -> Reached:
     elsewhere = principal.everywhere and principal.namespace != DEFAULT_NAMESPACE
     frame = _frame(request)
     return Reached(frame.base, principal.namespace if elsewhere else None, frame.guarded)
+
+
+def as_file(body: bytes, name: str) -> Response:
+    """Bytes that strangers wrote, to be kept under this name: never something that a browser would show."""
+    told = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(body, headers=_OF_A_FILE | told, media_type="application/octet-stream")
 
 
 def _answer(request: Request, body: bytes, status: int) -> Response:

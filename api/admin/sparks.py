@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 WIDTH, HEIGHT = 96, 22
+POINTS_MAX = 60
+"""No more is told apart in so small a picture; of more values, the mean of some neighbours is drawn."""
+
 _TOP = 2.0  # room for the line's own width
 
 
 def spark(values: Sequence[float | None], width: int = WIDTH, height: int = HEIGHT) -> str:
     """The `d` of a path, empty where nothing was measured. Zero is at the bottom."""
+    values = _thinned(values)
     known = [value for value in values if value is not None]
     if not known:
         return ""
@@ -22,3 +26,15 @@ def spark(values: Sequence[float | None], width: int = WIDTH, height: int = HEIG
         pieces.append(f"{pen}{index * step:.1f} {y:.1f}")
         pen = "L"
     return "".join(pieces)
+
+
+def _thinned(values: Sequence[float | None]) -> Sequence[float | None]:
+    together = -(-len(values) // POINTS_MAX)
+    if together <= 1:
+        return values
+    return [_mean(values[at : at + together]) for at in range(0, len(values), together)]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

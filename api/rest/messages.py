@@ -191,11 +191,11 @@ async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
     queue = await call.storage.catalog.queue(call.queue)
     about = ("dead-letters", queue.log_id)
     after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
-    letters = await call.storage.contents.dead_letters(
+    letters, last = await call.storage.contents.dead_letters(
         call.queue, after_offset=after, messages_max=asked.limit
     )
     binary = answer_type(call.headers) == MSGPACK
     return DeadLetters(
         [DeadLetterOut.from_domain(letter, binary) for letter in letters],
-        encode_cursor(about, letters[-1].offset) if len(letters) == asked.limit else None,
+        None if last is None else encode_cursor(about, last),
     )

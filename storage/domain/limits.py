@@ -73,7 +73,12 @@ QUEUE_MESSAGES_MAX = 10**12  # a cap beyond it would never be met
 QUEUE_BYTES_MAX = 2**50
 GROUP_WEIGHTS_MAX = 100  # each is compared with a group whose turn it is
 GROUP_WEIGHT_MAX = 1_000  # messages of one group in a row
+DEATH_REASONS_COUNTED_MAX = 5_000  # dead letters that a page counts by reason each time: five calls
+DEATH_REASONS_KNOWN_MS = 15 * SECOND_MS  # how old the counts of more may be on a page
 BROWSE_LOOKS_MAX = 1_000  # messages that one call of browsing looks at
+BROWSE_BYTES_MAX = (
+    RECEIVE_BYTES_MAX  # of messages or dead letters in a page; at least one is always shown
+)
 BACKOFF_MULTIPLIER_MAX = 100
 BACKOFF_DELAYS_MAX = 100
 ARRIVAL_WINDOW_MS = 10 * MINUTE_MS  # how long a queue remembers what came from another one

@@ -12,9 +12,11 @@ class SlowCommand(msgspec.Struct, frozen=True):
 
 
 class HotFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Of Valkey or Redis. `memory_max_bytes` 0: no limit. `slowest`: the latest of its slow log, None where it may not be read."""
+    """Of Valkey or Redis. `memory_max_bytes` 0: no limit. `aof_ok`: what it acknowledges is on its disk. `evicted_keys`:
+    dropped for room, and any is a message lost."""
 
-    flavour: str
+    flavor: str
+    version: str
     role: str
     uptime_s: int
     memory_used_bytes: int
@@ -24,8 +26,8 @@ class HotFigures(msgspec.Struct, frozen=True, kw_only=True):
     commands_per_second: int
     keys: int
     aof_bytes: int
+    aof_ok: bool
     evicted_keys: int
-    slowest: tuple[SlowCommand, ...] | None = None
 
 
 class PostgresFigures(msgspec.Struct, frozen=True, kw_only=True):

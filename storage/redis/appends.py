@@ -77,6 +77,11 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     limits: Limits
     indexed: bool = False
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return log_keys(self.address.namespace, self.address.log_id)[0]
+
     def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
         """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
         return [(self._command(some), len(some)) for some in _entries_of(parts)]
@@ -131,6 +136,9 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     def _facts_of(self, part: AppendPart) -> list[Any]:
         keys = _last_of_keys(_as_records(part.records)) if self.indexed else False
         return [keys, part.claims] if part.claims else [keys] if self.indexed else []
+
+    def abandoned(self, part: AppendPart, answer: PartAppended) -> None:
+        """What was appended stays."""
 
     def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
         """A PartAppended for each part, or the error that its caller is to see."""

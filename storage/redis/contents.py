@@ -54,10 +54,10 @@ class HotContents:
                 messages_max,
                 state or "",
                 limits.BROWSE_LOOKS_MAX,
+                limits.BROWSE_BYTES_MAX,
             )
         )
-        last = None if reply[2] < 0 else int(reply[2])
-        return [_browsed(queue.log_id, row) for row in reply[3:]], last
+        return [_browsed(queue.log_id, row) for row in reply[3:]], _more(reply[2])
 
     async def change(
         self,
@@ -123,14 +123,18 @@ class HotContents:
 
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
-    ) -> list[DeadLetter]:
-        """Dead letters in the order they were sent in, from the first after `after_offset`."""
+    ) -> tuple[list[DeadLetter], int | None]:
+        """Dead letters in the order they were sent in, and the offset to go on after, None at the end."""
         reply = checked(
             await self._pipeline.read(
-                "list_dead_letters", queue_keys_of(queue), after_offset, messages_max
+                "list_dead_letters",
+                queue_keys_of(queue),
+                after_offset,
+                messages_max,
+                limits.BROWSE_BYTES_MAX,
             )
         )
-        return [_dead(queue.log_id, row) for row in reply[1:]]
+        return [_dead(queue.log_id, row) for row in reply[2:]], _more(reply[1])
 
     async def redrive(
         self,
@@ -156,7 +160,7 @@ class HotContents:
                 *offsets,
             )
         )
-        return reply[1], None if reply[2] < 0 else reply[2]
+        return reply[1], _more(reply[2])
 
     async def death_reasons(
         self, queue: Queue, after_offset: int
@@ -168,7 +172,7 @@ class HotContents:
             )
         )
         found = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
-        return found, None if reply[1] < 0 else reply[1]
+        return found, _more(reply[1])
 
     async def parked_groups(self, queue: Queue, after: str, groups_max: int) -> list[ParkedGroup]:
         """Parked groups by name, from the first after `after`."""
@@ -193,6 +197,10 @@ class HotContents:
             )
         )
         return None if reply[1] < 0 else int(reply[1])
+
+
+def _more(last: int) -> int | None:
+    return None if last < 0 else last
 
 
 def _noted(row: Reply) -> Noted:

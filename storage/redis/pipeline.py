@@ -17,13 +17,14 @@ Calls that do the same to the same log can share one script call: see `Gatherer`
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from hiredis import pack_command
 from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import MovedError, NoScriptError, RedisError, ResponseError
 
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.domain.limits import (
@@ -46,21 +47,29 @@ from storage.redis.client import (
     refused,
     unreachable,
 )
+from storage.redis.nodes import Nodes
 from storage.redis.scripts import Script, script, script_names
 
 logger = logging.getLogger(__name__)
 
 _UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
+_MOVES = StorageUnavailable("The log is moving to another server of the store; try again.")
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
-Abandoned = Callable[[Reply], None]
-"""Called with the answer when its caller was cancelled after the command had left. A caller cancelled
-before that leaves nothing: its command is not sent."""
+P = TypeVar("P")
 
 
 class Gatherer(Protocol):
-    """How the parts of several callers become few commands, and their answers one for each part."""
+    """How the parts of several callers become few commands, and their answers one for each part.
+
+    Parts that are given to equal gatherers are gathered.
+    """
+
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        ...
 
     def commands(self, parts: Sequence[Any]) -> list[tuple[Command, int]]:
         """Commands in order, each with the number of parts, from the first on, that it carries."""
@@ -70,21 +79,23 @@ class Gatherer(Protocol):
         """The answer for each part of one command; an exception among them is raised to its caller."""
         ...
 
+    def abandoned(self, part: Any, answer: Any) -> None:
+        """Take back what was answered to a caller that was cancelled after the command had left. One that was cancelled
+        before that leaves nothing: its part is not sent."""
+        ...
+
 
 class _Call:
     """One command and the caller that waits for its answer."""
 
-    __slots__ = ("abandoned", "command", "done")
+    __slots__ = ("command", "done")
     weight = CALL_WEIGHT
     count = 1
     size_bytes = 0  # small, but for a few
 
-    def __init__(
-        self, command: Command, done: "asyncio.Future[Reply]", abandoned: "Abandoned | None"
-    ) -> None:
+    def __init__(self, command: Command, done: "asyncio.Future[Reply]") -> None:
         self.command = command
         self.done = done
-        self.abandoned = abandoned
 
     def commands(self) -> list[Command]:
         return [] if self.done.done() else [self.command]
@@ -92,8 +103,12 @@ class _Call:
     def settle(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             give(self.done, reply)
-            if self.done.cancelled() and self.abandoned and not isinstance(reply, Exception):
-                self.abandoned(reply)
+
+
+class _Redirected(_Call):
+    """A command that another server of a cluster sent here. It is not sent any further."""
+
+    __slots__ = ()
 
 
 class _Gathering:
@@ -132,16 +147,21 @@ class _Gathering:
             answers: Sequence[Any] = [reply] * len(waiting)
         else:
             answers = self.gatherer.answers([part for part, _ in waiting], reply)
-        for (_, done), answer in zip(waiting, answers, strict=True):
+        for (part, done), answer in zip(waiting, answers, strict=True):
             give(done, answer)
+            if done.cancelled() and not isinstance(answer, Exception):
+                self.gatherer.abandoned(part, answer)
 
 
 class _Lane:
     """Calls that wait, and the hands that carry them to the store."""
 
-    def __init__(self, pipeline: "Pipeline", hands: int, timings: Timings) -> None:
+    def __init__(
+        self, pipeline: "Pipeline", hands: int, timings: Timings, pool: ConnectionPool
+    ) -> None:
         self.pipeline = pipeline
         self.timings = timings
+        self.pool = pool
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
@@ -150,11 +170,15 @@ class _Lane:
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._hands = [_Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
-    def call(
-        self, command: Command, abandoned: "Abandoned | None" = None
-    ) -> "asyncio.Future[Reply]":
+    def call(self, command: Command) -> "asyncio.Future[Reply]":
         done = self._admit(CALL_WEIGHT)
-        self._waiting.append(_Call(command, done, abandoned))
+        self._waiting.append(_Call(command, done))
+        return done
+
+    def redirect(self, command: Command) -> "asyncio.Future[Reply]":
+        """Take a command over from another server's lane."""
+        done = self._admit(CALL_WEIGHT)
+        self._waiting.append(_Redirected(command, done))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
@@ -250,14 +274,21 @@ class _Hand:
             replies += await self._exchange(some)
         position = 0
         for work, commands in planned:
-            work.settle(replies[position : position + len(commands)])
+            own = replies[position : position + len(commands)]
             position += len(commands)
+            if not self._pipeline.nodes.is_cluster or not any(map(_has_moved, own)):
+                work.settle(own)
+            elif isinstance(work, _Redirected):
+                work.settle([_MOVES])  # it moves back and forth
+            else:
+                self._pipeline.go_on_elsewhere(self._lane, work, commands, own)
 
     async def _exchange(self, commands: list[Command], may_repeat: bool = True) -> list[Reply]:
         try:
             connection = await self._connected()
         except (RedisError, OSError, TimeoutError) as error:
             self._pipeline.count_error(_UNREACHABLE)
+            self._pipeline.nodes.look_soon()
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
@@ -286,6 +317,7 @@ class _Hand:
                     replies.append(await self._reply(connection))  # noqa: PERF401  kept if the next one fails
         except (RedisError, OSError, TimeoutError) as error:
             self._pipeline.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
+            self._pipeline.nodes.look_soon()
             await self._disconnect()
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
@@ -295,15 +327,20 @@ class _Hand:
             return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
         except NoScriptError as error:
             return error
+        except MovedError as error:
+            self._pipeline.count_error(kind_of(error))
+            self._pipeline.nodes.moved(error.slot_id, error.host, error.port)
+            return error
         except ResponseError as error:
             self._pipeline.count_error(kind_of(error))
+            self._pipeline.nodes.look_soon()
             return refused(error)
 
     async def _connected(self) -> AbstractConnection:
         if self._connection is not None and not await _is_dead(self._connection):
             return self._connection
         await self._disconnect()
-        connection = make_connection(self._pipeline.pool)
+        connection = make_connection(self._lane.pool)
         try:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.connect()  # type: ignore[no-untyped-call]
@@ -321,23 +358,54 @@ class _Hand:
             await connection.disconnect(nowait=True)
 
 
+class _Way(NamedTuple):
+    """The lanes to one server."""
+
+    writes: _Lane
+    reads: _Lane
+    pool: ConnectionPool
+
+    async def close(self) -> None:
+        await self.writes.close()
+        await self.reads.close()
+        await self.pool.aclose()
+
+
 class Pipeline:
-    """The hot store as the engines see it: a write lane and a read lane.
+    """The hot store as the engines see it: a write lane and a read lane to each server.
 
     `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
     store is the one that was left (`storage.logs`). It raises StorageUnavailable when it cannot tell.
+
+    In a cluster a command goes to the master that has its keys, as far as is known; one that is sent on to another
+    did nothing, and goes there.
     """
 
-    def __init__(self, url: str, limits: Limits, on_connect: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, nodes: Nodes, limits: Limits, on_connect: Callable[[], Awaitable[None]]
+    ) -> None:
         self.limits = limits
-        self.pool: ConnectionPool = open_pool(url)
+        self.nodes = nodes
         self.on_connect = on_connect
         self.timings = {"write": Timings(), "read": Timings()}
         """Of whole flushes, from the first byte sent to the last answer."""
         self.errors: dict[str, int] = {}
         """Answers that were errors, and flushes that were not answered, by kind."""
-        self._writes = _Lane(self, limits.write_hands, self.timings["write"])
-        self._reads = _Lane(self, 1, self.timings["read"])
+        self._ways: dict[str, _Way] = {}
+        self._seed = self._way(nodes.seed)
+        self._elsewhere: set[asyncio.Task[None]] = set()
+
+    def _way(self, url: str) -> _Way:
+        way = self._ways.get(url)
+        if way is None:
+            pool = open_pool(url)
+            writes = _Lane(self, self.limits.write_hands, self.timings["write"], pool)
+            reads = _Lane(self, 1, self.timings["read"], pool)
+            way = self._ways[url] = _Way(writes, reads, pool)
+        return way
+
+    def _way_of(self, key: bytes) -> _Way:
+        return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
     def count_error(self, kind: str) -> None:
         """One more of that kind."""
@@ -345,42 +413,98 @@ class Pipeline:
 
     async def close(self) -> None:
         """Fail what still waits, and disconnect."""
-        await self._writes.close()
-        await self._reads.close()
-        await self.pool.aclose()
+        for way in list(self._ways.values()):
+            await way.close()
+        await end(*self._elsewhere)
+        await self.nodes.close()
 
-    async def write(
-        self,
-        name: str,
-        keys: Sequence[bytes],
-        *arguments: Argument,
-        abandoned: Abandoned | None = None,
-    ) -> Reply:
+    async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes something."""
-        done = self._writes.call(command_of(script(name), keys, *arguments), abandoned)
-        try:
-            return await done
-        except asyncio.CancelledError:
-            answered = done.done() and not done.cancelled() and done.exception() is None
-            if abandoned and answered:  # cancelled between the answer and its reading
-                abandoned(done.result())
-            raise
+        command = command_of(script(name), keys, *arguments)
+        return await self._way_of(keys[0]).writes.call(command)
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last."""
         try:
-            return await self._reads.call(command_of(script(name), keys, *arguments))
+            command = command_of(script(name), keys, *arguments)
+            return await self._way_of(keys[0]).reads.call(command)
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
-        return self._writes.gather(gatherer, part, size_bytes)
+        way = self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed
+        return way.writes.gather(gatherer, part, size_bytes)
+
+    async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+        """As `gather`, for what must not get lost between the answer and its caller: see Gatherer.abandoned."""
+        done = self.gather(gatherer, part, size_bytes)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            answered = done.done() and not done.cancelled() and done.exception() is None
+            if answered:  # cancelled between the answer and its reading
+                gatherer.abandoned(part, done.result())
+            raise
+
+    def go_on_elsewhere(
+        self,
+        lane: _Lane,
+        work: "_Call | _Gathering",
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
+    ) -> None:
+        """Settle work some of whose commands were sent on, once those are answered. The hand does not wait for it."""
+        task = asyncio.create_task(self._go_on(lane, work, commands, replies))
+        self._elsewhere.add(task)
+        task.add_done_callback(self._elsewhere.discard)
+
+    async def _go_on(
+        self,
+        lane: _Lane,
+        work: "_Call | _Gathering",
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
+    ) -> None:
+        try:
+            settled = await asyncio.gather(*map(partial(self._sent_on, lane), commands, replies))
+        except asyncio.CancelledError:
+            _fail([work], OutcomeUnknown("The service is stopping."))
+            raise
+        work.settle(settled)
+
+    async def _sent_on(self, lane: _Lane, command: Command, reply: Reply) -> Reply:
+        """The answer of the server that a command was sent on to; any other answer as it is."""
+        if not isinstance(reply, MovedError):
+            return reply
+        way = self._way(self.nodes.at(reply.host, reply.port))
+        target = way.writes if lane.timings is self.timings["write"] else way.reads
+        try:
+            return await target.redirect(command)
+        except Exception as error:  # the answer of this command alone; whoever called hears it
+            return error
+
+
+def _has_moved(reply: Reply) -> bool:
+    return isinstance(reply, MovedError)
 
 
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:
     """The command that runs a script which the server has loaded."""
     return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
+
+
+def runs_of(parts: Sequence[P], weight: Callable[[P], int], most: int) -> list[list[P]]:
+    """The parts in order, in runs that weigh `most` together, but for a part that is heavier by itself."""
+    runs: list[list[P]] = [[]]
+    total = 0
+    for part in parts:
+        total += weight(part)
+        if runs[-1] and total > most:
+            runs.append([])
+            total = weight(part)
+        runs[-1].append(part)
+    return runs
 
 
 async def _is_dead(connection: AbstractConnection) -> bool:

@@ -34,7 +34,7 @@ from storage.domain.rising import Claim, Straddles
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
 from storage.redis.keys import queue_keys
-from storage.redis.pipeline import Argument, Command, command_of
+from storage.redis.pipeline import Argument, Command, command_of, runs_of
 from storage.redis.queue_words import history_word, view_word
 from storage.redis.scripts import script
 
@@ -80,9 +80,15 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     limits: Limits
     rules: Rules
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys(self.namespace, self.log_id)[0]
+
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
-        return [(self._command(some), len(some)) for some in _calls_of(parts)]
+        runs = runs_of(parts, lambda part: len(part.encoded), limits.BATCH_MESSAGES_MAX)
+        return [(self._command(some), len(some)) for some in runs]
 
     def _command(self, parts: Sequence[SendPart]) -> Command:
         arguments: list[Argument] = []
@@ -115,6 +121,9 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
             self._answer(part, verdict, left)
             for part, verdict in zip(parts, reply[3:], strict=True)
         ]
+
+    def abandoned(self, part: SendPart, answer: PartSent) -> None:
+        """What was sent stays."""
 
     def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | Exception:
         match verdict:
@@ -171,15 +180,3 @@ def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
     if not (delay_ms or message.group or ttl_ms or message.priority):
         return batch, b""
     return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms, message.priority))
-
-
-def _calls_of(parts: Sequence[SendPart]) -> list[list[SendPart]]:
-    runs: list[list[SendPart]] = [[]]
-    messages = 0
-    for part in parts:
-        messages += len(part.encoded)
-        if runs[-1] and messages > limits.BATCH_MESSAGES_MAX:
-            runs.append([])
-            messages = len(part.encoded)
-        runs[-1].append(part)
-    return runs

@@ -25,7 +25,7 @@ PAGE_BYTES_MAX = 150_000
 SHIFT_MAX = 0.01  # a tenth of what is called good; on a busy machine the font may come late
 REFRESH_SHIFT_MAX = 0.001
 REFRESH = """() => new Promise(done => {
-  if (!document.getElementById("live")?.hasAttribute("hx-get")) return done();
+  if (!document.querySelector("#live[data-live]")) return done();
   document.addEventListener("htmx:after:swap", () => setTimeout(done, 50), {once: true});
   document.dispatchEvent(new Event("visibilitychange"));
 })"""

@@ -9,7 +9,7 @@ from api.admin.rendering import CONTENT_SECURITY_POLICY
 from storage.domain.access import Effect, Grant, Role
 from storage.domain.audit import Wanted
 from storage.domain.credentials import Rights
-from storage.domain.messages import NewMessage
+from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
@@ -176,6 +176,20 @@ async def test_a_hostile_body_is_text_on_the_page_and_a_file_to_download(service
     assert file.content == HOSTILE
     assert file.headers["content-type"] == "application/octet-stream"
     assert file.headers["content-disposition"].startswith("attachment")
+
+
+async def test_a_search_looks_further_than_its_page(service):
+    await service.storage.queues.send(ORDERS, [NewMessage(b"hay")] * 900 + [NewMessage(b"needle")])
+    cookie = await cookie_of(service)
+
+    found = await service.ask("GET", "/ui/queues/orders/messages?q=needle", headers=cookie)
+    while received := await service.storage.queues.receive(ORDERS, messages_max=1_000):
+        verdicts = [Settlement(one.receipt_handle, SettleAction.REJECT) for one in received]
+        await service.storage.queues.settle(ORDERS, verdicts)
+    dead = await service.ask("GET", "/ui/queues/orders/dead-letters?q=needle", headers=cookie)
+
+    assert re.findall(r'id="m-(\d+)"', found.text) == ["900"]
+    assert re.findall(r'id="d-(\d+)"', dead.text) == ["900"]
 
 
 async def test_a_page_never_shows_a_key(service):

@@ -44,6 +44,8 @@ from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 
+pytestmark = pytest.mark.one_server  # several have no moment in common
+
 ORDERS, LATER = QueueName("orders"), QueueName("later")
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
@@ -162,7 +164,7 @@ async def test_what_people_made_and_how_far_they_are_is_as_it_was(source, target
 
     async with open_storage(target) as storage:
         [lag] = await storage.groups.lag(READERS)
-        letters = await storage.contents.dead_letters(ORDERS, messages_max=10)
+        letters, _ = await storage.contents.dead_letters(ORDERS, messages_max=10)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
         chain = Chain(whole=True)

@@ -102,13 +102,13 @@ async def test_openmetrics_is_spoken_to_who_asks_for_it(guarded, path):
 
 async def test_the_stores_are_asked_once_however_many_scrape(guarded, monkeypatch):
     key, asked = await guarded.key(), []
-    facts = guarded.storage.health.facts
+    figures = guarded.storage.health.hot_figures
 
     async def counted():
         asked.append(1)
-        return await facts()
+        return await figures()
 
-    monkeypatch.setattr(guarded.storage.health, "facts", counted)
+    monkeypatch.setattr(guarded.storage.health, "hot_figures", counted)
     for _ in range(5):
         await guarded.ask("GET", "/metrics", key)
 

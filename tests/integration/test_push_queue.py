@@ -95,7 +95,7 @@ async def test_a_rejected_message_is_a_dead_letter(server, storage):
 
         await socket.ask("reject", sub="a", receipt_handles=handles(first), reason="broken")
 
-    [letter] = await storage.contents.dead_letters(ORDERS, messages_max=10)
+    [letter], _ = await storage.contents.dead_letters(ORDERS, messages_max=10)
     assert (letter.body, letter.reason) == (b"one", "broken")
 
 

@@ -141,7 +141,7 @@ async def test_what_makes_room_may_be_kept_among_the_dead_letters(engines):
     await send(queues, WORK, b"1", b"2")
 
     await send(queues, WORK, b"3")
-    [dead] = await engines.contents.dead_letters(WORK)
+    [dead], _ = await engines.contents.dead_letters(WORK)
 
     assert (dead.body, dead.reason) == (b"1", "the queue was full")
     assert await receive(queues, WORK) == [b"2", b"3"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.domain import limits
 from storage.domain.errors import (
     MessageInFlight,
     MessageNotFound,
@@ -105,7 +106,7 @@ async def test_a_dead_letter_can_be_dropped(engines):
 
     await engines.contents.drop(WORK, message.message_id)
 
-    assert await engines.contents.dead_letters(WORK) == []
+    assert await engines.contents.dead_letters(WORK) == ([], None)
     with pytest.raises(MessageNotFound):
         await engines.contents.drop(WORK, message.message_id)
 
@@ -340,3 +341,62 @@ async def test_a_body_that_its_queue_does_not_take_is_refused(engines):
         await engines.contents.replace(WORK, "7", b"1")
 
     assert await receive(engines.queues, WORK) == [b"1"]
+
+
+# ── Pages of large messages ──
+
+
+async def test_a_page_of_large_messages_or_dead_letters_ends_early_and_goes_on(
+    engines, monkeypatch
+):
+    monkeypatch.setattr(limits, "BROWSE_BYTES_MAX", 2_500)
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    bodies = [bytes([65 + number]) * 1_000 for number in range(8)]
+    await send(engines.queues, WORK, *bodies)
+
+    browsed = await pages(engines.contents.browse)
+    for message in await engines.queues.receive(WORK, messages_max=8):
+        await settle(engines.queues, WORK, message, SettleAction.REJECT)
+    dead = await pages(engines.contents.dead_letters)
+
+    assert [len(page) for page in browsed] == [len(page) for page in dead] == [3, 3, 2]
+    assert [one.body for page in browsed for one in page] == bodies
+    assert [one.body for page in dead for one in page] == bodies
+
+
+async def test_a_page_holds_at_least_one_message_however_large(engines, monkeypatch):
+    monkeypatch.setattr(limits, "BROWSE_BYTES_MAX", 1)
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    await send(engines.queues, WORK, b"large", b"larger")
+
+    browsed = await pages(engines.contents.browse)
+
+    assert [[one.body for one in page] for page in browsed] == [[b"large"], [b"larger"]]
+
+
+async def pages(look):
+    """All pages of WORK that a verb gives, one after the other."""
+    found = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await look(WORK, after_offset=after)
+        if page:
+            found.append(page)
+    return found
+
+
+async def test_counts_of_many_dead_letters_by_reason_may_be_a_little_old(
+    engines, clock, monkeypatch
+):
+    monkeypatch.setattr(limits, "DEATH_REASONS_COUNTED_MAX", 1)
+    await engines.catalog.put_queue(WORK, QueueSpec())
+    await died(engines.queues, (b"1", "", "typo"))
+
+    fresh = await engines.contents.recent_death_reasons(WORK, 1)
+    await engines.contents.recent_death_reasons(WORK, 2)
+    await died(engines.queues, (b"2", "", "typo"))
+    [known] = await engines.contents.recent_death_reasons(WORK, 2)
+    clock.advance(ms=limits.DEATH_REASONS_KNOWN_MS)
+    [anew] = await engines.contents.recent_death_reasons(WORK, 2)
+
+    assert (fresh[0].count, known.count, anew.count) == (1, 1, 2)

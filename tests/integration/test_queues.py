@@ -142,7 +142,7 @@ async def test_after_the_last_attempt_exactly_one_copy_is_a_dead_letter(queues, 
         clock.advance(ms=1_000)
 
     assert await queues.receive(ORDERS) == []
-    [letter] = await contents.dead_letters(ORDERS)
+    [letter], _ = await contents.dead_letters(ORDERS)
     assert (letter.body, letter.receives, letter.crashes) == (b"poison", 3, 3)
     stats = await queues.stats(ORDERS)
     assert (stats.dead_lettered, stats.ready, stats.in_flight) == (1, 0, 0)
@@ -154,7 +154,7 @@ async def test_a_rejected_message_is_dead_at_once_with_its_reason(queues, conten
 
     await settle(queues, ORDERS, message, SettleAction.REJECT, reason="no such customer")
 
-    [letter] = await contents.dead_letters(ORDERS)
+    [letter], _ = await contents.dead_letters(ORDERS)
     assert (letter.reason, letter.failures) == ("no such customer", 1)
 
 

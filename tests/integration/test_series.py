@@ -223,6 +223,15 @@ async def test_a_page_of_charts_comes_together(storage, clock):
     assert [charts[name].columns["ready"][-1] for name in names[6:9]] == [0, 4, 0]
 
 
+async def test_a_page_of_charts_leaves_out_what_is_not_there(storage, clock):
+    await storage.series.sample()
+
+    charts = await storage.series.of_queues([ORDERS, QueueName("nothing")], limits.HOUR_MS)
+    streams = await storage.series.of_streams([StreamName("nothing")], limits.HOUR_MS)
+
+    assert (list(charts), streams) == ([ORDERS], {})
+
+
 async def test_the_deployment_knows_its_store(storage, clock):
     await storage.series.sample()
 

@@ -120,3 +120,12 @@ def test_a_page_beyond_the_last_is_the_last():
 def test_a_spark_has_a_gap_where_nothing_was_measured():
     assert spark([None, None]) == ""
     assert spark([0, 1, None, 1]).count("M") == 2
+
+
+def test_a_spark_of_many_values_draws_means_of_neighbours():
+    hour = [None] * 6 + [float(number % 6) for number in range(354)]
+
+    path = spark(hour)
+
+    assert (path.count("M"), path.count("L")) == (1, 58)
+    assert len({point.split()[1] for point in path[1:].split("L")}) == 1

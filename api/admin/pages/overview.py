@@ -13,7 +13,6 @@ from api.native.dependencies import PrincipalDep, StorageDep
 from storage.domain import limits
 from storage.domain.access import Action, Principal
 from storage.domain.clock import SystemClock
-from storage.domain.errors import QueueNotFound
 from storage.domain.jobs import Job, JobState
 from storage.domain.names import QueueName
 from storage.domain.series import QueueSample, Samples
@@ -96,10 +95,7 @@ async def _died(
 ) -> dict[str, int]:
     """By how many the dead letters of these queues grew within the hour."""
     dead = [name for name in names if queues[name.name].dead_lettered]
-    try:
-        charts = await storage.series.of_queues(dead, limits.HOUR_MS)
-    except QueueNotFound:  # deleted just now: the next look is a few seconds away
-        return {}
+    charts = await storage.series.of_queues(dead, limits.HOUR_MS)
     return {queue.name: _growth(chart, "dead_lettered") for queue, chart in charts.items()}
 
 

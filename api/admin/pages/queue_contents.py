@@ -1,7 +1,8 @@
 """What one queue holds: messages, dead letters, parked groups; and one message with what happened to it."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
@@ -9,6 +10,7 @@ from api.admin.bodies import shown, summary
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.pages.queue import queue_page
 from api.admin.refusing import PageRoute
+from api.admin.rendering import as_file
 from api.native.dependencies import QueuePath, StorageDep, may
 from storage.domain import limits
 from storage.domain.access import Action
@@ -25,7 +27,11 @@ PEEK = Depends(may(Action.QUEUE_PEEK))
 After = Annotated[int, Query(ge=-1, le=limits.OFFSET_MAX)]
 
 _MOVES_SHOWN = 8
-_LOOKS_MAX = 4  # calls of one page: each looks at BROWSE_LOOKS_MAX messages
+_LOOKS_MAX = (
+    4  # calls of one page: each looks at BROWSE_LOOKS_MAX messages, and ends at BROWSE_BYTES_MAX
+)
+
+M = TypeVar("M", BrowsedMessage, DeadLetter)
 
 
 @router.get("/messages", dependencies=[PEEK])
@@ -62,17 +68,36 @@ async def browse(
 async def _browse(
     storage: Storage, queue: QueueName, state: MessageState | None, words: str, after: int
 ) -> tuple[list[BrowsedMessage], int | None]:
-    """A page of those that contain the words in body, group or a header, and where the next begins. A bounded search."""
-    rows: list[BrowsedMessage] = []
-    more: int | None = after
-    for _ in range(_LOOKS_MAX):
-        some, more = await storage.contents.browse(
-            queue, after_offset=more or after, messages_max=PAGE_ROWS - len(rows), state=state
+    """A page of messages that contain the words, and where the next begins."""
+
+    async def look(after: int, rows: int) -> tuple[list[BrowsedMessage], int | None]:
+        return await storage.contents.browse(
+            queue, after_offset=after, messages_max=rows, state=state
         )
-        rows += [message for message in some if _contains(message, words)]
-        if more is None or len(rows) >= PAGE_ROWS:
-            break
-    return rows, more
+
+    return await _look_through(look, lambda message: _contains(message, words), after, bool(words))
+
+
+async def _look_through(
+    look: Callable[[int, int], Awaitable[tuple[list[M], int | None]]],
+    wanted: Callable[[M], bool],
+    after: int,
+    chosen: bool,
+) -> tuple[list[M], int | None]:
+    """A page of those wanted, and the offset to go on after. Where few may be wanted (`chosen`) it looks at many, but
+    not at all: a page may be short, or empty, and yet not be the last."""
+    rows: list[M] = []
+    for _ in range(_LOOKS_MAX):
+        most = limits.BATCH_MESSAGES_MAX if chosen else PAGE_ROWS - len(rows)
+        some, more = await look(after, most)
+        for one in filter(wanted, some):
+            rows.append(one)
+            if len(rows) == PAGE_ROWS and one is not some[-1]:
+                return rows, one.offset
+        if more is None or len(rows) == PAGE_ROWS:
+            return rows, more
+        after = more
+    return rows, after
 
 
 def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
@@ -131,15 +156,9 @@ async def _message(storage: Storage, queue: QueueName, word: str) -> BrowsedMess
 
 @router.get("/messages/{message}/body", dependencies=[PEEK])
 async def download(queue: QueuePath, message: str, storage: StorageDep) -> Response:
-    """Its bytes, as a file: never as something that a browser would show."""
+    """Its bytes, as a file."""
     one = await _message(storage, queue, message)
-    headers = {
-        "content-disposition": f'attachment; filename="{queue.name}-{one.offset}.bin"',
-        "x-content-type-options": "nosniff",
-        "content-security-policy": "default-src 'none'; sandbox",
-        "cache-control": "no-store",
-    }
-    return Response(one.body, headers=headers, media_type="application/octet-stream")
+    return as_file(one.body, f"{queue.name}-{one.offset}.bin")
 
 
 @router.get("/dead-letters", dependencies=[PEEK])
@@ -152,14 +171,16 @@ async def list_dead_letters(
     after: After = -1,
 ) -> Response:
     """What it gave up on, by reason."""
-    found, stats, reasons, moves, (rows, more) = await asyncio.gather(
+    found, stats, moves, (rows, more) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
-        storage.contents.death_reasons(queue),
         storage.moves.list(queue, _MOVES_SHOWN),
         _dead(storage, queue, reason, q, after),
     )
-    sources = await storage.catalog.dead_letter_sources(queue, limit=PAGE_ROWS)
+    reasons, sources = await asyncio.gather(
+        storage.contents.recent_death_reasons(queue, stats.dead_lettered),
+        storage.catalog.dead_letter_sources(queue, limit=PAGE_ROWS),
+    )
     return queue_page(
         request,
         "dead_letters",
@@ -183,21 +204,15 @@ async def list_dead_letters(
 async def _dead(
     storage: Storage, queue: QueueName, reason: str, words: str, after: int
 ) -> tuple[list[DeadLetter], int | None]:
-    """As `_browse`, of dead letters."""
-    rows: list[DeadLetter] = []
-    for _ in range(_LOOKS_MAX):
-        some = await storage.contents.dead_letters(
-            queue, after_offset=after, messages_max=limits.BATCH_MESSAGES_MAX
-        )
-        for letter in some:
-            after = letter.offset
-            if (not reason or letter.reason == reason) and _contains(letter, words):
-                rows.append(letter)
-            if len(rows) >= PAGE_ROWS:
-                return rows, after
-        if len(some) < limits.BATCH_MESSAGES_MAX:
-            return rows, None
-    return rows, after
+    """A page of dead letters of the reason that contain the words, and where the next begins."""
+
+    async def look(after: int, rows: int) -> tuple[list[DeadLetter], int | None]:
+        return await storage.contents.dead_letters(queue, after_offset=after, messages_max=rows)
+
+    def wanted(letter: DeadLetter) -> bool:
+        return (not reason or letter.reason == reason) and _contains(letter, words)
+
+    return await _look_through(look, wanted, after, bool(reason or words))
 
 
 @router.get("/groups", dependencies=[SEE])

@@ -133,9 +133,6 @@ async def _counted(storage: Storage, queue: QueueName) -> QueueStats | None:
 async def _charts(
     storage: Storage, queues: Sequence[QueueName]
 ) -> dict[QueueName, tuple[float | None, ...]]:
-    """What came in within the last hour; of none, where one is deleted meanwhile."""
-    try:
-        charts = await storage.series.of_queues(queues, limits.HOUR_MS)
-    except QueueNotFound:
-        return {}
+    """What came in within the last hour."""
+    charts = await storage.series.of_queues(queues, limits.HOUR_MS)
     return {queue: chart.columns.get("sent_per_second", ()) for queue, chart in charts.items()}

@@ -21,7 +21,7 @@ from api.admin.records import (
     wants,
 )
 from api.admin.refusing import PageRoute
-from api.admin.rendering import HEADERS, render
+from api.admin.rendering import as_file, render
 from api.native.dependencies import StorageDep, StreamPath, may
 from api.native.pages import decode_cursor, encode_cursor
 from api.native.record_schemas import RecordOut
@@ -154,19 +154,14 @@ async def export(stream: StreamPath, storage: StorageDep, asked: AskedDep) -> Re
         for one in found.records
     ]
     body = b"".join(line + b"\n" for line in lines)
-    return _file(body, f"{stream.name}.ndjson")
+    return as_file(body, f"{stream.name}.ndjson")
 
 
 @router.get("/shards/{shard}/records/{offset}/body", dependencies=[READ])
 async def download(stream: StreamPath, shard: int, offset: int, storage: StorageDep) -> Response:
     """A record's body as it is, which no browser takes for anything but a file."""
     at = await _record(storage, stream, shard, offset)
-    return _file(at.record.data, f"{stream.name}-{shard}-{offset}.bin")
-
-
-def _file(body: bytes, name: str) -> Response:
-    told = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(body, headers=HEADERS | told, media_type="application/octet-stream")
+    return as_file(at.record.data, f"{stream.name}-{shard}-{offset}.bin")
 
 
 async def _found(storage: Storage, stream: Stream, asked: Asked, rows: int = ROWS) -> Found:

@@ -11,13 +11,12 @@ from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.domain import limits
 from storage.domain.access import Action
-from storage.domain.series import Samples, StreamSample
+from storage.domain.series import StreamSample
 from storage.domain.streams import Stream
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 SEE = Depends(may(Action.STREAM_LIST))
-SPARK_POINTS = 60
 _UNKNOWN = StreamSample()
 
 
@@ -55,15 +54,12 @@ async def list_streams(
         page=page,
         q=q,
         sort=sort,
-        sparks={name.name: _spark(samples) for name, samples in sparks.items()},
+        sparks={
+            name.name: chart.columns.get("records_in_per_second", ())
+            for name, chart in sparks.items()
+        },
         archives=storage.archives.on,
     )
-
-
-def _spark(samples: Samples) -> list[float | None]:
-    """Few enough points for a picture as wide as a word."""
-    rates = samples.columns.get("records_in_per_second", ())
-    return list(rates[:: max(1, len(rates) // SPARK_POINTS)])
 
 
 def _rows(

@@ -34,10 +34,11 @@ _TABS = [
 @router.get("", dependencies=[SEE])
 async def show_health(request: Request, storage: StorageDep) -> Response:
     """Processes and stores, and whether they are as they should be."""
-    processes, findings, hot, postgres = await asyncio.gather(
+    processes, findings, hot, slowest, postgres = await asyncio.gather(
         storage.presence.processes(),
         _findings(storage),
         storage.health.hot_figures(),
+        storage.health.slow_commands(),
         storage.health.postgres_figures(),
     )
     return render(
@@ -47,6 +48,7 @@ async def show_health(request: Request, storage: StorageDep) -> Response:
         processes=processes,
         findings=findings,
         hot=hot,
+        slowest=slowest,
         postgres=postgres,
         tabs=_TABS,
         here="health",

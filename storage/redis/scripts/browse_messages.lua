@@ -3,6 +3,7 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 to 7 as tidy_queue.lua  8 show those after this offset  9 how many at most  10 'ready',
 --          'delayed', 'in_flight', 'parked', or empty for all  11 how many to look at, at most
+--          12 bytes of batches after which no more follow
 -- Returns  { OK, now_ms, the offset looked at last, or -1 when there are no more, message... }, or what
 --          lib/answers.lua says. A message is { offset, arrival ms, batch, state, due ms or -1, receives,
 --          failures, crashes, first received ms }
@@ -26,7 +27,8 @@ if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then
 end
 count('expired', drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6])))
 
-local after, wanted, state_wanted, looks_left = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
+local after, wanted, state_wanted = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local looks_left, bytes_left = tonumber(ARGV[11]), tonumber(ARGV[12])
 local answer, last = { OK, now, -1 }, after
 
 local function state_of(offset)
@@ -40,13 +42,14 @@ local function state_of(offset)
 end
 
 local function wants_more()
-  return #answer - 3 < wanted and looks_left > 0
+  return #answer - 3 < wanted and looks_left > 0 and bytes_left > 0
 end
 
 local function look(offset, arrival, batch)
   looks_left, last = looks_left - 1, tonumber(offset)
   local state, due = state_of(offset)
   if state_wanted == '' or state == state_wanted then
+    bytes_left = bytes_left - #batch
     local record = record_of(offset) or new_record(arrival, '', #batch)
     table.insert(answer, { last, record[ARRIVAL], batch, state, due, record[RECEIVES] - record[BEFORE],
       record[FAILURES], record[CRASHES], record[FIRST] })

@@ -1,17 +1,20 @@
--- Hand out ready messages and hide them until their visibility timeout passes.
+-- Hand out ready messages and hide them until their visibility timeout passes, to several callers in turn: each
+-- gets what it would have got by a call of its own after those before it.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty  2 visibility timeout ms  3 messages at most  4 bytes at most (one message is
---          always given)  5 attempts at most, as lib/queue.lua has it  6 retention ms  7 due moves at most
---          8 entries to pass by at most  9 '1': ask for a wake-up when nothing is there  10 '1' for fifo
---          11 receives at most before a message leaves for another queue, 0 for no limit  12 in flight at most
---          13 attempt id or empty  14 how long an attempt is remembered, ms  15 of a standard queue: how many
---          messages of a group are delivered in its turn, as MessagePack { { group, or the start of one and '*',
---          messages }... } of which the first that fits counts, or empty for one message of each
--- Returns  { OK, now_ms, next due ms, -1 for never, -2 when as many are in flight as may be; messages that
---          left; message... }, or what lib/answers.lua says. A message is { entry id, batch } when this is its
---          first delivery, else { offset, arrival ms, batch, receives, failures, crashes, first received ms,
---          receives over all stays, received ms }. A next due that is not after now asks to be called again:
---          more was due than one call moves.
+-- ARGV     1 now_ms or empty  2 attempts at most, as lib/queue.lua has it  3 retention ms  4 due moves at most
+--          5 entries to pass by at most  6 '1' for fifo  7 receives at most before a message leaves for another
+--          queue, 0 for no limit  8 in flight at most  9 how long an attempt is remembered, ms  10 of a standard
+--          queue: how many messages of a group are delivered in its turn, as MessagePack { { group, or the start of
+--          one and '*', messages }... } of which the first that fits counts, or empty for one message of each
+--          11 bytes handed out after which no more callers are served; then five for each caller: visibility
+--          timeout ms, messages at most, bytes at most (one message is always given), '1': ask for a wake-up when
+--          nothing is there, attempt id or empty
+-- Returns  { OK, now_ms, answer of each caller... }, or what lib/answers.lua says. An answer is { next due ms, -1
+--          for never, -2 when as many are in flight as may be, -3 when this caller was not served and is to ask
+--          again; messages that left; message... }. A message is { entry id, batch } when this is its first
+--          delivery, else { offset, arrival ms, batch, receives, failures, crashes, first received ms, receives
+--          over all stays, received ms }. A next due that is not after now asks to be called again: more was due
+--          than one call moves.
 -- Keeps    Q1 one state; Q3 receives never fall; Q4 nothing acknowledged returns; Q6 order in a group, and
 --          nothing overtakes a message in flight; Q8 never early; Q9 one copy after the last attempt
 -- @include numbers
@@ -20,7 +23,8 @@
 -- @include memory
 -- @include history
 -- @include queue
-local FULL, HEAD, ATTEMPTS_KEPT = -2, 4, 100000
+local FULL, NOT_SERVED, HEAD, ATTEMPTS_KEPT = -2, -3, 2, 100000
+local FIRST_CALLER, CALLER_ARGS = 12, 5
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
 if held[4] then
@@ -28,21 +32,21 @@ if held[4] then
 elseif not held[1] then
   return { UNKNOWN_LOG }
 end
-fifo = ARGV[10] == '1'
+fifo = ARGV[6] == '1'
 noted_max = held[6]
 local now = now_at(ARGV[1], held[3])
-local visible_at = now + tonumber(ARGV[2])
-local messages_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
-local attempts_max, retention_ms = tonumber(ARGV[5]), tonumber(ARGV[6])
-local moves_max, passes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
-local receives_max, attempt_id = tonumber(ARGV[11]), ARGV[13]
-local answer, bytes, lapsed, left = { OK, now, -1, 0 }, 0, 0, 0
-local leased, recorded = {}, {}
-local deadline = word(visible_at)
+local attempts_max, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[3])
+local moves_max, passes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
+local receives_max, attempt_ms = tonumber(ARGV[7]), tonumber(ARGV[9])
+local lapsed, received, bytes_left = 0, 0, tonumber(ARGV[11])
 local more_is_due = move_due(attempts_max, now, moves_max) >= moves_max
-local room = tonumber(ARGV[12]) - redis.call('ZCARD', K.leases)
-local full = room <= 0
-messages_max = math.min(messages_max, room)
+local room = tonumber(ARGV[8]) - redis.call('ZCARD', K.leases)
+local cursor = held[2]
+
+-- Of the caller that is being served.
+local visible_at, deadline, messages_max, bytes_max, answer, bytes, left
+-- Of all: what is to be written of those that went out.
+local leased, recorded = {}, {}
 
 local function wants_more()
   return #answer - HEAD < messages_max and (bytes < bytes_max or #answer == HEAD)
@@ -118,8 +122,7 @@ end
 local walk_left, run = passes_left, 1
 
 local function take_new()
-  local cursor, next_offset = held[2], tonumber(held[1])
-  local oldest_kept = now - retention_ms
+  local next_offset, oldest_kept = tonumber(held[1]), now - retention_ms
   while tonumber(cursor) < next_offset and wants_more() and walk_left > 0 do
     local page = math.min(math.max(messages_max - (#answer - HEAD), run), walk_left, 100)
     local found = redis.call('XRANGE', K.log, cursor, '+', 'COUNT', page)
@@ -150,10 +153,6 @@ local function take_new()
       last = offset
     end
     cursor = last and word(tonumber(last) + 1) or held[1]
-  end
-  if cursor ~= held[2] then
-    redis.call('HSET', K.meta, 'cursor', cursor)
-    held[2] = cursor
   end
   more_is_due = more_is_due or (walk_left <= 0 and tonumber(cursor) < next_offset)
 end
@@ -193,7 +192,7 @@ local function take_locking()
   end
 end
 
-local weights = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
+local weights = ARGV[10] ~= '' and cmsgpack.unpack(ARGV[10]) or {}
 
 local function weight_of(group)
   for _, pair in ipairs(weights) do
@@ -285,7 +284,7 @@ local function take_fairly()
     return
   end
   local wanted = messages_max
-  messages_max = math.floor((wanted + tonumber(held[5] or '0') % 2) / 2)
+  messages_max = math.floor((wanted + (tonumber(held[5] or '0') + received) % 2) / 2)
   take_ungrouped()
   messages_max = wanted
   take_in_turns()
@@ -294,10 +293,10 @@ end
 
 -- What this attempt was answered before, while all of it is still as it was: the same messages again, hidden
 -- from now on. Gives whether it was so.
-local function answer_again()
+local function answer_again(attempt_id)
   local packed = recall(K.attempts, K.attempts_old, attempt_id)
   local known = packed and cmsgpack.unpack(packed)
-  if not known or now - known[1] >= tonumber(ARGV[14]) then
+  if not known or now - known[1] >= attempt_ms then
     return false
   end
   local records = {}
@@ -319,42 +318,82 @@ local function answer_again()
   return true
 end
 
-local function remember_attempt()
+local function remember_attempt(attempt_id)
   local known = { now, visible_at }
   for index = HEAD + 1, #answer do
     table.insert(known, word(answer[index][1]))
     table.insert(known, answer[index][8])
   end
-  remember(K.meta, K.attempts, K.attempts_old, 'attempts_since', now, tonumber(ARGV[14]), ATTEMPTS_KEPT, attempt_id,
+  remember(K.meta, K.attempts, K.attempts_old, 'attempts_since', now, attempt_ms, ATTEMPTS_KEPT, attempt_id,
     cmsgpack.pack(known))
 end
 
-if fifo and attempt_id ~= '' and answer_again() then
-  return answer
-elseif fifo then
-  take_locking()
-else
-  take_fairly()
+-- Write what went out.
+local function hide()
+  if #leased > 0 then
+    redis.call('ZADD', K.leases, unpack(leased))
+    redis.call('HSET', K.records, unpack(recorded))
+    leased, recorded = {}, {}
+  end
 end
 
-local taken = #answer - HEAD
-if taken > 0 then
-  redis.call('ZADD', K.leases, unpack(leased))
-  redis.call('HSET', K.records, unpack(recorded))
-  if fifo and attempt_id ~= '' then
-    remember_attempt()
+local function take_for(attempt_id)
+  if not fifo then
+    take_fairly()
+    return
+  end
+  take_locking()
+  hide()
+  if attempt_id ~= '' and #answer > HEAD then
+    remember_attempt(attempt_id)
   end
 end
-count('receives', taken)
-count('expired', lapsed)
-answer[4] = left
-if taken == 0 then
-  answer[3] = (more_is_due or passes_left <= 0) and now or next_due()
+
+-- Why nothing was there: when it is worth to look again.
+local function look_again_at(full)
   if full and not fifo then
-    answer[3] = FULL
+    return FULL
+  elseif more_is_due or passes_left <= 0 then
+    return now
   end
-  if ARGV[9] == '1' then
-    redis.call('HSET', K.meta, 'waiting', '1')
+  hide()
+  return next_due()
+end
+
+local function serve(at)
+  visible_at = now + tonumber(ARGV[at])
+  deadline = word(visible_at)
+  messages_max, bytes_max = math.min(tonumber(ARGV[at + 1]), room), tonumber(ARGV[at + 2])
+  answer, bytes, left = { -1, 0 }, 0, 0
+  local full, attempt_id = room <= 0, ARGV[at + 4]
+  if not (fifo and attempt_id ~= '' and answer_again(attempt_id)) then
+    take_for(attempt_id)
+    room, received = room - (#answer - HEAD), received + #answer - HEAD
+  end
+  bytes_left, answer[2] = bytes_left - bytes, left
+  if #answer == HEAD then
+    answer[1] = look_again_at(full)
+    if ARGV[at + 3] == '1' then
+      redis.call('HSET', K.meta, 'waiting', '1')
+    end
   end
 end
-return answer
+
+-- The first caller is always served, so whoever asks again gets there.
+local reply, served = { OK, now }, false
+for at = FIRST_CALLER, #ARGV, CALLER_ARGS do
+  if served and (bytes_left <= 0 or passes_left <= 0 or walk_left <= 0) then
+    answer = { NOT_SERVED, 0 }
+  else
+    serve(at)
+    served = true
+  end
+  reply[#reply + 1] = answer
+end
+hide()
+if cursor ~= held[2] then
+  redis.call('HSET', K.meta, 'cursor', cursor)
+end
+count('receives', received)
+count('expired', lapsed)
+return reply

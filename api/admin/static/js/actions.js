@@ -4,9 +4,10 @@
 //     <input name="per_second" data-type="number">         {"per_second": 5}; left out when empty
 //     <input name="dead_letters.queue">                     {"dead_letters": {"queue": …}}
 //     <input type="checkbox" name="messages" value="…">     the values that are ticked, as a list, with data-type="list"
+//   <form data-action data-each="message" action="/v1/…/{message}">  a call for each value of that name
 import { callApi } from "./api.js";
 import { refreshNow } from "./refresh.js";
-import { clearSelection, selectedIn } from "./tables.js";
+import { clearSelection } from "./tables.js";
 
 const EXPORT_LINES_MAX = 50_000;
 
@@ -24,11 +25,10 @@ const READ = {
   json: (field) => (field.value.trim() === "" ? undefined : JSON.parse(field.value)),
   lines: (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean),
   pairs: (field) => Object.fromEntries(READ.lines(field).map((line) => {
-    const at = line.indexOf("=");
-    return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    const [key, ...rest] = line.split("=");
+    return [key.trim(), rest.join("=").trim()];
   })),
   time: (field) => (field.value ? new Date(field.value).toISOString() : undefined),
-  null: (field) => (field.value.trim() === "" ? null : field.value),
   text: (field) => (field.value === "" ? undefined : field.value),
   body: (field) => {
     try {
@@ -109,7 +109,6 @@ const call = async (form) => {
     const wanted = form.dataset.body === "none" ? undefined : form.dataset.body === "changed" ? changesOf(form) : bodyOf(form);
     const said = Object.fromEntries(new FormData(form));
     const headers = form.dataset.ifMatch ? { "if-match": form.dataset.ifMatch } : {};
-    if (form.dataset.contentType) headers["content-type"] = form.dataset.contentType;
     const { told: answer } = await callApi(form.dataset.method, told(form.getAttribute("action"), said, encodeURIComponent), { body: wanted, headers });
     form.closest("dialog")?.close();
     form.dispatchEvent(new CustomEvent("ms:done", { bubbles: true, detail: answer }));
@@ -125,6 +124,27 @@ const call = async (form) => {
     for (const button of buttons) button.disabled = false;
     for (const input of form.querySelectorAll("[data-must]")) checkWord(input);
   }
+};
+
+// A call of its own for each of the selected; what is done stays done where one fails.
+const callEach = async (form) => {
+  const values = new FormData(form).getAll(form.dataset.each);
+  const buttons = form.querySelectorAll("button");
+  for (const button of buttons) button.disabled = true;
+  let [done, trouble] = [0, ""];
+  for (const value of values) {
+    try {
+      await callApi(form.dataset.method, told(form.getAttribute("action"), { [form.dataset.each]: value }, encodeURIComponent));
+      done += 1;
+    } catch (error) {
+      trouble = error.message;
+    }
+  }
+  for (const button of buttons) button.disabled = false;
+  form.closest("dialog").close();
+  toast([told(form.dataset.done, { done, of: values.length }), trouble].filter(Boolean).join(". "), Boolean(trouble));
+  clearSelection();
+  refreshNow();
 };
 
 const checkWord = (input) => {
@@ -172,7 +192,6 @@ export const save = (name, lines) => {
 const openDialog = (button) => {
   const dialog = document.getElementById(button.dataset.open);
   const form = dialog.querySelector("form");
-  if (button.hasAttribute("data-fresh")) form?.reset();
   for (const [name, value] of Object.entries(button.dataset)) {
     if (!name.startsWith("set")) continue;
     const key = name.slice(3).toLowerCase();
@@ -199,26 +218,6 @@ const copyText = async (text) => {
   }
 };
 
-// Each ticked row by a call of its own; what is done is told as it goes.
-const deleteEach = async (button) => {
-  const values = selectedIn(button.closest("[data-selectable]"));
-  if (!window.confirm(`${values.length} ${button.dataset.what} are dropped for good.`)) return;
-  button.disabled = true;
-  let [gone, trouble] = [0, ""];
-  for (const value of values) {
-    try {
-      await callApi("DELETE", button.dataset.path + encodeURIComponent(value));
-      gone += 1;
-    } catch (error) {
-      trouble = error.message;
-    }
-  }
-  button.disabled = false;
-  toast(trouble ? `${gone} of ${values.length} dropped. ${trouble}` : `${gone} dropped`, Boolean(trouble));
-  clearSelection();
-  refreshNow();
-};
-
 const logIn = async (form) => {
   try {
     await callApi("POST", "/v1/sessions", { body: { api_key: form.elements.key.value.trim() } });
@@ -240,7 +239,8 @@ export const installActions = () => {
     const form = event.target;
     if (form.matches("[data-action]")) {
       event.preventDefault();
-      call(form);
+      if (form.dataset.each) callEach(form);
+      else call(form);
     } else if (form.matches("[data-login]")) {
       event.preventDefault();
       logIn(form);
@@ -254,7 +254,6 @@ export const installActions = () => {
     else if (button.hasAttribute("data-copy")) copyText(button.parentElement.querySelector("code, pre").textContent);
     else if (button.dataset.copyFrom) copyText(document.getElementById(button.dataset.copyFrom).textContent);
     else if (button.dataset.export) exportLines(button);
-    else if (button.hasAttribute("data-each-delete")) deleteEach(button);
     else if (button.hasAttribute("data-logout")) logOut();
   });
   document.addEventListener("change", (event) => event.target.matches?.("[data-submits]") && event.target.form.requestSubmit());

@@ -1,13 +1,16 @@
-// What moves is asked for again every few seconds, while someone looks and nobody is in the middle of something.
+// What moves is asked for again every few seconds, while someone looks and nobody is in the middle of something; any page
+// is once it did something.
 const EVERY_MS = 5000;
 const events = new EventTarget();
 
 export const onRefreshed = (listener) => events.addEventListener("refreshed", listener);
-export const refreshNow = () => {
-  const live = document.getElementById("live");
-  if (live?.hasAttribute("hx-get")) window.htmx.trigger(live, "refresh");
+const ask = (selector) => {
+  const content = document.querySelector(selector);
+  if (content) window.htmx.trigger(content, "refresh");
   events.dispatchEvent(new Event("asked"));
 };
+export const refreshNow = () => ask("#live");
+const refreshLive = () => ask("#live[data-live]");
 export const onRefreshAsked = (listener) => events.addEventListener("asked", listener);
 
 const isBusy = () => {
@@ -29,14 +32,14 @@ const installPause = () => {
   button?.addEventListener("click", () => {
     const paused = !document.documentElement.dataset.paused;
     show(paused);
-    if (!paused) refreshNow();
+    if (!paused) refreshLive();
   });
 };
 
 export const installRefresh = () => {
   installPause();
-  setInterval(() => isBusy() || refreshNow(), EVERY_MS);
-  document.addEventListener("visibilitychange", () => isBusy() || refreshNow());
+  setInterval(() => isBusy() || refreshLive(), EVERY_MS);
+  document.addEventListener("visibilitychange", () => isBusy() || refreshLive());
   document.addEventListener("htmx:after:swap", () => events.dispatchEvent(new Event("refreshed")));
   // A session that ended is answered with the login page: go there, and come back.
   document.addEventListener("htmx:after:request", (event) => {

@@ -34,7 +34,7 @@ const show = () => {
   }
 };
 
-export const selectedIn = (area) => boxes(area).filter((box) => box.checked).map((box) => box.value);
+const selectedIn = (area) => boxes(area).filter((box) => box.checked).map((box) => box.value);
 
 export const clearSelection = () => {
   chosen.clear();

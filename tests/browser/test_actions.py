@@ -1,0 +1,154 @@
+"""What the buttons of the dashboard do that no longer journey passes by: each pressed once, and looked for in the engines."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from storage.domain.messages import NewMessage
+from storage.domain.queues import DeadLetterTarget, QueueType
+from tests.browser.conftest import Service
+from tests.browser.test_queue_journeys import LATE, a_queue, press, reject
+
+pytestmark = pytest.mark.one_store
+
+
+async def test_selected_messages_are_dropped_and_the_others_stay(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "thinned", 4)
+
+    await page.goto("/ui/queues/thinned/messages")
+    for offset in (1, 2):
+        await page.locator(f"#m-{offset} input[type=checkbox]").check()
+    await page.locator(".selection").get_by_role("button", name="Drop…").click()
+    await expect(page.locator("dialog[open]")).to_contain_text("2 selected messages are dropped")
+    await page.locator("dialog[open] button.danger").click()
+
+    await expect(page.locator(".toast")).to_have_text("2 of 2 dropped")
+    await expect(page.locator("tbody tr")).to_have_count(2)
+    left, _ = await storage.contents.browse(queue)
+    assert [message.offset for message in left] == [0, 3]
+
+
+async def test_a_drop_that_fails_for_one_says_so_and_keeps_what_was_done(
+    page: Page, service: Service
+):
+    storage = service.storage
+    queue = await a_queue(storage, "raced", 2)
+    await reject(storage, queue, [LATE] * 2)
+
+    await page.goto("/ui/queues/raced/dead-letters")
+    for offset in (0, 1):
+        await page.locator(f"#d-{offset} input[type=checkbox]").check()
+    await page.locator(".selection").get_by_role("button", name="Drop…").click()
+    await storage.contents.drop(queue, "0")
+    await page.locator("dialog[open] button.danger").click()
+
+    await expect(page.locator(".toast-bad")).to_contain_text(re.compile("^1 of 2 dropped. .+"))
+    assert (await storage.queues.stats(queue)).dead_lettered == 0
+
+
+async def test_delivery_is_paused_and_goes_on(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "halted", 1)
+
+    await page.goto("/ui/queues/halted")
+    await press(page, "Pause delivery")
+    await expect(page.get_by_role("button", name="Resume delivery")).to_be_visible()
+    paused = (await storage.catalog.fresh_queue(queue)).spec.paused
+    await press(page, "Resume delivery")
+    await expect(page.get_by_role("button", name="Pause delivery")).to_be_visible()
+
+    assert paused
+    assert not (await storage.catalog.fresh_queue(queue)).spec.paused
+
+
+async def test_a_body_is_edited_where_it_waits(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "mistyped", 1)
+
+    await page.goto("/ui/queues/mistyped/messages/0")
+    await press(page, "Edit body…")
+    await expect(page.locator("dialog[open] textarea")).to_have_value(re.compile('"n": 0'))
+    await page.locator("dialog[open] textarea").fill('{"n": 1}')
+    await page.locator("dialog[open] button.primary").click()
+
+    await expect(page.locator("pre.body")).to_contain_text('"n": 1')
+    message = await storage.contents.message(queue, "0")
+    assert json.loads(message.body) == {"n": 1}
+
+
+async def test_a_group_is_held_back_and_let_go(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "held-back", type=QueueType.FIFO)
+    await storage.queues.send(queue, [NewMessage(b"1", group="ada")])
+
+    await page.goto("/ui/queues/held-back/groups")
+    await press(page, "Pause a group…")
+    await page.locator("dialog[open] [name=group]").fill("ada")
+    await page.locator("dialog[open] [name=reason]").fill("wrong address")
+    await page.locator("dialog[open] button.primary").click()
+    await expect(page.locator("tbody tr")).to_contain_text("wrong address")
+    [parked] = await storage.contents.parked_groups(queue)
+    await press(page, "Resume")
+
+    await expect(page.locator(".toast").last).to_have_text("1 messages go on")
+    assert (parked.group, parked.messages) == ("ada", 1)
+    assert await storage.contents.parked_groups(queue) == []
+
+
+async def test_messages_are_moved_back_to_where_they_died(page: Page, service: Service):
+    storage = service.storage
+    graveyard = await a_queue(storage, "graveyard")
+    source = await a_queue(
+        storage,
+        "mourned",
+        3,
+        dead_letters=DeadLetterTarget(queue="graveyard", receives_max=1),
+    )
+    for _ in range(2):  # the second time is one too many
+        await storage.queues.receive(source, messages_max=3, visibility_timeout_ms=0)
+
+    await page.goto("/ui/queues/graveyard/dead-letters")
+    await press(page, "Move 3 back…")
+    await page.locator("dialog[open] button.primary").click()
+
+    await expect(page.locator("tr", has_text="Completed")).to_have_count(1, timeout=15_000)
+    assert (await storage.queues.stats(graveyard)).ready == 0
+    assert (await storage.queues.stats(source)).ready == 3
+
+
+async def test_a_namespace_is_made_and_deleted(page: Page, service: Service):
+    namespaces = service.storage.namespaces
+
+    await page.goto("/ui/namespaces")
+    await press(page, "New namespace")
+    await page.locator("dialog[open] [name=namespace]").fill("shortlived")
+    await page.locator("dialog[open] [name=queues_max]").fill("7")
+    await page.locator("dialog[open] button.primary").click()
+    await expect(page.locator("#ns-shortlived")).to_be_visible()
+    made = await namespaces.get("shortlived")
+    await page.locator("#ns-shortlived").get_by_role("button", name="Delete…").click()
+    await page.locator("dialog[open] [data-must]").fill("shortlived")
+    await page.locator("dialog[open] button.danger").click()
+
+    await expect(page.locator("#ns-shortlived")).to_have_count(0)
+    assert made.quotas.queues_max == 7
+
+
+async def test_the_audit_log_is_a_file_of_lines(page: Page, service: Service, tmp_path: Path):
+    await a_queue(service.storage, "audited")
+    await page.goto("/ui/queues/audited")
+    await press(page, "Pause delivery")
+    await expect(page.get_by_role("button", name="Resume delivery")).to_be_visible()
+
+    await page.goto("/ui/audit?about=queues/audited")
+    async with page.expect_download() as begun:
+        await press(page, "Export NDJSON")
+    await (await begun.value).save_as(tmp_path / "audit.ndjson")
+
+    lines = [json.loads(line) for line in (tmp_path / "audit.ndjson").read_text().splitlines()]
+    assert lines
+    assert {line["action"] for line in lines} == {"queue:manage"}

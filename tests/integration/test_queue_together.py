@@ -1,0 +1,209 @@
+"""Receives and verdicts that arrive together: they share script calls, and nobody can tell."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+import redis
+
+from storage.domain import limits
+from storage.domain.errors import ErrorCode, InFlightLimitReached
+from storage.domain.messages import ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues import QueueSpec
+from storage.lifespan import Storage
+from storage.redis.receives import Receives
+from tests.queue_verbs import LINE, WORK, made, receive, send
+
+
+async def all_receive(
+    engines: Storage, name=WORK, *, callers: int = 20, most: int = 10, **more: Any
+) -> list[list[ReceivedMessage]]:
+    """What so many callers get at the same time."""
+    asked = (engines.queues.receive(name, messages_max=most, **more) for _ in range(callers))
+    return await asyncio.gather(*asked)
+
+
+def bodies(found: list[list[ReceivedMessage]]) -> list[bytes]:
+    return [message.body for some in found for message in some]
+
+
+def script_calls(redis_url: str) -> int:
+    with redis.Redis.from_url(redis_url) as client:
+        told = client.info("commandstats")
+    assert isinstance(told, dict)
+    return int(told["cmdstat_evalsha"]["calls"])
+
+
+async def test_each_caller_gets_messages_of_its_own_in_order(engines):
+    await made(engines, WORK)
+    sent = [b"%d" % number for number in range(55)]
+    await send(engines.queues, WORK, *sent)
+
+    found = await all_receive(engines)
+
+    assert bodies(found) == sent
+    assert [len(some) for some in found] == [10] * 5 + [5] + [0] * 14
+    assert (await engines.queues.stats(WORK)).in_flight == 55
+
+
+@pytest.mark.one_store
+async def test_many_callers_are_few_script_calls(engines, redis_url):
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[b"x"] * 500)
+    before = script_calls(redis_url)
+
+    found = await all_receive(engines, callers=50)
+    received = script_calls(redis_url)
+    await asyncio.gather(*(acknowledged(engines, some) for some in found))
+
+    assert received - before <= 3
+    assert script_calls(redis_url) - received <= 3
+    assert (await engines.queues.stats(WORK)).acknowledged == 500
+
+
+async def acknowledged(engines: Storage, messages: list[ReceivedMessage]) -> list[ErrorCode | None]:
+    verdicts = [Settlement(one.receipt_handle, SettleAction.ACK) for one in messages]
+    return [settled.error for settled in await engines.queues.settle(WORK, verdicts)]
+
+
+async def test_callers_may_want_different_numbers_and_times(engines, clock):
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[b"%d" % number for number in range(6)])
+
+    few, many = await asyncio.gather(
+        engines.queues.receive(WORK, messages_max=2, visibility_timeout_ms=1_000),
+        engines.queues.receive(WORK, messages_max=10, visibility_timeout_ms=5_000),
+    )
+    clock.advance(ms=1_000)
+
+    assert (len(few), len(many)) == (2, 4)
+    assert few[0].visible_at_ms + 4_000 == many[0].visible_at_ms
+    assert await receive(engines.queues, WORK) == [b"0", b"1"]
+
+
+async def test_large_messages_are_handed_out_in_several_calls_and_to_everyone(engines, monkeypatch):
+    monkeypatch.setattr(limits, "RECEIVE_BYTES_MAX", 5_000)
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[bytes([65 + number]) * 1_000 for number in range(20)])
+
+    found = await all_receive(engines, callers=10, most=2)
+
+    assert [len(some) for some in found] == [2] * 10
+    assert len(set(bodies(found))) == 20
+
+
+async def test_nothing_of_a_group_goes_to_two_callers(engines):
+    await made(engines, LINE)
+    for group in ("a", "b"):
+        await send(engines.queues, LINE, *[group.encode()] * 15, group=group)
+
+    found = await all_receive(engines, LINE, callers=5)
+
+    groups = [{message.group for message in some} for some in found]
+    assert sorted(map(sorted, groups)) == [[], [], [], ["a"], ["b"]]
+
+
+async def test_attempts_of_one_id_at_the_same_time_get_the_same_messages(engines):
+    await made(engines, LINE)
+    await send(engines.queues, LINE, b"1", b"2", group="a")
+
+    first, again = await all_receive(engines, LINE, callers=2, attempt_id="once")
+
+    assert bodies([first]) == bodies([again]) == [b"1", b"2"]
+    assert [one.receipt_handle for one in first] == [one.receipt_handle for one in again]
+
+
+async def test_no_more_are_in_flight_than_may_be(engines):
+    await engines.catalog.put_queue(WORK, QueueSpec(in_flight_max=25))
+    await send(engines.queues, WORK, *[b"x"] * 50)
+
+    asked = (engines.queues.receive(WORK, messages_max=10) for _ in range(5))
+    found = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [len(some) for some in found if isinstance(some, list)] == [10, 10, 5]
+    assert [type(some) for some in found[3:]] == [InFlightLimitReached] * 2
+
+
+async def test_grouped_and_ungrouped_messages_still_have_half_each(engines):
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[b"plain"] * 100)
+    for group in ("a", "b", "c"):
+        await send(engines.queues, WORK, *[b"grouped"] * 30, group=group)
+
+    found = await all_receive(engines, callers=9, most=5)
+
+    assert bodies(found).count(b"plain") in (22, 23)
+    assert {bodies([some]).count(b"plain") for some in found} == {2, 3}
+
+
+@pytest.mark.parametrize("left_already", [True, False])
+async def test_what_a_cancelled_caller_would_have_got_is_ready_again(
+    engines, monkeypatch, left_already
+):
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[b"%d" % number for number in range(30)])
+    make, handed_out = Receives.commands, []
+
+    def commands(gatherer: Receives, parts: Any) -> Any:
+        if left_already:
+            asked[1].cancel()
+        return make(gatherer, parts)
+
+    monkeypatch.setattr(Receives, "commands", commands)
+    give_up = engines.queues.release
+
+    async def release(name: Any, messages: Any) -> None:
+        handed_out.extend(messages)
+        await give_up(name, messages)
+
+    monkeypatch.setattr(engines.queues, "release", release)
+    asked = [asyncio.create_task(engines.queues.receive(WORK, messages_max=10)) for _ in range(3)]
+    await asyncio.sleep(0)
+    if not left_already:
+        asked[1].cancel()
+
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    await engines.queues.close()
+
+    assert [type(some) for some in found] == [list, asyncio.CancelledError, list]
+    assert len(handed_out) == (10 if left_already else 0)
+    stats = await engines.queues.stats(WORK)
+    assert (stats.in_flight, stats.ready) == (20, 10)
+
+
+async def test_verdicts_of_many_callers_are_answered_each_for_itself(engines, clock):
+    chance = random.Random(7)
+    await made(engines, WORK)
+    await send(engines.queues, WORK, *[b"x"] * 60)
+    found = await all_receive(engines, callers=6)
+    clock.advance(ms=1)
+    actions = [[chance.choice(list(SettleAction)) for _ in some] for some in found]
+    for some in actions:
+        some[0] = SettleAction.EXTEND
+    found[3][0] = found[2][
+        5
+    ]  # two callers about one delivery: only an acknowledgement may come twice
+    actions[2][5] = actions[3][0] = SettleAction.ACK
+
+    settled = await asyncio.gather(
+        *(
+            engines.queues.settle(
+                WORK,
+                [
+                    Settlement(one.receipt_handle, action, visibility_timeout_ms=9_000)
+                    for one, action in zip(some, said, strict=True)
+                ],
+            )
+            for some, said in zip(found, actions, strict=True)
+        )
+    )
+
+    assert {one.error for some in settled for one in some} == {None}
+    extended = [[one.visible_at_ms == clock.now_ms() + 9_000 for one in some] for some in settled]
+    assert extended == [[action is SettleAction.EXTEND for action in said] for said in actions]
+    flat = [action for said in actions for action in said]
+    stats = await engines.queues.stats(WORK)
+    assert stats.acknowledged == flat.count(SettleAction.ACK) - 1
+    assert stats.dead_lettered == flat.count(SettleAction.REJECT)
+    assert stats.in_flight == flat.count(SettleAction.EXTEND) + 1  # found[3][0] was out, unsettled
