@@ -20,6 +20,7 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
+    ExecAbortError,
     MasterDownError,
     MovedError,
     OutOfMemoryError,
@@ -120,6 +121,8 @@ def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
     """What the server's refusal means. In all but the last case it did nothing."""
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return StorageFull()
+    if isinstance(error, ExecAbortError):
+        return StorageUnavailable("The store refused what was asked at the same time.")
     if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_WORDS):
         return StorageUnavailable(f"The store refuses writes: {error}")
     return ScriptFailed(str(error))

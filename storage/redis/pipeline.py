@@ -4,9 +4,12 @@
                  ▲  while every hand is busy, calls gather
 
 A lane is a list of waiting calls and the hands that take from it: a connection each, with one flush under
-way at a time. Writes and reads have a lane each, so that a read does not wait behind an fsync; with
-`appendfsync always` a flush is a group commit. One hand is enough while the disk is quick, and makes the largest
-flushes; when it is slow and calls pile up, a second one joins.
+way at a time. Writes and reads have a lane each, so that a read does not wait behind an fsync. One hand is enough
+while the disk is quick, and makes the largest flushes; when it is slow and calls pile up, a second one joins.
+
+With `appendfsync always` a flush is a group commit: its writes go as one transaction, since a server otherwise waits for
+the disk after every few kilobytes that it has read. A node of a cluster takes no transaction over several slots: there
+they go as they are.
 
 Calls that do the same to the same log can share one script call: see `Gatherer`.
 
@@ -57,6 +60,8 @@ _MOVES = StorageUnavailable("The log is moving to another server of the store; t
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
+_BEGIN: Command = (b"MULTI",)
+_COMMIT: Command = (b"EXEC",)
 P = TypeVar("P")
 
 
@@ -157,9 +162,16 @@ class _Lane:
     """Calls that wait, and the hands that carry them to the store."""
 
     def __init__(
-        self, pipeline: "Pipeline", hands: int, timings: Timings, pool: ConnectionPool
+        self,
+        pipeline: "Pipeline",
+        hands: int,
+        timings: Timings,
+        pool: ConnectionPool,
+        *,
+        writes: bool = False,
     ) -> None:
         self.pipeline = pipeline
+        self.writes = writes
         self.timings = timings
         self.pool = pool
         self._loop = asyncio.get_running_loop()
@@ -246,6 +258,7 @@ class _Hand:
         self._at_least = at_least
         self._pipeline = lane.pipeline
         self._connection: AbstractConnection | None = None
+        self._commits = False  # whether writes go as one transaction
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -312,6 +325,8 @@ class _Hand:
         replies: list[Reply] = []
         try:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
+                if self._commits and len(commands) > 1:
+                    return await self._commit(connection, commands)
                 await connection.send_packed_command(_packed(commands), check_health=False)
                 for _ in commands:
                     replies.append(await self._reply(connection))  # noqa: PERF401  kept if the next one fails
@@ -322,19 +337,33 @@ class _Hand:
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
 
+    async def _commit(self, connection: AbstractConnection, commands: list[Command]) -> list[Reply]:
+        """All in one transaction, which waits for the disk once."""
+        await connection.send_packed_command(
+            _packed([_BEGIN, *commands, _COMMIT]), check_health=False
+        )
+        await self._reply(connection)
+        queued = [await self._reply(connection) for _ in commands]
+        done = await self._reply(connection)
+        if isinstance(done, list):
+            return [self._told(reply) for reply in done]
+        return [one if isinstance(one, Exception) else done for one in queued]
+
     async def _reply(self, connection: AbstractConnection) -> Reply:
         try:
             return await connection.read_response(disable_decoding=True, disconnect_on_error=False)
-        except NoScriptError as error:
-            return error
-        except MovedError as error:
-            self._pipeline.count_error(kind_of(error))
-            self._pipeline.nodes.moved(error.slot_id, error.host, error.port)
-            return error
         except ResponseError as error:
-            self._pipeline.count_error(kind_of(error))
-            self._pipeline.nodes.look_soon()
-            return refused(error)
+            return self._told(error)
+
+    def _told(self, reply: Reply) -> Reply:
+        if not isinstance(reply, ResponseError) or isinstance(reply, NoScriptError):
+            return reply
+        self._pipeline.count_error(kind_of(reply))
+        if isinstance(reply, MovedError):
+            self._pipeline.nodes.moved(reply.slot_id, reply.host, reply.port)
+            return reply
+        self._pipeline.nodes.look_soon()
+        return refused(reply)
 
     async def _connected(self) -> AbstractConnection:
         if self._connection is not None and not await _is_dead(self._connection):
@@ -345,6 +374,7 @@ class _Hand:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.connect()  # type: ignore[no-untyped-call]
                 await _load_scripts(connection)
+                self._commits = self._lane.writes and not await _is_of_a_cluster(connection)
                 await self._pipeline.on_connect()
         except BaseException:
             await connection.disconnect(nowait=True)
@@ -398,8 +428,8 @@ class Pipeline:
     def _way(self, url: str) -> _Way:
         way = self._ways.get(url)
         if way is None:
-            pool = open_pool(url)
-            writes = _Lane(self, self.limits.write_hands, self.timings["write"], pool)
+            pool, hands = open_pool(url), self.limits.write_hands
+            writes = _Lane(self, hands, self.timings["write"], pool, writes=True)
             reads = _Lane(self, 1, self.timings["read"], pool)
             way = self._ways[url] = _Way(writes, reads, pool)
         return way
@@ -478,7 +508,7 @@ class Pipeline:
         if not isinstance(reply, MovedError):
             return reply
         way = self._way(self.nodes.at(reply.host, reply.port))
-        target = way.writes if lane.timings is self.timings["write"] else way.reads
+        target = way.writes if lane.writes else way.reads
         try:
             return await target.redirect(command)
         except Exception as error:  # the answer of this command alone; whoever called hears it
@@ -535,6 +565,12 @@ async def _load_scripts(connection: AbstractConnection) -> None:
     await connection.send_packed_command(connection.pack_commands(loads), check_health=False)
     for _ in loads:
         await connection.read_response()
+
+
+async def _is_of_a_cluster(connection: AbstractConnection) -> bool:
+    await connection.send_command("INFO", "cluster", check_health=False)
+    told = await connection.read_response(disable_decoding=True)
+    return b"cluster_enabled:1" in cast(bytes, told)
 
 
 def _least_last(idle: "tuple[int, asyncio.Future[None]]") -> int:

@@ -21,7 +21,9 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from storage.lifespan import Storage, open_storage
+from storage.redis.client import ScriptFailed
 from storage.redis.keys import key
+from storage.redis.wakeups import Waiter
 from storage.settings import StorageSettings
 from tests.integration.faulty import faulty
 
@@ -172,12 +174,19 @@ async def test_a_receive_cancelled_after_it_left_gives_the_message_back(storage)
         assert again.failures == again.crashes == 0
 
 
-async def test_a_tail_read_wakes_all_who_wait(storage):
+async def test_a_tail_read_wakes_all_who_wait(storage, monkeypatch):
+    wait, all_wait = Waiter.wait, asyncio.Barrier(11)
+
+    async def counted(waiter: Waiter, seconds: float) -> None:
+        await all_wait.wait()
+        await wait(waiter, seconds)
+
+    monkeypatch.setattr(Waiter, "wait", counted)
     waiting = [
         asyncio.create_task(storage.streams.read_shard(CLICKS, 0, ReadFrom(tail=0), wait_ms=10_000))
         for _ in range(10)
     ]
-    await asyncio.sleep(0.1)
+    await all_wait.wait()
 
     await storage.streams.append(CLICKS, [Record(b"news")])
 
@@ -321,3 +330,80 @@ async def test_stragglers_of_a_settled_head_leave_the_log_and_are_still_delivere
     [again] = await storage.queues.receive(ORDERS)
     assert again.body == b"straggler"
     assert (await storage.queues.stats(ORDERS)).in_flight == 1
+
+
+# ── A flush is one commit ──
+
+
+def commits(redis_url: str) -> int:
+    with redis.Redis.from_url(redis_url) as client:
+        told = client.info("commandstats")
+    assert isinstance(told, dict)
+    return int(told.get("cmdstat_exec", {"calls": 0})["calls"])
+
+
+async def two_queues(storage: Storage) -> tuple[QueueName, QueueName]:
+    other = QueueName("others")
+    await storage.catalog.put_queue(other, QueueSpec())
+    for name in (ORDERS, other):
+        await storage.queues.send(name, [NewMessage(b"first")])
+    return ORDERS, other
+
+
+async def test_writes_to_several_logs_that_leave_together_are_one_transaction(storage, redis_url):
+    names, before = await two_queues(storage), commits(redis_url)
+
+    await asyncio.gather(*(storage.queues.send(name, [NewMessage(b"more")]) for name in names))
+
+    with redis.Redis.from_url(redis_url) as client:
+        of_a_cluster = client.info("cluster")["cluster_enabled"]
+    assert commits(redis_url) - before == (0 if of_a_cluster else 1)
+    assert [(await storage.queues.stats(name)).ready for name in names] == [2, 2]
+
+
+async def test_a_write_that_fails_leaves_the_others_of_its_transaction_alone(storage, redis_url):
+    names = await two_queues(storage)
+    log = (await storage.catalog.queue(ORDERS)).log_id
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(key("default", log, "records"))
+        client.set(key("default", log, "records"), "not what a script expects")
+
+        sent = await asyncio.gather(
+            storage.queues.receive(ORDERS),
+            storage.queues.send(names[1], [NewMessage(b"more")]),
+            return_exceptions=True,
+        )
+
+    assert isinstance(sent[0], ScriptFailed)
+    assert isinstance(sent[1], list)
+    assert (await storage.queues.stats(names[1])).ready == 2
+
+
+async def test_what_the_server_refuses_to_take_is_refused_to_all_and_nothing_happened(
+    storage, redis_url
+):
+    names = await two_queues(storage)
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("min-replicas-to-write", 1)
+        try:
+            sent = await asyncio.gather(
+                *(storage.queues.send(name, [NewMessage(b"more")]) for name in names),
+                return_exceptions=True,
+            )
+        finally:
+            client.config_set("min-replicas-to-write", 0)
+
+    assert [type(one) for one in sent] == [StorageUnavailable] * 2
+    assert [(await storage.queues.stats(name)).ready for name in names] == [1, 1]
+
+
+async def test_scripts_that_the_server_forgot_are_loaded_again_within_a_transaction(
+    storage, redis_url
+):
+    names = await two_queues(storage)
+    with redis.Redis.from_url(redis_url) as client:
+        client.script_flush()
+
+    await asyncio.gather(*(storage.queues.send(name, [NewMessage(b"more")]) for name in names))
+
+    assert [(await storage.queues.stats(name)).ready for name in names] == [2, 2]
