@@ -18,7 +18,7 @@ ENV PATH=/opt/millstream/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     MILLSTREAM_DATA=/data \
     MILLSTREAM_HOST=0.0.0.0
-USER millstream
+USER 10001:10001
 WORKDIR /home/millstream
 VOLUME /data
 EXPOSE 8080

@@ -4,6 +4,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both
@@ -12,7 +13,7 @@ MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos chromium lint audit-deps bench scale compare openapi sdk sdk-go sdk-java
+.PHONY: help install up test check chaos chromium lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -24,6 +25,8 @@ help:
 	@echo "make scale    measure how cost grows with size (ARGS=\"--full\": up to 10 and 100 million)"
 	@echo "make compare  the same work for what a user would pick instead"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
+	@echo "make reference  write the pages of docs/reference that are made of the code"
+	@echo "make helm     lint the Helm chart, and render it for the tests"
 	@echo "make sdk      write the SDKs anew, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
 
 install: $(INSTALLED)
@@ -31,15 +34,17 @@ install: $(INSTALLED)
 # Exactly what requirements.lock names, checked by hash; then this project, in place.
 $(INSTALLED): requirements.lock pyproject.toml
 ifdef UV
+	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or less"
 	@test -x $(BIN)/python || $(UV) venv --quiet .venv
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
+	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or two"
 	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 or newer, or uv" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 		{ echo "python3 -m venv does not work here: install python3-venv, or uv" >&2; exit 1; }
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 endif
 	@touch $@
 
@@ -91,6 +96,16 @@ openapi: install
 	mv openapi/openapi.json.new openapi/openapi.json
 	$(BIN)/millstream asyncapi > openapi/asyncapi.json.new
 	mv openapi/asyncapi.json.new openapi/asyncapi.json
+
+reference: openapi
+	$(BIN)/millstream reference docs/reference
+
+# Helm is built by Go where it is not installed: no package index that is used here has it.
+HELM ?= $(shell command -v helm || echo "go run helm.sh/helm/v3/cmd/helm@v3.22.0")
+helm: install
+	$(HELM) lint --strict deploy/helm/millstream
+	$(HELM) lint --strict deploy/helm/millstream --values tests/unit/helm/everything.yaml
+	$(BIN)/python -m tests.unit.helm.rendering "$(HELM)"
 
 sdk: openapi
 	$(BIN)/python openapi/generate.py python

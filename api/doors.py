@@ -68,7 +68,7 @@ _ASK_AGAIN = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """What quotas of resources can be about."""
 
-_FOR_STRANGERS = frozenset({*health.PATHS, callers.SESSIONS_PATH})
+_FOR_STRANGERS = frozenset({"/", *health.PATHS, callers.SESSIONS_PATH})
 
 
 def _is_for_strangers(path: str) -> bool:

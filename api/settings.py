@@ -39,11 +39,26 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
-    host: str = "127.0.0.1"
-    port: int = Field(default=8080, ge=0, le=65535)
-    data: Path = Path(".millstream")
-    workers: int = Field(default=1, ge=1, le=64)
-    ephemeral: bool = False
+    host: str = Field(
+        default="127.0.0.1",
+        description="The address to listen on. Beyond loopback everyone is asked for a key.",
+    )
+    port: int = Field(
+        default=8080, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+    )
+    data: Path = Field(
+        default=Path(".millstream"),
+        description="Where `millstream up` keeps everything, and where other commands find it.",
+    )
+    workers: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="API processes on this machine; they share one listening socket.",
+    )
+    ephemeral: bool = Field(
+        default=False, description="`millstream up` keeps nothing when it has ended."
+    )
     auth: Literal["auto", "open", "keys"] = Field(
         default="auto",
         description="Who is let in. open: everyone, on loopback only. keys: whoever shows a credential. auto: open on "
@@ -53,7 +68,11 @@ class Settings(BaseSettings):
         default=False,
         description="Listen beyond loopback without credentials: only behind something that checks them.",
     )
-    durability: Durability = "always"
+    durability: Durability = Field(
+        default="always",
+        description="always: what is acknowledged is on disk. everysec: a power cut may lose the last second or two. "
+        "A store of your own has to be set up so itself.",
+    )
     server: Literal["bundled", "path"] = Field(
         default="bundled",
         description="Which Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
@@ -61,10 +80,12 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url"),
+        description="A Valkey or Redis of your own: redis://, rediss://, unix://. `millstream up` starts one otherwise.",
     )
     database_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
+        description="A Postgres of your own: postgresql://. `millstream up` starts one otherwise.",
     )
     archive_url: str | None = Field(
         default=None,
@@ -117,7 +138,9 @@ class Settings(BaseSettings):
     ssl_keyfile: Path | None = Field(
         default=None, description="Its private key, unless ssl_certfile has that too."
     )
-    ssl_keyfile_password: SecretStr | None = None
+    ssl_keyfile_password: SecretStr | None = Field(
+        default=None, description="What ssl_keyfile is encrypted with."
+    )
     ssl_ca_certs: Path | None = Field(
         default=None, description="Who signs the certificates of callers, in PEM."
     )
@@ -153,7 +176,9 @@ class Settings(BaseSettings):
         ),
         description="Whether spans are made by nobody, whatever the endpoints say.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least that is logged."
+    )
     access_log: str = Field(
         default="off",
         description="Which requests have a line in the log: off, all, sampled (one in a hundred), or a part of them, "

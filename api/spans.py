@@ -1,6 +1,6 @@
 """Spans by OpenTelemetry: the only module that needs it.
 
-Names, kinds and attributes are those of the semantic conventions for messaging (1.44), as docs/tracing.md tells them.
+Names, kinds and attributes are those of the semantic conventions for messaging (1.44), as docs/how-to/tracing.md tells them.
 The sampler, the limits, the exporter's headers and its certificates are what the standard `OTEL_…` variables say.
 """
 

@@ -25,9 +25,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from storage.archive.roots import Root, open_root
+from storage.backed_archive import copy_named, copy_staged, named_in, put_back
+from storage.bundles import SUFFIX, bundle
 from storage.domain.backups import (
     FORMAT,
     MANIFEST,
@@ -41,6 +45,7 @@ from storage.domain.backups import (
     path_of_table,
 )
 from storage.domain.clock import Clock
+from storage.domain.errors import ArchiveOff
 from storage.embedded.binaries import ServerChoice
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.servers import running
@@ -56,20 +61,31 @@ _PIECE = 1 << 20
 _JOBS = ("jobs", "job_parts")
 
 
-def backup(settings: StorageSettings, target: Path, clock: Clock, version: str) -> Manifest:
-    """Write a backup to `target`, a directory that is not there yet; until it is whole it has another name.
+def backup(
+    settings: StorageSettings,
+    target: Path,
+    clock: Clock,
+    version: str,
+    *,
+    with_archive: bool = False,
+) -> Manifest:
+    """Write a backup to `target`, a directory that is not there yet, or one file if that is what its name says; until it is
+    whole it has another name. `with_archive`: the archive's files are in it too.
 
-    Raises BackupError, StorageUnavailable.
+    Raises BackupError, ArchiveOff, StorageUnavailable.
     """
     began_at_ms = clock.now_ms()
+    root = _root(settings) if with_archive else None
     with _named_at_the_end(target) as folder:
         parts: list[Part] = []
+        part = partial(_part, folder, parts=parts)
         with backed_store(settings.redis_url) as store:
             layout, server = store.layout(), store.server()
         with moment_of(settings.database_url) as before:
             jobs = _copied(before, folder, parts, _is_of_jobs)
             namespaces = before.names("namespaces_of_jobs")
         parts.append(_written(folder, SNAPSHOT, snapshot_of(settings.redis_url)))
+        staged = copy_staged(root, part) if root else set()
         with moment_of(settings.database_url) as after:
             if after.revision != before.revision or namespaces - after.names("every_namespace"):
                 raise BackupError(
@@ -77,6 +93,9 @@ def backup(settings: StorageSettings, target: Path, clock: Clock, version: str) 
                 )
             others = _copied(after, folder, parts, lambda name: not _is_of_jobs(name))
             order = [name for name, _ in after.tables()]
+            named = named_in(after) if root else set()
+        if root:
+            copy_named(root, named - staged, settings.database_url, part)
         tables = {table.name: table for table in (*jobs, *others)}
         manifest = Manifest(
             format=FORMAT,
@@ -119,7 +138,8 @@ def check_parts(source: Path, manifest: Manifest) -> None:
 
 
 def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
-    """Put a backup into two empty stores. `server`: which program reads the store's snapshot.
+    """Put a backup into two empty stores, and what it has of the archive where the settings say. `server`: which program reads
+    the store's snapshot.
 
     Until all of it is there, both stores say that they are being restored, and no service starts on them. Raises BackupError,
     StoreInUse, StorageUnavailable, DatabaseTooNew; where nothing was restored yet, the stores are as they were.
@@ -130,12 +150,15 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
             f"the backup's store has layout {manifest.layout}, and this Millstream knows {LAYOUT}: use another version"
         )
     check_parts(source, manifest)
+    root = _root(settings) if manifest.archived else None
     with (
         _snapshot_server(source, server) as url,
         backed_store(url) as snapshot,
         backed_store(settings.redis_url) as store,
     ):
         dump.check_empty(settings.database_url)
+        if root:  # what no row names yet is a leftover, should this break off
+            put_back(root, source, manifest.parts)
         store.take()
         try:
             dump.fill(settings.database_url, manifest.revision, manifest.tables, _opener(source))
@@ -146,6 +169,12 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
         dump.finish(settings.database_url)
         store.finish(manifest.layout)
     return manifest
+
+
+def _root(settings: StorageSettings) -> Root:
+    if settings.archive_url is None:
+        raise ArchiveOff
+    return open_root(settings.archive_url)
 
 
 def _is_of_jobs(name: str) -> bool:
@@ -159,17 +188,17 @@ def _copied(
     tables = []
     for name, columns in moment.tables():
         if wanted(name):
-            with _part(folder, path_of_table(name), parts) as write:
+            with _part(folder, path_of_table(name), parts=parts) as write:
                 rows = moment.copy(name, columns, write)
             tables.append(Table(name, columns, rows))
     return tables
 
 
 @contextmanager
-def _part(folder: Path, path: str, parts: list[Part]) -> Iterator[Callable[[bytes], None]]:
+def _part(folder: Path, path: str, *, parts: list[Part]) -> Iterator[Callable[[bytes], None]]:
     """A new file of the backup, for its owner alone; on disk and in `parts` when the block ends."""
     place, digest, size = folder / path, hashlib.sha256(), 0
-    place.parent.mkdir(mode=0o700, exist_ok=True)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(place, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
 
         def write(piece: bytes) -> None:
@@ -186,7 +215,7 @@ def _part(folder: Path, path: str, parts: list[Part]) -> Iterator[Callable[[byte
 
 def _written(folder: Path, path: str, pieces: Iterable[bytes]) -> Part:
     parts: list[Part] = []
-    with _part(folder, path, parts) as write:
+    with _part(folder, path, parts=parts) as write:
         for piece in pieces:
             write(piece)
     return parts[0]
@@ -194,7 +223,8 @@ def _written(folder: Path, path: str, pieces: Iterable[bytes]) -> Part:
 
 @contextmanager
 def _named_at_the_end(target: Path) -> Iterator[Path]:
-    """A folder that gets its name when the block has ended well, and is gone when it has not."""
+    """A folder that gets its name when the block has ended well, or becomes a file of that name, and is gone when it has
+    not."""
     target = target.absolute()
     if os.path.lexists(target):
         raise BackupError(f"{target} is there already: a backup needs a name of its own")
@@ -202,14 +232,20 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
     try:
         folder.mkdir(mode=0o700)
         yield folder
-        for one in (*(place for place in folder.iterdir() if place.is_dir()), folder):
-            _put_on_disk(one)
-        folder.rename(target)
+        if target.suffix == SUFFIX:
+            whole = folder.with_name(f"{folder.name}{SUFFIX}")
+            bundle(folder, whole)
+            whole.rename(target)
+        else:
+            for one in (*(place for place in folder.rglob("*") if place.is_dir()), folder):
+                _put_on_disk(one)
+            folder.rename(target)
         _put_on_disk(target.parent)
     except OSError as error:
         raise BackupError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        folder.with_name(f"{folder.name}{SUFFIX}").unlink(missing_ok=True)
 
 
 def _put_on_disk(folder: Path) -> None:

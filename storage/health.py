@@ -13,7 +13,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.stores import HotFigures, PostgresFigures, SlowCommand
 from storage.postgres.database import Database
-from storage.postgres.migrate import head, read_revision
+from storage.postgres.migrate import head, is_known, read_revision
 from storage.postgres.queries import query
 from storage.redis.masters import HotStore
 from storage.settings import StorageSettings
@@ -45,6 +45,7 @@ class Health:
         self._database = database
         self._clock = clock
         self._settings = settings
+        self._was_at_head = False
 
     async def check(self) -> dict[str, str]:
         """Name of each check -> 'ok' or what is wrong; each takes a second at most."""
@@ -66,10 +67,13 @@ class Health:
         return "ok"
 
     async def _migrations(self) -> str:
+        """A process that had its schema goes on while a newer version brings its own: migrations only add. One that starts
+        on a newer schema does not."""
         found, wanted = await read_revision(self._database), head()
-        return (
-            "ok" if found == wanted else f"the database is at {found}, this version needs {wanted}"
-        )
+        self._was_at_head = self._was_at_head or found == wanted
+        if found == wanted or (self._was_at_head and not is_known(found)):
+            return "ok"
+        return f"the database is at {found}, this version needs {wanted}"
 
     async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
         """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""

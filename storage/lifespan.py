@@ -129,6 +129,12 @@ def migrate(settings: StorageSettings) -> None:
     migrations.migrate(settings.database_url)
 
 
+def schema_fault(settings: StorageSettings) -> str:
+    """What keeps this version from using the database as it is; empty for nothing. Raises StorageUnavailable."""
+    found, wanted = migrations.current(settings.database_url), migrations.head()
+    return "" if found == wanted else f"the database is at {found}, this version needs {wanted}"
+
+
 @asynccontextmanager
 async def open_storage(
     settings: StorageSettings, *, clock: Clock = _DEFAULT_CLOCK, limits: Limits = _DEFAULT_LIMITS

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
+from storage.archive.layout import STAGED_FOLDER
 from storage.archive.roots import Root
 from storage.catalog import Catalog
 from storage.domain import limits
@@ -33,8 +34,6 @@ from storage.domain.names import StreamName, check_name
 from storage.domain.streams import Stream
 from storage.postgres.writes import Write, WriteRows
 from storage.streams import Streams
-
-STAGED_FOLDER = "_staged"
 
 _PLACE_BITS = (
     24  # of a sequence: a file has fewer records than that, and a batch fewer than 2^29 files

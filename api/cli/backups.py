@@ -12,11 +12,13 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from api.cli.archiving import own_archive
 from api.cli.data import check_version, data_directory, in_use, locked
 from api.cli.ending import ended_by_sigterm
 from api.cli.trouble import ExitCode, Trouble
 from api.settings import Settings
 from storage import backups
+from storage.bundles import unbundled
 from storage.domain.backups import BackupError, Manifest
 from storage.domain.clock import SystemClock
 from storage.embedded.errors import EmbeddedServerError
@@ -25,20 +27,24 @@ from storage.embedded.servers import EmbeddedServer, running
 from storage.embedded.valkey import ValkeyServer
 
 
-def backup(settings: Settings, target: Path) -> Manifest:
+def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
     """Back up the stores that the settings mean. Raises Trouble, MillstreamError."""
     with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
         return backups.backup(
-            stores.storage(), target, SystemClock(), metadata.version("millstream")
+            stores.storage(),
+            target,
+            SystemClock(),
+            metadata.version("millstream"),
+            with_archive=with_archive,
         )
 
 
 def restore(settings: Settings, source: Path) -> Manifest:
     """Restore a backup into the stores that the settings mean. Raises Trouble, MillstreamError."""
-    with _told_as_trouble(), ended_by_sigterm():
-        backups.read_backup(source)  # before anything is made in DATA
+    with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
+        backups.read_backup(folder)  # before anything is made in DATA
         with _stores_of(settings, empty=True) as stores:
-            return backups.restore(stores.storage(), source, settings.server)
+            return backups.restore(stores.storage(), folder, settings.server)
 
 
 @contextmanager
@@ -63,7 +69,8 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
             raise Trouble(
                 f"a Millstream runs on {settings.data}: stop it, and say a --data that is not there yet"
             )
-        yield _with_urls(settings, _servers(settings, settings.data))
+        data = settings.data.resolve()
+        yield _with_urls(settings, data, _servers(settings, data))
     else:
         with _started(settings, empty=empty) as told:
             yield told
@@ -71,10 +78,16 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
 
 @contextmanager
 def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
-    if not empty and not (settings.data / "version").exists():
+    there = (settings.data / "version").exists()
+    if not empty and not there:
         raise Trouble(
             f"there is no Millstream in {settings.data}: say --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
+        )
+    if empty and there:
+        raise Trouble(
+            f"{settings.data} has a Millstream in it: say a --data that is not there yet, or remove this one"
+            " if it is what a restore left that broke off"
         )
     with (
         data_directory(settings.data, ephemeral=False) as data,
@@ -85,7 +98,7 @@ def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
         servers = _servers(settings, data)
         for server in servers.values():
             stack.enter_context(running(server))
-        yield _with_urls(settings, servers)
+        yield _with_urls(settings, data, servers)
 
 
 def _servers(settings: Settings, data: Path) -> dict[str, EmbeddedServer]:
@@ -100,6 +113,7 @@ def _servers(settings: Settings, data: Path) -> dict[str, EmbeddedServer]:
     return servers
 
 
-def _with_urls(settings: Settings, servers: dict[str, EmbeddedServer]) -> Settings:
+def _with_urls(settings: Settings, data: Path, servers: dict[str, EmbeddedServer]) -> Settings:
     urls = {setting: SecretStr(server.url) for setting, server in servers.items()}
-    return settings.model_copy(update=urls)
+    archive_url = settings.archive_url or own_archive(data)
+    return settings.model_copy(update={**urls, "archive_url": archive_url})

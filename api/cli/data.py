@@ -97,9 +97,11 @@ def check_version(data: Path) -> None:
     if not path.exists():
         _mark(data, path)
     elif (found := path.read_text().strip()) != str(LAYOUT_VERSION):
+        older = found.isdecimal() and int(found) < LAYOUT_VERSION
         raise Trouble(
             f"{data} has layout version {found or 'unknown'}, and this Millstream knows version "
-            f"{LAYOUT_VERSION}: use the Millstream that wrote it, or a newer one"
+            f"{LAYOUT_VERSION}: use the Millstream that wrote it"
+            + ("" if older else ", or a newer one")
         )
 
 

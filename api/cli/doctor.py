@@ -13,10 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pydantic import SecretStr
-
 from api.cli.archiving import NO_SPARK, OFF, has_pyspark, own_archive
-from api.cli.data import LAYOUT_VERSION, in_use
+from api.cli.data import LAYOUT_VERSION
+from api.cli.found import with_found_stores
 from api.cli.listener import listening
 from api.cli.output import Column, Form, Output, Row, table, to_row
 from api.cli.trouble import Trouble
@@ -27,16 +26,19 @@ from storage.domain import limits
 from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
-from storage.embedded.postgres import PostgresServer
-from storage.embedded.valkey import ValkeyServer
 from storage.health import Finding
-from storage.lifespan import Storage, open_storage
+from storage.lifespan import Storage, open_storage, schema_fault
 
 PYTHON_MIN = (3, 11)
 FILES_MIN = 4_096  # a connection is an open file
 DISK_FREE_BYTES_MIN = 1 << 30
 GIB = 1 << 30
 KEY_ENDS_SOON_MS = 14 * limits.DAY_MS
+
+SCHEMA_HINT = (
+    "`millstream migrate`, or the next start of `millstream up`, brings an older database to this version; a newer one "
+    "needs the version that migrated it."
+)
 
 MARKS = {True: "✓", False: "✗", None: "!"}
 FINDINGS = table(
@@ -202,25 +204,15 @@ def _archive_place(url: str) -> Finding:
 
 
 def _stores(settings: Settings) -> list[Finding]:
-    told = _where_the_stores_are(settings)
+    told = with_found_stores(settings)
     if told is None:
         return [Finding("stores", None, "not running", "Start `millstream up` and ask again.")]
     try:
+        if fault := schema_fault(told.storage()):
+            return [Finding("migrations", False, fault, SCHEMA_HINT)]
         return asyncio.run(_diagnose(told))
     except MillstreamError as error:
         return [Finding("stores", False, error.detail, "Is it running, and is its URL right?")]
-
-
-def _where_the_stores_are(settings: Settings) -> Settings | None:
-    urls = {}
-    if settings.redis_url is None or settings.database_url is None:
-        if not in_use(settings.data):
-            return None
-        urls = {
-            "redis_url": settings.redis_url or SecretStr(ValkeyServer(settings.data).url),
-            "database_url": settings.database_url or SecretStr(PostgresServer(settings.data).url),
-        }
-    return settings.model_copy(update=urls)
 
 
 async def _diagnose(settings: Settings) -> list[Finding]:

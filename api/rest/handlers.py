@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from api.auth.auditing import Auditing
@@ -13,6 +14,9 @@ from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
 from storage.domain.audit import Door
 from storage.domain.errors import FieldFault, MillstreamError, Unauthenticated, ValidationFailed
+
+DASHBOARD = "/ui"
+WHERE_THINGS_ARE = f": the API is at /v1, the dashboard at {DASHBOARD}."
 
 _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
@@ -54,7 +58,15 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, Refusal):  # raised while FastAPI read the body
         return await answer_problem(request, error.__cause__)
+    if _is_somebody_looking(request):
+        return RedirectResponse(DASHBOARD)
     return await answer_problem(request, _from_starlette(request, error))
+
+
+def _is_somebody_looking(request: Request) -> bool:
+    """Whether a browser was given no more than the address of the service."""
+    asks_for_page = "text/html" in request.headers.get("accept", "")
+    return request.url.path == "/" and request.method == "GET" and asks_for_page
 
 
 def _from_starlette(request: Request, error: HTTPException) -> Refusal:
@@ -62,7 +74,9 @@ def _from_starlette(request: Request, error: HTTPException) -> Refusal:
     if error.status_code in (404, 405):
         allowed = ", ".join(_methods(request))
         if not allowed:
-            return Refusal(DoorCode.NOT_FOUND, f"Nothing is at {request.url.path}.")
+            return Refusal(
+                DoorCode.NOT_FOUND, f"Nothing is at {request.url.path}{WHERE_THINGS_ARE}"
+            )
         return Refusal(
             DoorCode.METHOD_NOT_ALLOWED,
             f"{request.method} is not for {request.url.path}; it takes {allowed}.",

@@ -1,6 +1,6 @@
 """Charts: what was measured of queues, streams and groups, and of the namespace, over time."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Query
 
@@ -35,60 +35,56 @@ Columns = Annotated[
         description="Only these columns, with commas between them; all when it is left out.",
     ),
 ]
-HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
+_HOUR_SECONDS = limits.HOUR_MS // limits.SECOND_MS
+
+
+class _View(NamedTuple):
+    """What of a chart is wanted."""
+
+    window_ms: int
+    columns: str
+
+
+def _view(window_seconds: WindowSeconds = _HOUR_SECONDS, columns: Columns = "") -> _View:
+    return _View(window_seconds * limits.SECOND_MS, columns)
+
+
+ViewDep = Annotated[_View, Depends(_view)]
 
 
 @router.get(
     "/queues/{queue}/series", dependencies=[Depends(may(Action.QUEUE_LIST))], tags=["queues"]
 )
-async def get_queue_series(
-    queue: QueuePath,
-    storage: StorageDep,
-    window_seconds: WindowSeconds = HOUR_SECONDS,
-    columns: Columns = "",
-) -> SeriesOut:
+async def get_queue_series(queue: QueuePath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Show how a queue's counts and rates went."""
-    window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_queue(queue, window_ms), columns)
+    return SeriesOut.from_domain(await storage.series.of_queue(queue, view.window_ms), view.columns)
 
 
 @router.get(
     "/streams/{stream}/series", dependencies=[Depends(may(Action.STREAM_LIST))], tags=["streams"]
 )
-async def get_stream_series(
-    stream: StreamPath,
-    storage: StorageDep,
-    window_seconds: WindowSeconds = HOUR_SECONDS,
-    columns: Columns = "",
-) -> SeriesOut:
+async def get_stream_series(stream: StreamPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Show how a stream's size, rates and lag went."""
-    window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_stream(stream, window_ms), columns)
+    return SeriesOut.from_domain(
+        await storage.series.of_stream(stream, view.window_ms), view.columns
+    )
 
 
 @router.get(
     "/groups/{group}/series", dependencies=[Depends(may(Action.GROUP_LIST))], tags=["groups"]
 )
-async def get_group_series(
-    group: GroupPath,
-    storage: StorageDep,
-    window_seconds: WindowSeconds = HOUR_SECONDS,
-    columns: Columns = "",
-) -> SeriesOut:
+async def get_group_series(group: GroupPath, storage: StorageDep, view: ViewDep) -> SeriesOut:
     """Show how a group's lag and commits went."""
-    window_ms = window_seconds * limits.SECOND_MS
-    return SeriesOut.from_domain(await storage.series.of_group(group, window_ms), columns)
+    return SeriesOut.from_domain(await storage.series.of_group(group, view.window_ms), view.columns)
 
 
 @router.get("/series", dependencies=[Depends(may_all(Action.METRICS_READ))], tags=["namespaces"])
 async def get_namespace_series(
     storage: StorageDep,
     principal: PrincipalDep,
-    window_seconds: WindowSeconds = HOUR_SECONDS,
-    columns: Columns = "",
+    view: ViewDep,
 ) -> SeriesOut:
     """Show how the namespace's totals went."""
-    window_ms = window_seconds * limits.SECOND_MS
     return SeriesOut.from_domain(
-        await storage.series.of_namespace(principal.namespace, window_ms), columns
+        await storage.series.of_namespace(principal.namespace, view.window_ms), view.columns
     )

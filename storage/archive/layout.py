@@ -16,6 +16,8 @@ from storage.domain.limits import HOUR_MS, SECOND_MS
 from storage.domain.names import LogId
 
 SUFFIX = ".parquet"
+STAGED_FOLDER = "_staged"
+"""Of what writers put aside; no namespace begins so."""
 _NAME = re.compile(r"(\d{20})-(\d{20})-[0-9a-f]{8}\.parquet")
 
 

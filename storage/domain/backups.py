@@ -2,6 +2,7 @@
 
     BACKUP/store.rdb               the hot store at one moment
     BACKUP/postgres/<table>.copy   each table of Postgres, as COPY writes it
+    BACKUP/archive/<path>          the archive's files, where they were asked for
     BACKUP/manifest.json           a `Manifest`; written last, so that half a backup has none
 
 It holds hashes of keys and sealed secrets. The keys that open these (`storage.secrets`) are not in it.
@@ -17,6 +18,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SNAPSHOT = "store.rdb"
 FOLDER_OF_TABLES = "postgres"
+FOLDER_OF_ARCHIVE = "archive/"
 RESTORING = "restoring"
 """Stands where a store says what it is, while a backup is being restored into it."""
 
@@ -76,6 +78,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def bytes(self) -> int:
         """What its files come to."""
         return sum(part.bytes for part in self.parts)
+
+    @property
+    def archived(self) -> int:
+        """How many files of the archive are in it."""
+        return sum(part.path.startswith(FOLDER_OF_ARCHIVE) for part in self.parts)
 
 
 class _Format(msgspec.Struct):

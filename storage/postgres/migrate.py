@@ -82,8 +82,13 @@ def known_revision(revision: str) -> str:
 
 def refuse_newer(revision: str | None) -> None:
     """Raise DatabaseTooNew unless this version knows the revision."""
-    if revision is not None and revision not in _known_revisions():
+    if revision is not None and not is_known(revision):
         raise DatabaseTooNew(revision)
+
+
+def is_known(revision: str | None) -> bool:
+    """Whether this version, or an older one, made the revision."""
+    return revision is None or revision in _known_revisions()
 
 
 @cache

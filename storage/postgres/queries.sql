@@ -835,6 +835,18 @@ select distinct referring.relname::text as referring, referred.relname::text as 
 select distinct namespace from jobs;
 
 
+-- name: paths_of_the_archive
+-- As namespaces_of_jobs. Files that were replaced stay for their readers, and are named so long.
+select path from archive_files;
+
+
+-- name: paths_put_aside
+-- As namespaces_of_jobs. What is appended of an open batch is not needed again.
+select '_staged/' || s.namespace || '/' || w.stream_id || '/' || unnest(w.staged[w.parts + 1:])
+  from writes w join streams s using (stream_id)
+ where not w.done;
+
+
 -- name: every_namespace
 -- As namespaces_of_jobs.
 select name from namespaces;

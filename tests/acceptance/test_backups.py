@@ -51,4 +51,4 @@ def test_what_runs_and_what_is_stopped_is_backed_up_and_starts_again(place):
     assert [one["body"] for one in messages["messages"]] == ["one", "two", "three"]
     assert (in_use[0], again[0]) == (1, 1)
     assert "a Millstream runs on" in in_use[1]
-    assert "the database is not empty" in again[1]
+    assert "has a Millstream in it" in again[1]

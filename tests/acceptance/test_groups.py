@@ -1,4 +1,4 @@
-"""The session of docs/groups.md, as a stranger types it."""
+"""The session of docs/how-to/groups.md, as a stranger types it."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.deployment import deployed
 from tests.acceptance.test_up import README_URL, curl_session, shell
 
-PAGE = Path(__file__).parents[2] / "docs" / "groups.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "groups.md"
 
 
 @pytest.fixture(scope="module")

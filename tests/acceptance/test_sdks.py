@@ -1,4 +1,4 @@
-"""The programs of docs/sdks.md, as a stranger runs them."""
+"""The programs of docs/how-to/sdks.md, as a stranger runs them."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.javascript import compile_typescript
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "sdks.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "sdks.md").read_text()
 TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 STOPPING = """
 import os, signal, threading, time

@@ -23,7 +23,6 @@ from tests.acceptance.deployment import (
     refused,
 )
 
-README = Path(__file__).parents[2] / "README.md"
 README_URL = "http://127.0.0.1:8080"
 GONE_S = 10.0
 
@@ -65,17 +64,6 @@ def shell(script: str) -> str:
 def curl_session(readme: str) -> str:
     blocks = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
     return "\n".join(block for block in blocks if "curl" in block)
-
-
-def test_the_session_of_the_readme_runs(millstream):
-    session = curl_session(README.read_text()).replace(README_URL, millstream.url)
-
-    said = shell(session)
-
-    assert '"body":"hello"' in said.replace(": ", ":")
-    assert '"data":"b"' in said.replace(": ", ":")
-    *_, first_read, second_read = [line for line in said.splitlines() if line.strip()]
-    assert first_read == second_read
 
 
 def test_the_lines_it_prints_run(millstream):

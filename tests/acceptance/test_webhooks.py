@@ -1,4 +1,4 @@
-"""The session of docs/webhooks.md, as a stranger types it, and the receiver that it shows."""
+"""The session of docs/how-to/webhooks.md, as a stranger types it, and the receiver that it shows."""
 
 import importlib.util
 import re
@@ -14,7 +14,7 @@ from tests.acceptance.deployment import deployed
 from tests.acceptance.test_up import README_URL, curl_session, shell
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "webhooks.md"
+PAGE = DOCS / "how-to" / "webhooks.md"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NOW = 1_700_000_000
 

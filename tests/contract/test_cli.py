@@ -29,7 +29,7 @@ set -euo pipefail
 millstream() { "$PYTHON" -m api.cli "$@"; }
 """
 END_S = 60.0
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 JQ = Path(__file__).parents[1] / "jq.py"
 
 
@@ -473,7 +473,7 @@ def piped(example: str) -> list[list[str]] | None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_page_runs(name):
-    """Every command of docs/cli.md, in order."""
+    """Every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
     said = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)

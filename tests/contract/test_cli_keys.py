@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands import millstream
+from tests.documentation import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "keys.md"
 
 
 @pytest.fixture(autouse=True)
@@ -98,9 +99,9 @@ def test_whoami_says_what_we_may_do():
 
 
 def test_the_page_runs(name):
-    """Every command of docs/keys.md, in order, but for the one that asks the database."""
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if "--local" not in line]
+    """Every command of docs/how-to/keys.md, in order, but for the one that asks the database."""
+    typed = [block.text for block in blocks(PAGE) if block.language == "sh" and not block.why]
+    lines = [line for text in typed for line in text.splitlines() if "--local" not in line]
     known = ""
     for line in lines:
         own = re.sub(r"\b(shop|billing)\b", rf"\1-{name}", line).replace("$ID", known)

@@ -18,7 +18,7 @@ from storage.domain.streams import RING_SIZE
 from tests.contract.conftest import _running_service
 
 LINES = {"accept": "application/jsonl"}
-PAGE = Path(__file__).parents[2] / "docs" / "push.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "push.md"
 KEYS = [f"key-{number}" for number in range(8)]
 
 
@@ -531,7 +531,7 @@ def test_a_slow_reader_delays_nobody_and_misses_nothing(client, service_url, nam
 
 
 def test_the_page_says_what_can_be_typed(service_url, name):
-    """Each curl of docs/push.md's page on events answers; those that follow are cut soon."""
+    """Each curl of docs/reference/push.md's page on events answers; those that follow are cut soon."""
     text = PAGE.read_text()
     page = text[text.index("## Server-sent events and JSON Lines") :]
     typed = [line for line in page.splitlines() if line.startswith("curl ")]

@@ -178,3 +178,12 @@ def test_what_is_not_http_is_told_so(wire):
     wire.send(b"EHLO there\r\n\r\n")
 
     assert wire.answer()[0] == 400
+
+
+def test_a_browser_that_is_given_the_address_alone_comes_to_the_dashboard(client):
+    looking = client.get("/", headers={"accept": "text/html,application/xhtml+xml"})
+    program = client.get("/")
+
+    assert (looking.status_code, looking.headers["location"]) == (307, "/ui")
+    assert program.status_code == 404
+    assert "the API is at /v1, the dashboard at /ui" in program.json()["detail"]

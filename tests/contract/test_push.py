@@ -1,4 +1,4 @@
-"""docs/push.md against a service: what it shows can be typed."""
+"""docs/reference/push.md against a service: what it shows can be typed."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from api.push.frames import ClientFrame, Close, ServerFrame
 
-PAGE = (Path(__file__).parents[2] / "docs" / "push.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "push.md").read_text()
 SOCKET = PAGE[PAGE.index("## WebSocket") : PAGE.index("## Server-sent events")]
 
 

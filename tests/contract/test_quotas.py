@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.test_refusals import refused
 
-PAGE = Path(__file__).parents[2] / "docs" / "quotas.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "quotas.md"
 ONE_IN_A_WHILE = {"calls_per_second": 0.001, "burst_seconds": 3600}  # three at once
 Tenant = Callable[..., str]
 
@@ -153,7 +153,7 @@ def test_tenants_have_queues_of_one_name_apart_and_see_nothing_of_each_others(cl
 
 
 def test_the_page_runs(service_url, client):
-    """docs/quotas.md: what it shows can be typed."""
+    """docs/how-to/quotas.md: what it shows can be typed."""
     [commands] = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = commands.replace("http://127.0.0.1:8080", service_url)
     commands = commands.replace("curl", "curl -sf").replace("/acme", "/of-the-page")

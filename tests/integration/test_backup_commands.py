@@ -79,7 +79,7 @@ def test_from_stores_by_url_to_a_data_directory_and_on_from_there(named, place, 
     assert received == [b"one"]
     for refused, why in (
         (back_to_the_same, "the database is not empty"),
-        (again, "the database is not empty"),
+        (again, "has a Millstream in it"),
         (in_use, "a Millstream runs on"),
     ):
         assert (refused.code, refused.out) == (1, "")
@@ -93,6 +93,14 @@ def test_what_cannot_be_is_one_line_and_makes_nothing(place):
     assert (nowhere.code, no_backup.code) == (4, 1)
     assert "there is no Millstream in nothing" in nowhere.err
     assert ". is no backup" in no_backup.err
+    assert list(place.iterdir()) == []
+
+
+def test_an_archive_is_verified_where_it_is_found_and_nothing_is_made_where_it_is_not(place):
+    nowhere = millstream("archive", "verify", "--data", "nothing")
+
+    assert (nowhere.code, nowhere.out) == (4, "")
+    assert nowhere.err.startswith("millstream: no Millstream runs on nothing: start it, say --data")
     assert list(place.iterdir()) == []
 
 

@@ -31,6 +31,13 @@ def test_a_newer_directory_is_refused(tmp_path):
         check_version(tmp_path)
 
 
+def test_of_an_older_directory_it_is_not_said_that_a_newer_version_helps(tmp_path):
+    (tmp_path / "version").write_text(f"{LAYOUT_VERSION - 1}\n")
+
+    with pytest.raises(Trouble, match=r"use the Millstream that wrote it$"):
+        check_version(tmp_path)
+
+
 def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "holiday.jpg").touch()
 

@@ -1,12 +1,18 @@
 """The files for containers, as far as they can be checked without one."""
 
+import json
 import shlex
+import shutil
+import subprocess
 import tomllib
+from configparser import RawConfigParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import typer
 import yaml
+from jsonschema import Draft7Validator
 
 from api.cli.main import app
 
@@ -14,9 +20,12 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = set(typer.main.get_group(app).commands)
 
 
+COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+
+
 @pytest.fixture(scope="module")
 def services():
-    return yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["services"]
+    return COMPOSE["services"]
 
 
 def test_the_stores_are_of_the_versions_we_promise(services):
@@ -53,14 +62,79 @@ def test_every_service_has_a_health_check_and_time_to_end(services):
 
 
 def test_every_volume_that_is_used_is_declared(services):
-    declared = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["volumes"]
+    declared = COMPOSE["volumes"]
     used = {
         volume.split(":")[0]
         for service in services.values()
         for volume in service.get("volumes", [])
+        if not volume.startswith("./")
     }
 
     assert used == set(declared)
+
+
+def test_compose_is_what_its_specification_allows():
+    schema = files("check_jsonschema.builtin_schemas") / "vendor" / "compose-spec.json"
+
+    faults = list(Draft7Validator(json.loads(schema.read_text())).iter_errors(COMPOSE))
+
+    assert [fault.message for fault in faults] == []
+
+
+def test_what_compose_mounts_and_refers_to_is_there(services):
+    for service in services.values():
+        for volume in service.get("volumes", []):
+            if volume.startswith("./"):
+                assert (ROOT / "deploy" / volume.split(":")[0]).exists(), volume
+        for config in service.get("configs", []):
+            assert config["source"] in COMPOSE["configs"]
+        assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+        assert set(service.get("depends_on", {})) <= set(services)
+
+
+def test_configurations_within_compose_can_be_read():
+    told = {name: yaml.safe_load(one["content"]) for name, one in COMPOSE["configs"].items()}
+
+    paths = {job.get("metrics_path", "/metrics") for job in told["prometheus"]["scrape_configs"]}
+    assert paths == {"/metrics", "/metrics/per-object"}
+
+
+def test_what_only_watches_is_asked_for_by_a_profile(services):
+    asked_for = {name for name, service in services.items() if service.get("profiles")}
+
+    assert asked_for == {"prometheus", "grafana"}
+    assert {port.split(":")[0] for name in asked_for for port in services[name]["ports"]} == {
+        "127.0.0.1"
+    }
+
+
+def test_the_unit_of_systemd_runs_a_command_that_exists_as_somebody_else_than_root():
+    unit = RawConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(ROOT / "deploy" / "systemd" / "millstream.service")
+    service = unit["Service"]
+
+    program, command = service["ExecStart"].split()
+    settings = dict(one.split("=", 1) for one in service["Environment"].split())
+    state = f"/var/lib/{service['StateDirectory']}"
+
+    assert (Path(program).name, command in COMMANDS) == ("millstream", True)
+    assert service["User"] != "root"
+    assert settings["MILLSTREAM_DATA"].startswith(f"{state}/")
+    assert service["WorkingDirectory"] == state
+    assert set(unit.sections()) == {"Unit", "Service", "Install"}
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong_with_the_unit_but_that_it_is_not_installed():
+    unit = ROOT / "deploy" / "systemd" / "millstream.service"
+
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+
+    told = [line for line in done.stderr.splitlines() if "millstream.service" in line]
+    assert [line for line in told if "is not executable" not in line] == []
 
 
 def test_whoever_reads_or_writes_the_archive_has_it(services):
@@ -88,7 +162,7 @@ def test_the_image_runs_a_command_that_exists_as_somebody_else_than_root():
     [user] = [line.split()[1] for line in lines if line.startswith("USER")]
 
     assert yaml.safe_load(command.removeprefix("CMD "))[0] in COMMANDS
-    assert user != "root"
+    assert user == "10001:10001", "a number, so that Kubernetes can tell that it is not root"
     assert sum(line.startswith("FROM") for line in lines) == 2
 
 

@@ -30,7 +30,7 @@ KINDS = {
     "timestamp": float,
 }
 
-# Two services that were added to the model and are none of streams: see docs/kinesis.md.
+# Two services that were added to the model and are none of streams: see docs/reference/kinesis.md.
 OTHER_THINGS = ("Channel", "Queue")
 
 FAULTS = [value for value in vars(errors).values() if isinstance(value, Fault)]

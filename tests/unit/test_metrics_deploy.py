@@ -126,7 +126,7 @@ def test_the_example_scrapes_what_is_served_with_a_key():
 
 
 def test_the_page_has_every_metric_and_no_other():
-    page = (ROOT / "docs" / "metrics.md").read_text().splitlines()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines()
 
     told = [line for line in page if line.startswith("| `millstream_")]
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.commands.processes import Data
 from api.cli.options import Most, Prefix, StreamName
 from api.cli.output import Row, table, to_row
 from api.cli.progress import progress
-from api.cli.settings import settings_said, with_stores
+from api.cli.settings import settings_said
 from api.cli.terminal import LONG_S, Terminal, noun, verb
 from api.cli.trouble import ExitCode, Trouble
 
@@ -119,10 +120,20 @@ def _waiting(found: Row) -> int:
 @archive.command()
 def verify(
     stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
+    data: Data = None,
 ) -> None:
-    """Read every file of the archive whole, and say what is damaged or missing."""
-    settings = with_stores(settings_said())
-    from api.cli.archive import verify as run
+    """Read every file of the archive whole, and say what is damaged or missing.
 
-    if not run(settings, stream):
+    The stores are those of REDIS_URL and DATABASE_URL, or else of the `millstream up` that runs on the data directory.
+    """
+    from api.cli.archive import verify as run
+    from api.cli.found import with_found_stores
+
+    settings = settings_said(data=data)
+    if (told := with_found_stores(settings)) is None:
+        raise Trouble(
+            f"no Millstream runs on {settings.data}: start it, say --data, or set REDIS_URL and DATABASE_URL",
+            ExitCode.UNAVAILABLE,
+        )
+    if not run(told, stream):
         raise typer.Exit(ExitCode.ERROR)

@@ -19,15 +19,30 @@ MADE = """\
 {place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes.
 Keep beside it, for it has neither: the secret keys (secret.keys, or what MILLSTREAM_SECRET_KEYS says) and the archive's files.\
 """
+MADE_WITH_ARCHIVE = """\
+{place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes, files of the archive: {manifest.archived:,}.
+Keep beside it, for it has them not: the secret keys (secret.keys, or what MILLSTREAM_SECRET_KEYS says).\
+"""
 RESTORED = """\
 {place} is restored. Start the service with the secret keys and the archive of the deployment that it is of, and never beside that one.\
+"""
+RESTORED_WITH_ARCHIVE = """\
+{place} is restored, files of the archive: {manifest.archived:,}. Start the service with the secret keys of the deployment that it is of.\
 """
 
 
 @backups.command()
 def backup(
-    target: Annotated[Path, typer.Argument(help="A directory that is not there yet.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="A directory that is not there yet; one file if its name ends in .tar."
+        ),
+    ],
     data: Data = None,
+    with_archive: Annotated[
+        bool, typer.Option("--with-archive", help="The archive's files too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Back up Postgres and the hot store, while the service runs or not.
@@ -36,7 +51,8 @@ def backup(
     """
     from api.cli.backups import backup as run
 
-    _tell(MADE, target, run(settings_said(data=data), target), as_json=as_json)
+    manifest = run(settings_said(data=data), target, with_archive=with_archive)
+    _tell(MADE_WITH_ARCHIVE if with_archive else MADE, target, manifest, as_json=as_json)
 
 
 @backups.command()
@@ -49,7 +65,9 @@ def restore(
     """Restore a backup into empty stores: those of REDIS_URL and DATABASE_URL, or else a new data directory."""
     from api.cli.backups import restore as run
 
-    _tell(RESTORED, source, run(settings_said(data=data, server=server), source), as_json=as_json)
+    manifest = run(settings_said(data=data, server=server), source)
+    sentence = RESTORED_WITH_ARCHIVE if manifest.archived else RESTORED
+    _tell(sentence, source, manifest, as_json=as_json)
 
 
 def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> None:
@@ -60,6 +78,7 @@ def _tell(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> N
             "began_at_ms": manifest.began_at_ms,
             "ended_at_ms": manifest.ended_at_ms,
             "bytes": manifest.bytes,
+            "archived_files": manifest.archived,
             "rows": sum(table.rows for table in manifest.tables),
         }
         typer.echo(msgspec.json.encode(told).decode())

@@ -2,6 +2,8 @@
 
 import json
 from importlib import metadata
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -24,6 +26,17 @@ def asyncapi() -> None:
     from api.asyncapi import build_asyncapi
 
     typer.echo(json.dumps(build_asyncapi(), indent=2, ensure_ascii=False))
+
+
+@documents.command(hidden=True)
+def reference(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where they are written.", exists=True)],
+) -> None:
+    """Write the pages of the documentation that are made of the code."""
+    from api.cli.reference.writing import write_pages
+
+    write_pages(folder, context.find_root().command)
 
 
 @documents.command()

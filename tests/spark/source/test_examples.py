@@ -1,15 +1,13 @@
-"""The programs of docs/examples, as docs/spark.md shows them, on a real service."""
+"""The programs of docs/examples, as docs/how-to/spark.md shows them, on a real service."""
 
 import asyncio
 import importlib.util
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import ModuleType
 
 import psycopg
@@ -21,13 +19,13 @@ from spark_worker.sparks import SharedSpark
 from storage.lifespan import open_storage
 from storage.postgres.database import libpq_url
 from storage.settings import StorageSettings
+from tests.documentation import DOCS, blocks
 from tests.spark.lending import SparkOfTheRun, worker_settings
 from tests.spark.source.conftest import set_active
 from tests.spark.source.streams import Stream
 from tests.spark.source.test_sink import forget_last_commit
 from tests.spark.workers import QUICK
 
-DOCS = Path(__file__).parents[3] / "docs"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
@@ -55,7 +53,7 @@ def program(name: str) -> ModuleType:
 
 @pytest.mark.parametrize("name", ["clicks_per_page", "rebuild_totals"])
 def test_the_page_shows_the_program_that_is_run_here(name):
-    shown = re.findall(r"```python\n(.*?)```", (DOCS / "spark.md").read_text(), re.DOTALL)
+    shown = [block.text for block in blocks(DOCS / "how-to" / "spark.md") if not block.why]
 
     assert (DOCS / "examples" / f"{name}.py").read_text() in shown
 

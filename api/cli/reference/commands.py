@@ -1,0 +1,72 @@
+"""Every command, as its help has it."""
+
+from collections.abc import Container, Iterator
+from typing import Any
+
+import typer
+
+from api.cli.reference.markdown import code, page, table
+from api.cli.terminal import COMMON
+
+INTRO = """\
+Every command with its arguments and options, as `--help` tells them; [the command line](cli.md) tells how they go together. Verbs of nouns talk to a service, and have these options beside their own:
+"""
+RUN_ELSEWHERE = "<!-- not run: tests/contract/test_cli.py runs the examples of every help -->"
+WORDS = {
+    "STR": "TEXT",
+    "INT RANGE": "NUMBER",
+    "INT": "NUMBER",
+    "FLOAT RANGE": "NUMBER",
+    "FLOAT": "NUMBER",
+}
+HEAD = ("", "what it says")
+
+
+def commands_page(app: typer.Typer | Any) -> str:
+    """Every command below one, which is the whole command line."""
+    group = typer.main.get_group(app) if isinstance(app, typer.Typer) else app
+    everyone: list[tuple[str, str]] = []
+    parts = []
+    for path, command in _leaves(group, ("millstream",)):
+        common = [one for one in command.params if one.name in COMMON]
+        everyone = everyone or [_row(one) for one in common if len(common) == len(COMMON)]
+        parts.append(_command(path, command, common=COMMON if len(common) == len(COMMON) else ()))
+    return page("Commands", INTRO, table(HEAD, everyone), *parts)
+
+
+def _leaves(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from _leaves(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+def _command(path: tuple[str, ...], command: Any, common: Container[str]) -> str:
+    told, _, examples = (command.help or "").partition("\n\n\b\nExamples:\n")
+    own = [one for one in command.params if one.name not in common and one.name != "help"]
+    parts = [f"## {' '.join(path)}", " ".join(told.split())]
+    if own:
+        parts.append(table(HEAD, [_row(one) for one in own if not getattr(one, "hidden", False)]))
+    if examples:
+        lines = "\n".join(line.strip() for line in examples.strip().splitlines())
+        parts.append(f"{RUN_ELSEWHERE}\n```sh\n{lines}\n```")
+    return "\n\n".join(parts)
+
+
+def _row(parameter: Any) -> tuple[str, str]:
+    if parameter.param_type_name == "argument":
+        name = parameter.name.rstrip("_").upper()
+        return code(name if parameter.required else f"[{name}]"), parameter.help or ""
+    spelled = ", ".join(code(option) for option in (*parameter.opts, *parameter.secondary_opts))
+    if not parameter.is_flag:
+        choices = getattr(parameter.type, "choices", None)
+        spelled += f" {code('|'.join(map(str, choices)) if choices else _metavar(parameter))}"
+    return spelled, parameter.help or ""
+
+
+def _metavar(parameter: Any) -> str:
+    word = str(parameter.metavar or parameter.type.name.upper())
+    return WORDS.get(word, word)

@@ -1,0 +1,64 @@
+"""What can go wrong, in the words of each door."""
+
+from api.aws.kinesis.errors import translate as to_kinesis
+from api.aws.sqs.errors import UNSUPPORTED_OPERATION
+from api.aws.sqs.errors import translate as to_sqs
+from api.aws.wire.errors import BAD_REQUEST
+from api.cli.reference.markdown import code, page, table, yes
+from api.cli.trouble import ExitCode
+from api.native.errors import TABLE, AnyCode, error_of, is_retryable, nothing_happened
+from storage.domain.errors import ErrorCode
+
+INTRO = """\
+Every refusal of the REST API is a problem (RFC 9457) with a stable `code`; `error` frames of the WebSocket hold the same. *Retryable*: the same call may succeed later, unchanged. *Nothing
+happened*: the call is known to have changed nothing; where it is not, retry with the same idempotency key, producer sequence or deduplication id ([delivery](../explanation/delivery.md#when-the-answer-is-missing)).
+
+The last two columns are what an SQS and a Kinesis client is told, where their doors can meet the error: the code of the Query protocol, and the exception. Faults of a request's form have Amazon's own codes.
+"""
+COMMANDS = """\
+## The command line
+
+What goes wrong is one line on standard error; these are the exit codes.
+"""
+EXITS = {
+    ExitCode.OK: "done",
+    ExitCode.ERROR: "it could not be done",
+    ExitCode.USAGE: "what was typed, or a setting, is not allowed, here or by the service",
+    ExitCode.NOT_FOUND: "there is no such thing",
+    ExitCode.UNAVAILABLE: "the service or a store is away, or did not say what happened",
+    ExitCode.PARTIAL: "some of it was done",
+    ExitCode.INTERRUPTED: "Ctrl-C",
+    ExitCode.PIPE_CLOSED: "the reader of its output went away",
+    ExitCode.TERMINATED: "SIGTERM",
+}
+HEAD = ("code", "status", "retryable", "nothing happened", "what it says", "SQS", "Kinesis")
+
+
+def errors_page() -> str:
+    """Every code, and every exit code."""
+    exits = table(("code", ""), [(str(int(code)), EXITS[code]) for code in ExitCode])
+    rows = [_row(one) for one in TABLE]
+    return page("Errors", INTRO, table(HEAD, rows), COMMANDS + "\n" + exits)
+
+
+def _row(one: AnyCode) -> tuple[str, ...]:
+    return (
+        code(one.value),
+        str(TABLE[one].status),
+        yes(is_retryable(one)),
+        yes(nothing_happened(one)),
+        error_of(one).detail if isinstance(one, ErrorCode) else f"{TABLE[one].title}.",
+        *map(code, _at_the_other_doors(one)),
+    )
+
+
+def _at_the_other_doors(one: AnyCode) -> tuple[str, str]:
+    """The words of SQS and of Kinesis; nothing for what no operation of theirs says."""
+    if not isinstance(one, ErrorCode):
+        return "", ""
+    sqs, kinesis = to_sqs(error_of(one)).fault, to_kinesis(error_of(one)).fault
+    shape = kinesis.shape.rpartition("#")[2]
+    return (
+        "" if sqs is UNSUPPORTED_OPERATION else sqs.code,
+        "" if kinesis is BAD_REQUEST else shape,
+    )

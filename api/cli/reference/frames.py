@@ -1,0 +1,51 @@
+"""The frames of the WebSocket, as the AsyncAPI document has them."""
+
+import json
+from typing import Any
+
+from api.asyncapi import build_asyncapi
+from api.cli.reference.markdown import code, page, table
+
+INTRO = """\
+Every frame of `/v1/ws`, with an example; `openapi/asyncapi.json`, which a service also shows at `/asyncapi.json`, has every field with its type and bounds. [Push](push.md) tells what they are for.
+"""
+SENT, HEARD = "receive", "send"
+HEADINGS = {SENT: "What you send", HEARD: "What you hear"}
+
+
+def frames_page() -> str:
+    """Every frame, by who says it."""
+    document = build_asyncapi()
+    parts = []
+    for action, heading in HEADINGS.items():
+        frames = [_frame(document, name) for name in _said_by(document, action)]
+        parts.append("\n\n".join((f"## {heading}", *frames)))
+    return page("WebSocket frames", INTRO, *parts)
+
+
+def _said_by(document: dict[str, Any], action: str) -> list[str]:
+    """Names of the messages of one direction, in order. A reply is told by the operation that it answers."""
+    found = {}
+    for operation in document["operations"].values():
+        replies = operation.get("reply", {}).get("messages", []) if action == HEARD else []
+        own = operation["messages"] if operation["action"] == action else []
+        found.update(dict.fromkeys(one["$ref"].rpartition("/")[2] for one in (*replies, *own)))
+    return [name for name in document["components"]["messages"] if name in found]
+
+
+def _frame(document: dict[str, Any], name: str) -> str:
+    message = document["components"]["messages"][name]
+    schema = document["components"]["schemas"][message["payload"]["$ref"].rpartition("/")[2]]
+    required = set(schema.get("required", ()))
+    rows = [
+        (code(field), "yes" if field in required else "", shape.get("description", ""))
+        for field, shape in schema["properties"].items()
+        if field != "type"
+    ]
+    told = [f"### {code(message['name'])}", message["summary"]]
+    if message.get("description"):
+        told.append(message["description"])
+    if rows:
+        told.append(table(("field", "needed", ""), rows))
+    shown = [json.dumps(one["payload"], ensure_ascii=False) for one in message["examples"][:1]]
+    return "\n\n".join((*told, *(f"```json\n{one}\n```" for one in shown)))

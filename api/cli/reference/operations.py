@@ -1,0 +1,45 @@
+"""The REST API, as its OpenAPI document has it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from api.app import create_app
+from api.cli.reference.markdown import code, page, table
+
+INTRO = """\
+Every operation of the native API; `openapi/openapi.json`, which a service also shows at `/openapi.json`, has every field of it. Names are 1 to 80 of `A-Z a-z 0-9 _ . -`; durations are in seconds and may be
+fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC. What goes wrong is a problem: [errors](errors.md).
+
+*Again* says what a second call does where no answer came. `safe`: nothing more. `keyed`: nothing more with the same `Idempotency-Key`. `guarded`: nothing more if the body has the named field. `unsafe`: perhaps the same once more.
+"""
+HEAD = ("operation", "call", "again", "what it does")
+
+
+def operations_page() -> str:
+    """Every operation, by tag."""
+    document = create_app().openapi()
+    operations = list(_operations(document))
+    parts = []
+    for tag in document["tags"]:
+        rows = [_row(*one) for one in operations if one[2]["tags"] == [tag["name"]]]
+        parts.append(
+            f"## {tag['name'].capitalize()}\n\n{tag['description']}\n\n{table(HEAD, rows)}"
+        )
+    return page("REST operations", INTRO, *parts)
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def _row(method: str, path: str, operation: dict[str, Any]) -> tuple[str, ...]:
+    repeat = operation["x-millstream-repeat"]
+    guards = ", ".join(code(one) for one in operation.get("x-millstream-guards", ()))
+    return (
+        code(operation["operationId"]),
+        code(f"{method} {path}"),
+        f"{repeat}: {guards}" if guards else repeat,
+        operation["summary"],
+    )

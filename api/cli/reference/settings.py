@@ -1,0 +1,61 @@
+"""The settings, as their declarations have them."""
+
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import AliasChoices, SecretStr
+from pydantic.fields import FieldInfo
+
+from api.cli.reference.markdown import code, page, table
+from api.settings import Settings
+
+INTRO = """\
+Each is an environment variable, a key of `millstream.toml`, or a line of `.env` in the folder where the command is started; those of `millstream up` that are asked for often
+are also options. First wins: option, environment, `.env`, `millstream.toml`, default. `millstream config show --origin` tells what is in force and who said it, `millstream config check`
+what nobody knows. In `millstream.toml` a setting has its name without the prefix, in lower case: `port = 9000`.
+
+The settings of the command line as a client (`MILLSTREAM_URL`, `MILLSTREAM_API_KEY`, `MILLSTREAM_CA_FILE`, `MILLSTREAM_PROFILE`) are in [the command line](cli.md).
+"""
+KINDS = {int: "number", bool: "true or false", Path: "path", str: "text", SecretStr: "secret"}
+
+
+def settings_page() -> str:
+    """Every setting of a service."""
+    rows = [
+        (
+            ", ".join(code(word) for word in _variables(name, field)),
+            _kind(field),
+            code(str(field.default)) if field.default not in (None, "") else "none",
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+    return page("Settings", INTRO, table(("variable", "is", "default", "what it says"), rows))
+
+
+def _variables(name: str, field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    told = alias.choices if isinstance(alias, AliasChoices) else []
+    return [word for word in told if isinstance(word, str) and word.isupper()] or [
+        f"MILLSTREAM_{name.upper()}"
+    ]
+
+
+def _kind(field: FieldInfo) -> str:
+    told = _kind_of(field.annotation)
+    bounds = {type(one).__name__: one for one in field.metadata}
+    if "Ge" in bounds and "Le" in bounds:
+        return f"{told}, {bounds['Ge'].ge} to {bounds['Le'].le}"
+    return f"{told}, at least {bounds['Ge'].ge}" if "Ge" in bounds else told
+
+
+def _kind_of(annotation: Any) -> str:
+    if get_origin(annotation) in (Union, UnionType):
+        return _kind_of(next(one for one in get_args(annotation) if one is not type(None)))
+    if get_origin(annotation) is Literal:
+        return " or ".join(code(str(one)) for one in get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return " or ".join(code(str(one.value)) for one in annotation)
+    return KINDS[annotation]

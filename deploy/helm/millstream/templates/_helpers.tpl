@@ -1,0 +1,160 @@
+{{- define "millstream.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "millstream.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "millstream.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "millstream.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "millstream.selector" -}}
+app.kubernetes.io/name: {{ include "millstream.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "millstream.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{ include "millstream.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "millstream.scheme" -}}
+{{- if .Values.tls.secretName -}}HTTPS{{- else -}}HTTP{{- end -}}
+{{- end -}}
+
+{{/* What every process is told. */}}
+{{- define "millstream.environment" -}}
+- name: REDIS_URL
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.existingSecret }}, key: REDIS_URL}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.existingSecret }}, key: DATABASE_URL}
+- name: MILLSTREAM_SECRET_KEYS
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.existingSecret }}, key: MILLSTREAM_SECRET_KEYS, optional: true}
+- name: MILLSTREAM_ARCHIVE_URL
+  value: {{ .Values.archive.url | quote }}
+- name: MILLSTREAM_SPARK_MEMORY_MB
+  value: {{ .Values.worker.memoryMb | quote }}
+{{- if .Values.tls.secretName }}
+- name: MILLSTREAM_SSL_CERTFILE
+  value: /tls/tls.crt
+- name: MILLSTREAM_SSL_KEYFILE
+  value: /tls/tls.key
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* A pod of one process. Takes (list root process arguments resources grace). */}}
+{{- define "millstream.pod" -}}
+{{- $root := index . 0 -}}
+{{- $process := index . 1 -}}
+metadata:
+  labels:
+    {{- include "millstream.labels" $root | nindent 4 }}
+    app.kubernetes.io/component: {{ $process }}
+  {{- with $root.Values.podAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "millstream.fullname" $root }}
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: {{ index . 4 }}
+  {{- with $root.Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 10001
+    runAsGroup: 10001
+    fsGroup: 10001
+    seccompProfile: {type: RuntimeDefault}
+  {{- if eq $process "api" }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "millstream.selector" $root | nindent 10 }}
+          app.kubernetes.io/component: api
+  {{- end }}
+  containers:
+    - name: {{ $process }}
+      image: {{ printf "%s:%s" $root.Values.image.repository (default $root.Chart.AppVersion $root.Values.image.tag) | quote }}
+      imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+      args:
+        {{- toYaml (index . 2) | nindent 8 }}
+      env:
+        {{- include "millstream.environment" $root | nindent 8 }}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities: {drop: [ALL]}
+      {{- if eq $process "api" }}
+      ports:
+        - {name: http, containerPort: 8080}
+      startupProbe:
+        httpGet: {path: /livez, port: http, scheme: {{ include "millstream.scheme" $root }}}
+        periodSeconds: 2
+        failureThreshold: 30
+      livenessProbe:
+        httpGet: {path: /livez, port: http, scheme: {{ include "millstream.scheme" $root }}}
+        periodSeconds: 10
+        timeoutSeconds: 3
+      readinessProbe:
+        httpGet: {path: /readyz, port: http, scheme: {{ include "millstream.scheme" $root }}}
+        periodSeconds: 5
+        timeoutSeconds: 3
+      lifecycle:
+        # The endpoints hear of the end later than the process does.
+        preStop:
+          exec: {command: [sleep, "5"]}
+      {{- end }}
+      resources:
+        {{- toYaml (index . 3) | nindent 8 }}
+      volumeMounts:
+        - {name: tmp, mountPath: /tmp}
+        - {name: home, mountPath: /home/millstream}
+        {{- if $root.Values.archive.existingClaim }}
+        - {name: archive, mountPath: /archive}
+        {{- end }}
+        {{- if $root.Values.tls.secretName }}
+        - {name: tls, mountPath: /tls, readOnly: true}
+        {{- end }}
+  volumes:
+    - {name: tmp, emptyDir: {}}
+    - {name: home, emptyDir: {}}
+    {{- if $root.Values.archive.existingClaim }}
+    - name: archive
+      persistentVolumeClaim: {claimName: {{ $root.Values.archive.existingClaim }}}
+    {{- end }}
+    {{- if $root.Values.tls.secretName }}
+    - name: tls
+      secret: {secretName: {{ $root.Values.tls.secretName }}}
+    {{- end }}
+  {{- with $root.Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $root.Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $root.Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}

@@ -1,0 +1,207 @@
+"""Every block of code on every page, as a stranger types it, against one deployment that has all of Millstream.
+
+A page's blocks are one session, in their order, in a folder of its own: a block that names a file in its first line is saved
+as that file, and what is `sh` is run. Pages whose blocks say more than that they run have tests of their own: ELSEWHERE.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.deployment import Deployment, deployed
+from tests.documentation import DOCS, EXAMPLE_URL, ROOT, Block, blocks, name_of, pages
+from tests.javascript import compile_typescript
+
+TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
+JQ = ROOT / "tests" / "jq.py"
+SESSION_S = 110  # a busy machine takes a minute to start Spark
+
+READ = {"text", "json", "toml", "yaml", "ini"}
+"""Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""
+
+PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
+"""What runs a block that is no file for later."""
+
+ELSEWHERE = {
+    "docs/how-to/groups.md": "acceptance/test_groups.py",
+    "docs/how-to/keys.md": "contract/test_cli_keys.py",
+    "docs/how-to/quotas.md": "contract/test_quotas.py",
+    "docs/how-to/sdks.md": "acceptance/test_sdks.py",
+    "docs/how-to/spark.md": "spark/source/test_examples.py",
+    "docs/how-to/webhooks.md": "acceptance/test_webhooks.py",
+    "docs/reference/cli.md": "contract/test_cli.py",
+    "docs/reference/push.md": "contract/test_push.py",
+}
+WORKING = {name_of(page) for page in DOCS.glob("*.md")}
+"""What these show is the work of hours, or of other tools."""
+
+SHELL = r"""
+set -euo pipefail
+curl() {
+    case " $* " in
+        *" -N "*) command curl -sS --fail-with-body -m 1 "$@" || test $? = 28 ;;
+        *) command curl -sS --fail-with-body "$@" ;;
+    esac
+    echo
+}
+millstream() { "$PYTHON" -m api.cli "$@"; }
+python3() { "$PYTHON" "$@"; }
+command -v jq > /dev/null || jq() { "$PYTHON" "$JQ" "$@"; }
+"""
+
+SIGNED = "export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1"
+GIVEN = {
+    "docs/explanation/archive.md": f"curl -X PUT {EXAMPLE_URL}/v1/streams/clicks",
+    "docs/reference/metrics.md": f"curl -X PUT {EXAMPLE_URL}/v1/queues/orders",
+    "docs/reference/kinesis.md": SIGNED,
+    "docs/reference/sqs.md": SIGNED,
+}
+"""What a reader of the page has already."""
+
+SESSIONS = [
+    page
+    for page in pages()
+    if name_of(page) not in {*ELSEWHERE, *WORKING}
+    and any(block.language not in READ and not block.why for block in blocks(page))
+]
+
+
+@pytest.fixture(scope="module")
+def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """All of Millstream in two API processes, so that calls of one session meet both."""
+    place = tmp_path_factory.mktemp("documentation")
+    with deployed(place / "log", "--data", str(place / "data"), "--workers", "2") as deployment:
+        yield deployment
+
+
+@pytest.fixture
+def emptied(millstream: Deployment) -> Iterator[str]:
+    """The service's URL; what a page made is deleted behind it, so that the next may use the same names."""
+    yield millstream.url
+    with httpx.Client(base_url=f"{millstream.url}/v1", timeout=30) as http:
+        for nouns in ("groups", "queues", "streams"):
+            for one in http.get(f"/{nouns}", params={"limit": 1000}).json()["items"]:
+                http.delete(f"/{nouns}/{one['name']}").raise_for_status()
+
+
+def session(page: Path, folder: Path, url: str) -> str:
+    """Type a page's blocks; what they said."""
+    script = [SHELL, GIVEN.get(name_of(page), "").replace(EXAMPLE_URL, url)]
+    for block in blocks(page):
+        if block.why or block.language in READ:
+            continue
+        text = _own(block, url)
+        if block.file_name:
+            (folder / block.file_name).write_text(text)
+        elif block.language in PROGRAMS:
+            runner, suffix = PROGRAMS[block.language]
+            (folder / f"line{block.line}.{suffix}").write_text(text)
+            script.append(f"{runner} line{block.line}.{suffix}")
+        else:
+            script.append(text)
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=folder,
+        env=_environment(folder, url),
+        capture_output=True,
+        text=True,
+        timeout=SESSION_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def _own(block: Block, url: str) -> str:
+    """A block for this deployment."""
+    text = block.text.replace(EXAMPLE_URL, url)
+    return text.replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'")
+
+
+def _environment(folder: Path, url: str) -> dict[str, str]:
+    """Ours, without settings of Millstream or AWS, but for where the service is."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MILLSTREAM_", "AWS_", "REDIS_URL", "DATABASE_URL"))
+    }
+    return {
+        **kept,
+        "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}",
+        "PYTHON": sys.executable,
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'openapi' / 'sdk' / 'python'}",
+        "JQ": str(JQ),
+        "XDG_CONFIG_HOME": str(folder),
+        "MILLSTREAM_URL": url,
+    }
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=map(name_of, SESSIONS))
+def test_the_session_of_a_page_runs(page, emptied, millstream, tmp_path):
+    (tmp_path / "data").symlink_to(millstream.log.with_name("data"))
+    if any(block.language == "js" for block in blocks(page)):
+        compile_typescript(TYPESCRIPT)
+
+    said = session(page, tmp_path, emptied)
+
+    for sentence in SAID.get(name_of(page), ()):
+        assert sentence in said
+
+
+SAID = {
+    "README.md": ('"body":"hello"', "{'id': 2}", "{'page': '/cart'}", "{ id: 3 }"),
+    "docs/tutorials/first-ten-minutes.md": (
+        '"body":"later"',
+        '"acknowledged":3',
+        '"data":{"cents":-50}',
+        '"records":0',
+        '"state":"done"',
+        '"body":{"cents":1250}',
+    ),
+    "docs/tutorials/worker.md": (
+        "shipped 1",
+        "shipped 3",
+        "dead: ['a negative total']",
+        "mailed ann",
+        "mailed bea",
+    ),
+    "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
+    "docs/tutorials/from-kinesis.md": ("page 5", '"OpenShardCount": 2', '"member"'),
+    "docs/how-to/backup-and-upgrade.md": ("files of the archive: 0.", "is restored"),
+    "docs/how-to/replay.md": (
+        '"count":2,"exact":true',
+        '"sent":2',
+        '":source_offset"',
+        '"id":"slow"',
+    ),
+    "docs/how-to/dead-letters.md": ('"reason":"card expired"', '"redriven":1'),
+}
+"""What is heard at the least, so that a page does not tell of what no longer happens."""
+
+
+def test_every_block_is_run_somewhere_or_says_why_not():
+    for page in pages():
+        if page in SESSIONS or name_of(page) in WORKING or "adr" in page.parts:
+            continue
+        left = [one for one in blocks(page) if one.language not in READ and not one.why]
+        if left:
+            runner = ROOT / "tests" / ELSEWHERE[name_of(page)]
+
+            assert page.name in runner.read_text(), f"{name_of(page)} is not run by {runner}"
+
+
+def test_few_blocks_are_not_run():
+    told = [
+        (name_of(page), block.line)
+        for page in pages()
+        if page != DOCS / "reference" / "commands.md"
+        for block in blocks(page)
+        if block.why
+    ]
+
+    assert len(told) <= 30, told

@@ -1,0 +1,97 @@
+"""The documentation as the tests read it: its pages, their blocks of code, links and headings.
+
+A block is run by a test, or parsed, or says why not in a comment right above it:
+
+    <!-- not run: it needs a Kubernetes -->
+    ```sh
+    helm install …
+    ```
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+EXAMPLE_URL = "http://127.0.0.1:8080"
+
+_FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?"
+    r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_NAMED = re.compile(r"(?:#|//) (?P<name>[\w.-]+\.(?:py|mjs|sh))\n")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page. `why`: why it is not run, empty where it is."""
+
+    line: int
+    language: str
+    text: str
+    why: str
+
+    @property
+    def file_name(self) -> str:
+        """The file that a reader is told to save it as, by its first line; empty for none."""
+        named = _NAMED.match(self.text)
+        return named["name"] if named else ""
+
+
+def pages() -> list[Path]:
+    """Every page there is, the decisions among them."""
+    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    """What a page is called in messages: its path."""
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text()
+    return [
+        Block(
+            text.count("\n", 0, found.start()) + 1,
+            found["language"],
+            found["text"],
+            found["why"] or "",
+        )
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks, and without what is spelt as code."""
+    return re.sub(r"`[^`\n]*`", "``", _FENCE.sub("", page.read_text()))
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where a page's links lead, but for other sites."""
+    for target in _LINK.findall(prose(page)):
+        if not re.match(r"[a-z]+:", target):
+            yield unquote(target)
+
+
+def anchors(page: Path) -> set[str]:
+    """What can stand behind `#`: headings as forges spell them, counted where one comes again."""
+    told: set[str] = set()
+    for heading in _HEADING.findall(_FENCE.sub("", page.read_text())):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        told.add(next(one for one in _counted(slug) if one not in told))
+    return told
+
+
+def _counted(slug: str) -> Iterator[str]:
+    yield slug
+    number = 0
+    while True:
+        number += 1
+        yield f"{slug}-{number}"

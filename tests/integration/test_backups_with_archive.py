@@ -1,0 +1,182 @@
+"""Backups that hold the archive's files too, and backups that are one file."""
+
+import asyncio
+import stat
+import tarfile
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from storage import backed_archive, backups
+from storage.archive.roots import open_root
+from storage.archive_check import open_archive_check
+from storage.bundles import unbundled
+from storage.domain.backups import FOLDER_OF_ARCHIVE, BackupError
+from storage.domain.batches import Record
+from storage.domain.clock import SystemClock
+from storage.domain.errors import ArchiveOff, StorageUnavailable
+from storage.domain.names import StreamName
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.embedded.valkey import running_valkey
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.archiving import archive
+from tests.arrow import arrow_stream
+from tests.databases import fresh_database
+
+pytestmark = pytest.mark.one_store
+
+CLICKS = StreamName("clicks")
+VERSION = "0.1.0"
+
+
+@pytest.fixture
+def source(redis_url, database_url, tmp_path) -> StorageSettings:
+    return StorageSettings(
+        redis_url=redis_url,
+        database_url=database_url,
+        archive_url=(tmp_path / "archive").as_uri(),
+    )
+
+
+@pytest.fixture
+def target(short_folder, postgres_server_url, tmp_path) -> Iterator[StorageSettings]:
+    """Two stores with nothing in them, and a place for an archive."""
+    with (
+        fresh_database(postgres_server_url, "template1") as database_url,
+        running_valkey(short_folder) as redis_url,
+    ):
+        yield StorageSettings(
+            redis_url=redis_url,
+            database_url=database_url,
+            archive_url=(tmp_path / "restored").as_uri(),
+        )
+
+
+async def with_history(storage, settings):
+    """A stream of which something is archived, and something is not."""
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    await storage.streams.append_to_shard(CLICKS, 0, [Record(b"old")])
+    await archive(storage, settings, CLICKS)
+    await storage.streams.append_to_shard(CLICKS, 0, [Record(b"new")])
+
+
+async def backed_up(source, target, **options):
+    return await asyncio.to_thread(
+        backups.backup, source, target, SystemClock(), VERSION, with_archive=True, **options
+    )
+
+
+async def restored(target, place):
+    def restore():
+        with unbundled(place) as folder:
+            return backups.restore(target, folder, "bundled")
+
+    return await asyncio.to_thread(restore)
+
+
+async def checked(settings):
+    async with open_archive_check(settings) as check:
+        return [shard async for shard in check.shards()]
+
+
+@pytest.mark.parametrize("name", ["backup", "backup.tar"])
+async def test_a_restored_deployment_has_its_archive(source, target, tmp_path, name):
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+        staged = await storage.writing.stage(CLICKS, arrow_stream([b"put aside"]))
+    manifest = await backed_up(source, tmp_path / name)
+
+    await restored(target, tmp_path / name)
+
+    [shard] = await checked(target)
+    async with open_storage(target) as storage:
+        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        write = await storage.writing.commit(CLICKS, "writer", 0, [staged])
+    assert manifest.archived == 2
+    assert (shard.records, shard.faults) == (1, [])
+    assert [one.record.data for one in read.records] == [b"old", b"new"]
+    assert write.done
+
+
+async def test_one_file_is_for_its_owner_alone_and_begins_with_its_manifest(source, tmp_path):
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+
+    await backed_up(source, tmp_path / "backup.tar")
+
+    with tarfile.open(tmp_path / "backup.tar") as tar:
+        names = tar.getnames()
+    assert stat.S_IMODE((tmp_path / "backup.tar").stat().st_mode) == 0o600
+    assert names[0] == "manifest.json"
+    assert sum(name.startswith(FOLDER_OF_ARCHIVE) for name in names) == 1
+    assert [place.name for place in tmp_path.iterdir() if place.name.startswith(".")] == []
+
+
+async def test_a_file_that_was_cut_restores_nothing(source, target, tmp_path):
+    place = tmp_path / "backup.tar"
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+    await backed_up(source, place)
+    place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+
+    with pytest.raises(BackupError):
+        await restored(target, place)
+
+    assert [*open_root(target.archive_url).files("")] == []
+
+
+async def test_a_file_of_the_archive_that_is_missing_ends_the_backup(source, tmp_path):
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+    [file] = open_root(source.archive_url).files("")
+    (tmp_path / "archive" / file.path).unlink()
+
+    with pytest.raises(BackupError, match="archive verify"):
+        await backed_up(source, tmp_path / "backup")
+
+    assert not (tmp_path / "backup").exists()
+
+
+async def test_what_retention_removes_meanwhile_is_left_out(source, tmp_path, monkeypatch):
+    """Between the moment at which Postgres names a file, and its turn to be copied."""
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+    copy = backed_archive.copy_named
+
+    def copy_late(root, paths, database_url, part):
+        [file] = root.files("")
+        with psycopg.connect(database_url) as connection:
+            connection.execute("delete from archive_files")
+        root.delete(file.path)
+        copy(root, paths, database_url, part)
+
+    monkeypatch.setattr(backups, "copy_named", copy_late)
+
+    manifest = await backed_up(source, tmp_path / "backup")
+
+    assert manifest.archived == 0
+
+
+async def test_an_archive_that_is_not_mounted_is_no_empty_archive(source, tmp_path):
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+    (tmp_path / "archive").rename(tmp_path / "elsewhere")
+
+    with pytest.raises(StorageUnavailable):
+        await backed_up(source, tmp_path / "backup")
+
+
+async def test_a_backup_with_an_archive_needs_a_place_for_it(source, target, tmp_path):
+    nowhere = target.model_copy(update={"archive_url": None})
+    async with open_storage(source) as storage:
+        await with_history(storage, source)
+    await backed_up(source, tmp_path / "backup")
+
+    with pytest.raises(ArchiveOff):
+        await restored(nowhere, tmp_path / "backup")
+    with pytest.raises(ArchiveOff):
+        await backed_up(source.model_copy(update={"archive_url": None}), tmp_path / "other")
+
+    await restored(target, tmp_path / "backup")  # nothing was touched before

@@ -1,0 +1,122 @@
+"""The pages hang together: every link leads somewhere, every page is found from the index, and every block is run or says why not."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from api.cli.main import app
+from api.cli.reference.writing import made_pages
+from api.settings import Settings
+from tests.documentation import DOCS, ROOT, anchors, blocks, links, name_of, pages
+
+KINDS = ("tutorials", "how-to", "reference", "explanation")
+PAGES = pages()
+OURS = [page for page in PAGES if "adr" not in page.parts]
+each_page = pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
+each_of_ours = pytest.mark.parametrize("page", OURS, ids=map(name_of, OURS))
+
+
+@each_page
+def test_every_link_leads_somewhere(page):
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+
+        assert target.exists(), f"{link} is not there"
+        assert target.is_relative_to(ROOT), f"{link} is outside of the repository"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: no such heading"
+
+
+@each_page
+def test_a_page_begins_with_its_title(page):
+    assert re.match(r"# \S", page.read_text())
+
+
+def test_every_page_is_in_the_index():
+    index = {(DOCS / link).resolve() for link in links(DOCS / "README.md")}
+
+    missing = {
+        name_of(page)
+        for page in DOCS.rglob("*.md")
+        if page not in index and page.name != "README.md" and page.parent.name != "adr"
+    }
+    assert missing == set()
+
+
+def test_every_page_is_of_one_kind():
+    folders = {page.parent for page in DOCS.rglob("*.md")}
+
+    assert folders == {DOCS, DOCS / "adr", *(DOCS / kind for kind in KINDS)}
+
+
+def test_what_the_repository_says_about_the_documentation_is_there():
+    """Comments, the changelog and the READMEs of SDKs name pages by their path."""
+    told = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "deploy").rglob("*.y*ml"),
+        *ROOT.glob("openapi/sdk/*/*.md"),
+    ]
+    for room in ("api", "consumers", "storage", "spark_worker", "pyspark_millstream", "tests"):
+        told += [path for path in (ROOT / room).rglob("*.py") if path != Path(__file__)]
+    for path in told:
+        for named in re.findall(r"\bdocs/[\w/.-]+\.md", path.read_text()):
+            assert (ROOT / named).is_file(), f"{name_of(path)} names {named}"
+
+
+@each_of_ours
+def test_every_block_says_what_it_is(page):
+    """A fence without a language, or an indented block, could be anything."""
+    assert [block.line for block in blocks(page) if not block.language] == []
+
+
+@each_of_ours
+def test_data_in_blocks_can_be_read(page):
+    readers: dict[str, Callable[[str], Any]] = {
+        "json": json.loads,
+        "toml": tomllib.loads,
+        "yaml": yaml.safe_load,
+    }
+    for block in blocks(page):
+        if block.language in readers and not block.why:
+            readers[block.language](block.text)
+
+
+def test_what_is_made_of_the_code_is_what_the_code_says():
+    """`make reference` writes it."""
+    folder = DOCS / "reference"
+
+    for name, text in made_pages(app).items():
+        assert (folder / name).read_text() == text, name
+
+
+def test_what_troubleshooting_quotes_is_what_is_said():
+    """Its first table; what is filled in is `…`."""
+    page = (DOCS / "how-to" / "troubleshoot.md").read_text()
+    rows = page.partition("## It does not start")[2].partition("## ")[0].splitlines()
+    told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    said = " ".join(
+        re.sub(r'"\s*\n\s*f?"', "", path.read_text())
+        for room in ("api", "storage")
+        for path in (ROOT / room).rglob("*.py")
+    )
+
+    pieces = [piece.strip() for word in told for piece in word.split("…") if len(piece.strip()) > 8]
+    assert len(pieces) > 8
+    assert [piece for piece in pieces if piece not in said] == []
+
+
+def test_every_setting_says_what_it_is_for():
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_every_command_and_option_says_what_it_is_for():
+    told = (DOCS / "reference" / "commands.md").read_text().splitlines()
+
+    assert [line for line in told if line.startswith("| `") and line.endswith("|  |")] == []

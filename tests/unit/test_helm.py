@@ -1,0 +1,177 @@
+"""The Helm chart: what it renders to, held against Kubernetes' own schemas, and the values that it takes.
+
+Helm is no package of ours. What it makes of the chart is kept beside this test, with the digest of what it was made of: where `helm` is on PATH it is made
+anew and compared, elsewhere the digest tells whether it is of this chart. `make helm` writes it.
+"""
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import typer
+import yaml
+from jsonschema import Draft7Validator
+
+from api.cli.main import app
+from api.settings import Settings
+from tests.unit.helm.rendering import CHART, RENDERED, VALUES, digest_of, render
+
+COMMANDS = typer.main.get_group(app).commands
+VERSIONS = ("1.25", "1.31", kubernetes_validate.latest_version())
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
+OF_OTHERS = {"ServiceMonitor"}
+OURS = {"api", "sweeper", "deliverer", "worker", "migrate"}
+
+each_case = pytest.mark.parametrize("case", VALUES)
+
+
+def over(values: Any, more: Any) -> Any:
+    """Values with others written over them, as Helm does it."""
+    if not (isinstance(values, dict) and isinstance(more, dict)):
+        return more
+    return values | {name: over(values.get(name), one) for name, one in more.items()}
+
+
+def resources(case: str) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all((RENDERED / f"{case}.yaml").read_text()) if one]
+
+
+def pods(case: str) -> dict[str, dict[str, Any]]:
+    """The pods' specs by process."""
+    return {
+        one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"]["spec"]
+        for one in resources(case)
+        if "template" in one.get("spec", {})
+    }
+
+
+@each_case
+def test_what_is_kept_was_made_of_this_chart(case):
+    first = (RENDERED / f"{case}.yaml").read_text().partition("\n")[0]
+
+    assert first == f"# {digest_of(case)}", "run `make helm`"
+
+
+@each_case
+@pytest.mark.skipif(not shutil.which("helm"), reason="helm is not installed")
+def test_helm_makes_the_same_of_it(case):
+    assert (RENDERED / f"{case}.yaml").read_text() == render(case, "helm")
+
+
+@pytest.mark.skipif(not shutil.which("helm"), reason="helm is not installed")
+def test_helm_finds_nothing_wrong():
+    subprocess.run(["helm", "lint", "--strict", CHART], check=True, capture_output=True)
+
+
+@each_case
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kubernetes_takes_all_of_it(case, version):
+    for one in resources(case):
+        if one["kind"] not in OF_OTHERS:
+            kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_the_values_are_what_their_schema_allows_and_typing_errors_are_not():
+    Draft7Validator.check_schema(SCHEMA)
+    values = Draft7Validator(SCHEMA)
+
+    assert list(values.iter_errors(DEFAULTS)) == []
+    for path in VALUES.values():
+        if path is not None:
+            assert list(values.iter_errors(over(DEFAULTS, yaml.safe_load(path.read_text())))) == []
+    for wrong in (
+        {"replicas": 3},
+        {"api": {"replicas": 1, "workers": 0}},
+        {"existingSecret": ""},
+        {"settings": {"LOG_LEVEL": "debug"}},
+        {"archive": {"url": "/archive"}},
+    ):
+        assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
+
+
+def test_every_value_is_known_to_the_schema():
+    known = SCHEMA["properties"]
+
+    assert set(DEFAULTS) <= set(known)
+    for name in (
+        "image",
+        "archive",
+        "tls",
+        "api",
+        "worker",
+        "service",
+        "ingress",
+        "serviceMonitor",
+    ):
+        assert set(DEFAULTS[name]) <= set(known[name]["properties"]), name
+
+
+@each_case
+def test_pods_run_commands_that_exist_as_somebody_else_than_root(case):
+    found = pods(case)
+
+    assert set(found) == OURS - (set() if case == "everything" else {"worker"})
+    for process, pod in found.items():
+        [container] = pod["containers"]
+        command, *options = container["args"]
+        taken = {name for one in COMMANDS[command].params for name in one.opts}
+        assert {one for one in options if one.startswith("--")} <= taken, process
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+@each_case
+def test_pods_are_told_settings_that_there_are(case):
+    known = {f"MILLSTREAM_{name.upper()}" for name in Settings.model_fields}
+    for pod in pods(case).values():
+        told = {one["name"] for one in pod["containers"][0]["env"]}
+
+        assert told <= known | {"REDIS_URL", "DATABASE_URL"}
+        assert {"REDIS_URL", "DATABASE_URL", "MILLSTREAM_ARCHIVE_URL"} <= told
+
+
+@each_case
+def test_what_serves_is_asked_whether_it_lives_and_is_ready(case):
+    [container] = pods(case)["api"]["containers"]
+    scheme = "HTTPS" if case == "everything" else "HTTP"
+
+    assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert {
+        container[f"{one}Probe"]["httpGet"]["scheme"]
+        for one in ("liveness", "readiness", "startup")
+    } == {scheme}
+
+
+@each_case
+def test_selectors_meet_the_pods_they_mean(case):
+    labels = {
+        one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"]
+        for one in resources(case)
+        if one["kind"] == "Deployment"
+    }
+    [api] = [found for name, found in labels.items() if name.endswith("-api")]
+    for one in resources(case):
+        match one["kind"]:
+            case "Deployment":
+                wanted = one["spec"]["selector"]["matchLabels"]
+                assert wanted.items() <= labels[one["metadata"]["name"]].items()
+            case "Service":
+                assert one["spec"]["selector"].items() <= api.items()
+            case "PodDisruptionBudget":
+                assert one["spec"]["selector"]["matchLabels"].items() <= api.items()
+            case _:
+                pass
+
+
+def test_the_chart_has_the_version_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+
+    assert chart["appVersion"] == project["version"]
