@@ -13,7 +13,7 @@ MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos soak chromium faketime lint audit-deps bench openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install up test check chaos soak chromium faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -23,6 +23,8 @@ help:
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
+	@echo "make scale    measure how cost grows with size (ARGS=\"--full\": up to 10 and 100 million)"
+	@echo "make compare  the same work for what a user would pick instead"
 	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
 	@echo "make reference  write the pages of docs/reference that are made of the code"
 	@echo "make helm     lint the Helm chart, and render it for the tests"
@@ -95,6 +97,13 @@ audit-deps: install
 
 bench: install
 	$(BIN)/python -m tests.bench $(ARGS)
+
+scale: install
+	$(BIN)/python -m tests.bench.scale $(ARGS)
+
+# Installs the others: Debian packages as root, the rest into .venv/.compare. What cannot be had is named, and left out.
+compare: install
+	$(BIN)/python -m tests.bench.compare $(ARGS)
 
 openapi: install
 	$(BIN)/millstream openapi > openapi/openapi.json.new

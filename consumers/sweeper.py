@@ -6,13 +6,17 @@ fresh, memory small, and the beacon by which a store that was restored from a co
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from functools import partial
+from itertools import islice
 
 import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, QueueNotFound, StreamBusy, StreamNotFound
-from storage.domain.names import StreamName
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import Queue
 from storage.domain.streams import StreamMode
 from storage.lifespan import Storage
 
@@ -20,6 +24,10 @@ logger = logging.getLogger(__name__)
 
 _ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
 _ENTRIES_PER_TRIM = 10_000
+_SHARES = (
+    6  # of the idle queues: with a round every five seconds, each has its turn in half a minute
+)
+_VISITS_AT_ONCE = 50
 _AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
@@ -33,9 +41,47 @@ class Duty(msgspec.Struct, frozen=True):
 
 async def tidy_queues(storage: Storage) -> int:
     """Visit every queue: due messages move, expired ones go, stragglers leave the log."""
-    done = 0
-    async for queue in storage.catalog.every_queue():
-        done += await _until_idle(lambda name=queue.name: storage.queues.tidy(name))  # type: ignore[misc]
+    queues = [queue async for queue in storage.catalog.every_queue()]
+    return sum(await _visited(queues, partial(_tidy, storage)))
+
+
+class QueueVisits:
+    """Visits to the queues that may have work: those that had some at the last visit, those that are new or were
+    changed, and of the others a share, so that each has its turn in half a minute.
+
+    Ten thousand idle queues would keep a processor busy if all were visited each time. A duty that changes hands
+    forgets who had work: that one waits for its turn.
+    """
+
+    def __init__(self) -> None:
+        self._round = 0
+        self._busy: set[QueueName] = set()
+
+    async def __call__(self, storage: Storage) -> int:
+        """One round; gives the pieces of work done."""
+        nth, self._round = self._round % _SHARES, self._round + 1
+        queues = {queue.name: queue async for queue in storage.catalog.queues_in_turn(nth, _SHARES)}
+        for name in self._busy - queues.keys():
+            with suppress(QueueNotFound):
+                queues[name] = await storage.catalog.queue(name)
+        self._busy.clear()
+        done = await _visited(queues.values(), partial(_tidy, storage))
+        self._busy = {name for name, found in zip(queues, done, strict=True) if found}
+        return sum(done)
+
+
+async def _tidy(storage: Storage, queue: Queue) -> int:
+    return await _until_idle(partial(storage.queues.tidy, queue.name, queue))
+
+
+async def _visited(
+    queues: Iterable[Queue], visit: Callable[[Queue], Coroutine[None, None, int]]
+) -> list[int]:
+    """What each visit did, some at a time: their calls of the store share its flushes."""
+    waiting = iter(queues)
+    done: list[int] = []
+    while some := list(islice(waiting, _VISITS_AT_ONCE)):
+        done += await asyncio.gather(*map(visit, some))
     return done
 
 
@@ -176,7 +222,7 @@ async def _close_audit(storage: Storage) -> int:
 
 DUTIES = (
     Duty("beacon", 5 * limits.SECOND_MS, _beat),
-    Duty("queues", 5 * limits.SECOND_MS, tidy_queues),
+    Duty("queues", 5 * limits.SECOND_MS, QueueVisits()),
     Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
     Duty("groups", 1 * limits.SECOND_MS, settle_groups),
     Duty("read", 10 * limits.SECOND_MS, drop_read),

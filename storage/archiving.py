@@ -127,9 +127,8 @@ class Archiving:
         async for stream in self._catalog.every_stream():
             if stream.spec.archive:
                 yield stream
-        async for queue in self._catalog.every_queue():
-            if queue.spec.archive:
-                yield view_of(queue)
+        async for queue in self._catalog.archived_queues():
+            yield view_of(queue)
 
     async def _look(
         self,

@@ -42,6 +42,7 @@ from storage.postgres.definitions import (
     DeletedDefinitions,
     QueueRows,
     StreamRows,
+    Which,
 )
 from storage.postgres.listener import Listener, running
 from storage.postgres.namespaces import CHANNEL, NamespaceRows
@@ -168,6 +169,15 @@ class Catalog:
     def every_queue(self) -> AsyncIterator[Queue]:
         """Every queue of every namespace, read page by page, for sweeps."""
         return self._queues.every()
+
+    def queues_in_turn(self, nth: int, of: int) -> AsyncIterator[Queue]:
+        """The `nth` of so many shares of all queues, and with each share those that were changed lately."""
+        since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
+        return self._queues.every(Which(share=(nth, of), or_changed_at_ms=since_ms))
+
+    def archived_queues(self) -> AsyncIterator[Queue]:
+        """Every queue whose stream view is to be archived."""
+        return self._queues.every(Which(archived=True))
 
     # Streams
 

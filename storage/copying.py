@@ -24,6 +24,7 @@ from storage.domain.limits import Limits
 from storage.redis.answers import LogNotReady
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
+from storage.redis.nodes import Nodes
 from storage.redis.pipeline import Pipeline
 from storage.redis.ranges import EntryRange, HotRanges
 from storage.settings import StorageSettings
@@ -92,7 +93,7 @@ class Copying:
 async def open_copying(settings: StorageSettings) -> AsyncGenerator[Copying]:
     """Copying on connections of its own. Raises ValueError when the archive's URL is not one."""
     root = open_root(settings.archive_url or "")
-    pipeline = Pipeline(settings.redis_url, Limits(), _nothing)
+    pipeline = Pipeline(Nodes(settings.redis_url), Limits(), _nothing)
     try:
         yield Copying(HotRanges(pipeline), HotLogs(pipeline), root)
     finally:

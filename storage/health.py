@@ -15,7 +15,7 @@ from storage.domain.stores import HotFigures, PostgresFigures, SlowCommand
 from storage.postgres.database import Database
 from storage.postgres.migrate import head, is_known, read_revision
 from storage.postgres.queries import query
-from storage.redis.store import HotStore
+from storage.redis.masters import HotStore
 from storage.settings import StorageSettings
 
 _CHECK_S = 1.0

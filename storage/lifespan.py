@@ -5,8 +5,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from storage.access import Access
 from storage.archive.cache import ArchiveCache
 from storage.archive.roots import Root, open_root
@@ -48,12 +46,13 @@ from storage.postgres.writes import WriteRows
 from storage.presence import Presence
 from storage.queues import Queues
 from storage.quotas import QuotaKeeper
-from storage.redis.client import open_client
 from storage.redis.contents import HotContents
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
+from storage.redis.masters import HotStore
 from storage.redis.messages import HotQueues
 from storage.redis.moves import HotMoves
+from storage.redis.nodes import Nodes
 from storage.redis.pacing import HotPacing
 from storage.redis.pipeline import Pipeline
 from storage.redis.presence import HotPresence
@@ -62,7 +61,6 @@ from storage.redis.ranges import HotRanges
 from storage.redis.rates import HotRates
 from storage.redis.rising import HotRising
 from storage.redis.series import HotSeries
-from storage.redis.store import HotStore
 from storage.redis.wakeups import Wakeups
 from storage.registrations import Registrations
 from storage.replay_plans import Planning
@@ -147,10 +145,10 @@ async def open_storage(
     """
     async with _closing_in_time() as stack:
         database = await stack.enter_async_context(open_database(settings))
-        client = await stack.enter_async_context(open_client(settings.redis_url))
-        store, identities = HotStore(client), StoreIdentities(database)
+        nodes = Nodes(settings.redis_url)
+        store, identities = HotStore(nodes), StoreIdentities(database)
         epoch = StoreEpoch(store, identities)
-        pipeline = Pipeline(settings.redis_url, limits, epoch.check)
+        pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = HotLogs(pipeline)
         keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
@@ -160,7 +158,7 @@ async def open_storage(
         credentials = Credentials(database, listener, clock, box)
         catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
         stack.push_async_callback(credentials.close)
-        wakeups = await stack.enter_async_context(_open_wakeups(settings.redis_url, limits))
+        wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
         room = await stack.enter_async_context(watched(Room(store, namespaces)))
         hot_rates = HotRates(pipeline)
@@ -294,14 +292,12 @@ async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
 
 
 @asynccontextmanager
-async def _open_wakeups(url: str, limits: Limits) -> AsyncGenerator[Wakeups]:
-    client: Redis
-    async with open_client(url, waits=True) as client:
-        wakeups = Wakeups(client, limits)
-        try:
-            yield wakeups
-        finally:
-            await wakeups.close()
+async def _open_wakeups(nodes: Nodes, limits: Limits) -> AsyncGenerator[Wakeups]:
+    wakeups = Wakeups(nodes.next_listener, limits)
+    try:
+        yield wakeups
+    finally:
+        await wakeups.close()
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ from storage.postgres.reservations import (
 from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
-from storage.redis.store import HotStore
+from storage.redis.masters import HotStore
 
 T = TypeVar("T")
 

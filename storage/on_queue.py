@@ -22,12 +22,15 @@ class OnQueue:
         self._catalog = catalog
         self._keeper = keeper
 
-    async def __call__(self, name: QueueName, verb: Callable[[Queue], Awaitable[T]]) -> T:
-        """Run a verb on the queue, seeing to its log first where the script asks for it.
+    async def __call__(
+        self, name: QueueName, verb: Callable[[Queue], Awaitable[T]], known: Queue | None = None
+    ) -> T:
+        """Run a verb on the queue, seeing to its log first where the script asks for it. `known`: its definition,
+        where the caller has just read it.
 
         Raises QueueNotFound, StorageUnavailable, and what the verb raises.
         """
-        queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
+        queue = known or self._catalog.cached_queue(name) or await self._catalog.queue(name)
         for _ in range(limits.MENDS_MAX):
             try:
                 return await verb(queue)

@@ -42,6 +42,7 @@ from storage.domain.streams import view_of
 from storage.domain.traces import OF_TRACES, without_context
 from storage.logs import LogKeeper
 from storage.on_queue import OnQueue, address_of
+from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.logs import HotLogs
 from storage.redis.messages import HotQueues
 from storage.redis.queues import HotQueueStates, Tidied
@@ -353,15 +354,21 @@ class Queues:
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
 
-    async def tidy(self, name: QueueName) -> int:
-        """One bounded round of upkeep, for the sweep; gives the pieces of work done."""
-        tidied = await self._on(name, self._tidy)
+    async def tidy(self, name: QueueName, known: Queue | None = None) -> int:
+        """One bounded round of upkeep, for the sweep; gives the pieces of work done. `known`: the queue's definition,
+        where it was just read."""
+        tidied = await self._on(name, self._tidy, known)
         if tidied.moving:
             await self._carrier.carry(name)
         return tidied.work + tidied.moving
 
     async def _tidy(self, queue: Queue) -> Tidied:
-        tidied = await self._states.tidy(queue, self._clock.script_time())
+        try:
+            tidied = await self._states.tidy(queue, self._clock.script_time())
+        except LogNotReady as problem:
+            if problem.refusal is not Refusal.UNKNOWN_LOG:
+                raise
+            return _NEVER_USED  # or lost by the store: what comes next makes its log
         if tidied.has_view != queue.spec.stream_view:
             await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
         elif tidied.has_view:
@@ -371,6 +378,7 @@ class Queues:
 
 
 _NOTHING = HotReceive([], 0, -1, 0)
+_NEVER_USED = Tidied(0, 0, False)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 
 

@@ -18,7 +18,7 @@ from storage.domain import limits
 from storage.domain.errors import BacklogFull, MillstreamError, QuotaExceeded
 from storage.domain.tasks import end
 from storage.namespaces import Namespaces
-from storage.redis.store import HotStore
+from storage.redis.masters import HotStore
 
 logger = logging.getLogger(__name__)
 

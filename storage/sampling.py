@@ -43,8 +43,8 @@ from storage.looking import (
 )
 from storage.postgres.measured import MeasuredQueue, MeasuredRows, MeasuredStream
 from storage.recalling import KINDS, Memory, Place, recall
+from storage.redis.masters import HotStore
 from storage.redis.series import HotSeries, Kept
-from storage.redis.store import HotStore
 
 _R = TypeVar("_R", MeasuredQueue, MeasuredStream)
 

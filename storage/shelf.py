@@ -13,7 +13,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import Queue, QueueSpec
 from storage.domain.streams import Stream, StreamSpec
 from storage.postgres.cache import DefinitionCache
-from storage.postgres.definitions import Definitions, Held
+from storage.postgres.definitions import EVERY_ONE, Definitions, Held, Which
 from storage.postgres.listener import Listener
 
 N = TypeVar("N", bound=QueueName | StreamName)
@@ -96,12 +96,12 @@ class Shelf(Generic[N, S, D]):
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
         return await self._definitions.page_of_dead_letter_sources(target, after, limit)
 
-    async def every(self) -> AsyncIterator[D]:
-        page = await self._definitions.page_of_all(None)
+    async def every(self, which: Which = EVERY_ONE) -> AsyncIterator[D]:
+        page = await self._definitions.page_of_all(None, which)
         while page:
             for definition in page:
                 yield definition
-            page = await self._definitions.page_of_all(cast("N", page[-1].name))
+            page = await self._definitions.page_of_all(cast("N", page[-1].name), which)
 
     async def _read(self, name: N) -> D:
         found = await self._definitions.find(name)

@@ -11,7 +11,7 @@ from storage.postgres.duties import alone
 from storage.postgres.reservations import StoreIdentities
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
-from storage.redis.store import HotStore
+from storage.redis.masters import HotStore
 
 
 class Upkeep:

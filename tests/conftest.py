@@ -17,6 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from storage.embedded.postgres import running_postgres
 from storage.embedded.valkey import running_valkey
+from tests.clusters import Masters, running_masters
 from tests.databases import TEMPLATE, ReusedDatabase, database, execute, fresh_database
 
 # Real servers stand behind the examples: how long one takes says nothing.
@@ -54,9 +55,10 @@ _without_threads_in_children()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store",
-        choices=["plain", "cluster", "both"],
+        choices=["plain", "cluster", "masters", "both"],
         default="plain",
-        help="Which Valkey stands behind `redis_url`: one server, one node of a cluster, or each in turn.",
+        help="Which Valkey stands behind `redis_url`: one server, one node of a cluster, three masters with a replica "
+        "each, or each of the first two in turn.",
     )
 
 
@@ -85,7 +87,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         store = metafunc.config.getoption("--store")
         if store == "both" and any(metafunc.definition.iter_markers("one_store")):
             store = "plain"
-        stores = ["plain", "cluster"] if store == "both" else [store]
+        stores: list[Any] = ["plain", "cluster"] if store == "both" else [store]
+        if store == "masters" and any(metafunc.definition.iter_markers("one_server")):
+            skip = pytest.mark.skip(reason="needs a store of one server")
+            stores = [pytest.param(store, marks=skip)]
         metafunc.parametrize("redis_url", stores, indirect=True)
 
 
@@ -109,10 +114,25 @@ def valkey_cluster_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def valkey_masters() -> Iterator[Masters]:
+    """Three masters that share the slots, and a replica of each."""
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-masters-") as data,
+        running_masters(Path(data)) as masters,
+    ):
+        yield masters
+
+
 @pytest.fixture
-def redis_url(request: pytest.FixtureRequest) -> str:
-    """An empty store: "plain" or "cluster", as --store or an indirect parameter says."""
+def redis_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty store: "plain", "cluster" or "masters", as --store or an indirect parameter says."""
     store = getattr(request, "param", "plain")
+    if store == "masters":
+        masters: Masters = request.getfixturevalue("valkey_masters")
+        monkeypatch.setattr(redis.Redis, "from_url", masters.client_for(redis.Redis.from_url))
+        masters.empty()
+        return masters.url
     url = str(request.getfixturevalue("valkey_url" if store == "plain" else "valkey_cluster_url"))
     with redis.Redis.from_url(url) as client:
         client.flushall()

@@ -472,6 +472,7 @@ WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a wake-up that was lost
 DEFINITION_AGE_MS_MAX = (
     MINUTE_MS  # a cached definition is read again after this, whatever was heard
 )
+DEFINITION_NEW_MS = MINUTE_MS  # for so long a sweep looks at what was made or changed each time
 DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it the oldest is read again
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
 POSTGRES_CONNECTION_WAIT_MS_MAX = 2 * SECOND_MS  # every connection is in use; then 503

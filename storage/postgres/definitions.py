@@ -6,10 +6,21 @@ for. What changes is announced on `CHANNEL`, in the same transaction, as "queue:
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -26,6 +37,7 @@ N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
 
 _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
+_POSITIVE = 0x7FFF_FFFF  # a hash of Postgres has a sign
 
 
 class Rows(Protocol[D]):
@@ -244,6 +256,21 @@ class Held(Generic[D]):
         await self.session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
+class Which(NamedTuple):
+    """Of all definitions, those that a sweep needs, so that Postgres sends no others.
+
+    `share`: (nth, of) of shares that together are all; those that were changed lately are in each. `archived`: those
+    that say they are to be archived, for a kind whose definitions say so only then.
+    """
+
+    share: tuple[int, int] | None = None
+    or_changed_at_ms: int = 0
+    archived: bool = False
+
+
+EVERY_ONE = Which()
+
+
 class Definitions(Generic[N, D]):
     """The definitions of one kind."""
 
@@ -315,13 +342,19 @@ class Definitions(Generic[N, D]):
         )
         return await self._read(wanted.order_by(col(table.name)))
 
-    async def page_of_all(self, after: N | None) -> list[D]:
+    async def page_of_all(self, after: N | None, which: Which = EVERY_ONE) -> list[D]:
         """A page of every namespace's, by namespace and name, strictly after `after`."""
         table = self._rows.table
         place = tuple_(col(table.namespace), col(table.name))
         wanted = self._rows.select().order_by(col(table.namespace), col(table.name))
         if after is not None:
             wanted = wanted.where(place > tuple_(after.namespace, after.name))
+        if which.share is not None:
+            nth, of = which.share
+            in_share = func.hashtext(col(table.name)).op("&")(_POSITIVE) % of == nth
+            wanted = wanted.where(or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms))
+        if which.archived:
+            wanted = wanted.where(col(table.spec)["archive"].as_boolean().is_(True))
         return await self._read(wanted.limit(limits.PAGE_ITEMS_MAX))
 
     async def _read(self, wanted: Select[Any]) -> list[D]:

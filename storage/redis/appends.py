@@ -77,6 +77,11 @@ class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
     limits: Limits
     indexed: bool = False
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return log_keys(self.address.namespace, self.address.log_id)[0]
+
     def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
         """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
         return [(self._command(some), len(some)) for some in _entries_of(parts)]

@@ -34,6 +34,7 @@ from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailable
 
 _REFUSALS = (
+    AskError,  # half of a log is on its way to another server
     BusyLoadingError,
     ClusterDownError,
     MasterDownError,

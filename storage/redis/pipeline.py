@@ -20,13 +20,14 @@ Calls that do the same to the same log can share one script call: see `Gatherer`
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from hiredis import pack_command
 from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import MovedError, NoScriptError, RedisError, ResponseError
 
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.domain.limits import (
@@ -49,11 +50,13 @@ from storage.redis.client import (
     refused,
     unreachable,
 )
+from storage.redis.nodes import Nodes
 from storage.redis.scripts import Script, script, script_names
 
 logger = logging.getLogger(__name__)
 
 _UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
+_MOVES = StorageUnavailable("The log is moving to another server of the store; try again.")
 
 Argument = bytes | str | int
 Store = int | None
@@ -72,6 +75,11 @@ class Gatherer(Protocol):
 
     Parts that are given to equal gatherers are gathered.
     """
+
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        ...
 
     def commands(self, parts: Sequence[Any]) -> list[tuple[Command, int]]:
         """Commands in order, each with the number of parts, from the first on, that it carries."""
@@ -106,6 +114,12 @@ class _Call:
     def settle(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             give(self.done, reply)
+
+
+class _Redirected(_Call):
+    """A command that another server of a cluster sent here. It is not sent any further."""
+
+    __slots__ = ()
 
 
 class _Gathering:
@@ -155,11 +169,18 @@ class _Lane:
     """Calls that wait, and the hands that carry them to the store."""
 
     def __init__(
-        self, pipeline: "Pipeline", hands: int, timings: Timings, *, writes: bool = False
+        self,
+        pipeline: "Pipeline",
+        hands: int,
+        timings: Timings,
+        pool: ConnectionPool,
+        *,
+        writes: bool = False,
     ) -> None:
         self.pipeline = pipeline
         self.writes = writes
         self.timings = timings
+        self.pool = pool
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Call | _Gathering] = []
         self._gatherings: dict[Gatherer, _Gathering] = {}
@@ -171,6 +192,12 @@ class _Lane:
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         done = self._admit(CALL_WEIGHT)
         self._waiting.append(_Call(command, done, self.pipeline.store))
+        return done
+
+    def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
+        """Take a command over from another server's lane, with the store it was made for."""
+        done = self._admit(CALL_WEIGHT)
+        self._waiting.append(_Redirected(command, done, store))
         return done
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
@@ -269,8 +296,14 @@ class _Hand:
             replies += await self._exchange(some, store)
         position = 0
         for work, commands in planned:
-            work.settle(replies[position : position + len(commands)])
+            own = replies[position : position + len(commands)]
             position += len(commands)
+            if not self._pipeline.nodes.is_cluster or not any(map(_has_moved, own)):
+                work.settle(own)
+            elif isinstance(work, _Redirected):
+                work.settle([_MOVES])  # it moves back and forth
+            else:
+                self._pipeline.go_on_elsewhere(self._lane, work, commands, own)
 
     async def _exchange(
         self, commands: list[Command], store: Store, may_repeat: bool = True
@@ -280,6 +313,7 @@ class _Hand:
             connection = await self._connected()
         except (RedisError, OSError, TimeoutError) as error:
             self._pipeline.count_error(_UNREACHABLE)
+            self._pipeline.nodes.look_soon()
             return [unreachable(error)] * len(commands)
         except StorageUnavailable as error:
             return [error] * len(commands)
@@ -312,6 +346,7 @@ class _Hand:
                     replies.append(await self._reply(connection))  # noqa: PERF401  kept if the next one fails
         except (RedisError, OSError, TimeoutError) as error:
             self._pipeline.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
+            self._pipeline.nodes.look_soon()
             await self._disconnect()
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
@@ -338,13 +373,17 @@ class _Hand:
         if not isinstance(reply, ResponseError) or isinstance(reply, NoScriptError):
             return reply
         self._pipeline.count_error(kind_of(reply))
+        if isinstance(reply, MovedError):
+            self._pipeline.nodes.moved(reply.slot_id, reply.host, reply.port)
+            return reply
+        self._pipeline.nodes.look_soon()
         return refused(reply)
 
     async def _connected(self) -> AbstractConnection:
         if self._connection is not None and not await _is_dead(self._connection):
             return self._connection
         await self._disconnect()
-        connection = make_connection(self._pipeline.pool)
+        connection = make_connection(self._lane.pool)
         try:
             async with asyncio.timeout(self._pipeline.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.connect()  # type: ignore[no-untyped-call]
@@ -363,20 +402,36 @@ class _Hand:
             await connection.disconnect(nowait=True)
 
 
+class _Way(NamedTuple):
+    """The lanes to one server."""
+
+    writes: _Lane
+    reads: _Lane
+    pool: ConnectionPool
+
+    async def close(self) -> None:
+        await self.writes.close()
+        await self.reads.close()
+        await self.pool.aclose()
+
+
 class Pipeline:
-    """The hot store as the engines see it: a write lane and a read lane.
+    """The hot store as the engines see it: a write lane and a read lane to each server.
 
     `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
     store is the one that was left (`storage.logs`), and names it. It raises StorageUnavailable when it cannot tell.
     What was made for a store of another name and waited is not sent: it may carry an epoch by which a store that has
     forgotten something would hand out an offset again.
+
+    In a cluster a command goes to the master that has its keys, as far as is known; one that is sent on to another
+    did nothing, and goes there.
     """
 
     def __init__(
-        self, url: str, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
+        self, nodes: Nodes, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
     ) -> None:
         self.limits = limits
-        self.pool: ConnectionPool = open_pool(url)
+        self.nodes = nodes
         self.on_connect = on_connect
         self.store: Store = None
         """The store behind the connections; None until there was one, which refuses what is made for none."""
@@ -384,8 +439,21 @@ class Pipeline:
         """Of whole flushes, from the first byte sent to the last answer."""
         self.errors: dict[str, int] = {}
         """Answers that were errors, and flushes that were not answered, by kind."""
-        self._writes = _Lane(self, limits.write_hands, self.timings["write"], writes=True)
-        self._reads = _Lane(self, 1, self.timings["read"])
+        self._ways: dict[str, _Way] = {}
+        self._seed = self._way(nodes.seed)
+        self._elsewhere: set[asyncio.Task[None]] = set()
+
+    def _way(self, url: str) -> _Way:
+        way = self._ways.get(url)
+        if way is None:
+            pool, hands = open_pool(url), self.limits.write_hands
+            writes = _Lane(self, hands, self.timings["write"], pool, writes=True)
+            reads = _Lane(self, 1, self.timings["read"], pool)
+            way = self._ways[url] = _Way(writes, reads, pool)
+        return way
+
+    def _way_of(self, key: bytes) -> _Way:
+        return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
     def count_error(self, kind: str) -> None:
         """One more of that kind."""
@@ -393,28 +461,32 @@ class Pipeline:
 
     async def close(self) -> None:
         """Fail what still waits, and disconnect."""
-        await self._writes.close()
-        await self._reads.close()
-        await self.pool.aclose()
+        for way in list(self._ways.values()):
+            await way.close()
+        await end(*self._elsewhere)
+        await self.nodes.close()
 
     async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes something."""
-        return await self._writes.call(command_of(script(name), keys, *arguments))
+        command = command_of(script(name), keys, *arguments)
+        return await self._way_of(keys[0]).writes.call(command)
 
     async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
         """Run a script that changes nothing that must last."""
         try:
-            return await self._reads.call(command_of(script(name), keys, *arguments))
+            command = command_of(script(name), keys, *arguments)
+            return await self._way_of(keys[0]).reads.call(command)
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
-        return self._writes.gather(gatherer, part, size_bytes)
+        way = self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed
+        return way.writes.gather(gatherer, part, size_bytes)
 
     async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
         """As `gather`, for what must not get lost between the answer and its caller: see Gatherer.abandoned."""
-        done = self._writes.gather(gatherer, part, size_bytes)
+        done = self.gather(gatherer, part, size_bytes)
         try:
             return await done
         except asyncio.CancelledError:
@@ -422,6 +494,49 @@ class Pipeline:
             if answered:  # cancelled between the answer and its reading
                 gatherer.abandoned(part, done.result())
             raise
+
+    def go_on_elsewhere(
+        self,
+        lane: _Lane,
+        work: "_Call | _Gathering",
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
+    ) -> None:
+        """Settle work some of whose commands were sent on, once those are answered. The hand does not wait for it."""
+        task = asyncio.create_task(self._go_on(lane, work, commands, replies))
+        self._elsewhere.add(task)
+        task.add_done_callback(self._elsewhere.discard)
+
+    async def _go_on(
+        self,
+        lane: _Lane,
+        work: "_Call | _Gathering",
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
+    ) -> None:
+        try:
+            settled = await asyncio.gather(
+                *map(partial(self._sent_on, lane, work.store), commands, replies)
+            )
+        except asyncio.CancelledError:
+            _fail([work], OutcomeUnknown("The service is stopping."))
+            raise
+        work.settle(settled)
+
+    async def _sent_on(self, lane: _Lane, store: Store, command: Command, reply: Reply) -> Reply:
+        """The answer of the server that a command was sent on to; any other answer as it is."""
+        if not isinstance(reply, MovedError):
+            return reply
+        way = self._way(self.nodes.at(reply.host, reply.port))
+        target = way.writes if lane.writes else way.reads
+        try:
+            return await target.redirect(command, store)
+        except Exception as error:  # the answer of this command alone; whoever called hears it
+            return error
+
+
+def _has_moved(reply: Reply) -> bool:
+    return isinstance(reply, MovedError)
 
 
 def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Command:

@@ -69,6 +69,11 @@ class Receives:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Receives) and self._known == other._known
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys_of(self.queue)[0]
+
     def commands(self, parts: Sequence[ReceivePart]) -> list[tuple[Command, int]]:
         """One script call for each RECEIVE_MESSAGES_MAX messages or so."""
         runs = runs_of(parts, lambda part: part.messages_max, limits.RECEIVE_MESSAGES_MAX)

@@ -80,6 +80,11 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
     limits: Limits
     rules: Rules
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys(self.namespace, self.log_id)[0]
+
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
         runs = runs_of(parts, lambda part: len(part.encoded), limits.BATCH_MESSAGES_MAX)

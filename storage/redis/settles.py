@@ -67,6 +67,11 @@ class Settles:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settles) and self._known == other._known
 
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys_of(self.queue)[0]
+
     def commands(self, parts: Sequence[SettlePart]) -> list[tuple[Command, int]]:
         """One script call for each SETTLEMENTS_MAX verdicts or so."""
         runs = runs_of(parts, lambda part: part.count, limits.SETTLEMENTS_MAX)

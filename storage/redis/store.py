@@ -20,11 +20,18 @@ class LayoutUnknown(StorageUnavailable):
     """The store was written by another version of Millstream, with a layout that this one does not know."""
 
 
-class HotStore:
-    """Questions to the server that are not about one log. All raise StorageUnavailable."""
+class HotServer:
+    """Questions to one server that are not about one log. All raise StorageUnavailable.
 
-    def __init__(self, client: Redis) -> None:
+    What `storage.redis.masters` has of the store as a whole is made of these.
+    """
+
+    def __init__(
+        self, client: Redis, store_key: str = STORE_KEY, version_key: str = VERSION_KEY
+    ) -> None:
         self._client = client
+        self._store_key = store_key
+        self._version_key = version_key
 
     async def run_id(self) -> str:
         """Names the server process: another one after a restart."""
@@ -33,7 +40,7 @@ class HotStore:
     async def facts(self, remembered: StoreIdentity) -> StoreFacts:
         """What the store says of itself, for `needs_new_epoch`."""
         replication = await self._info("replication")
-        held = await self._ask(self._client.hgetall(STORE_KEY))
+        held = await self._ask(self._client.hgetall(self._store_key))
         replid = str(replication["master_replid"])
         return StoreFacts(
             epoch=int(held.get("epoch", 0)),
@@ -48,8 +55,8 @@ class HotStore:
     async def check_layout(self) -> None:
         """Mark an empty store with our layout. Raises LayoutUnknown when it carries another,
         RestoreUnfinished when a backup is not restored to its end."""
-        await self._ask(self._client.setnx(VERSION_KEY, LAYOUT))
-        found = await self._ask(self._client.get(VERSION_KEY))
+        await self._ask(self._client.setnx(self._version_key, LAYOUT))
+        found = await self._ask(self._client.get(self._version_key))
         if found == RESTORING:
             raise RestoreUnfinished
         if found != LAYOUT:
@@ -59,15 +66,17 @@ class HotStore:
 
     async def is_restoring(self) -> bool:
         """Whether a backup is being restored into it, or was not to its end."""
-        return bool(await self._ask(self._client.get(VERSION_KEY)) == RESTORING)
+        return bool(await self._ask(self._client.get(self._version_key)) == RESTORING)
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
         """Mark the store with its epoch."""
-        await self._ask(self._client.hset(STORE_KEY, mapping={"epoch": epoch, "beacon": beacon}))
+        await self._ask(
+            self._client.hset(self._store_key, mapping={"epoch": epoch, "beacon": beacon})
+        )
 
     async def beat(self) -> int:
         """Raise the beacon, and give it."""
-        return int(await self._ask(self._client.hincrby(STORE_KEY, "beacon", 1)))
+        return int(await self._ask(self._client.hincrby(self._store_key, "beacon", 1)))
 
     async def ping(self) -> str:
         """'ok', or what is wrong: a full disk makes even PING fail."""

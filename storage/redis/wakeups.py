@@ -11,7 +11,7 @@ publish that was missed costs time, never a message.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 
 from redis.asyncio import Redis
@@ -88,8 +88,8 @@ class Waiter:
 class Wakeups:
     """Who waits for which log, in this process."""
 
-    def __init__(self, client: Redis, limits: Limits) -> None:
-        self._client = client
+    def __init__(self, listener: Callable[[], Redis], limits: Limits) -> None:
+        self._listener = listener  # another server each time, where there are several
         self._limits = limits
         self._waiters: dict[LogId, dict[Waiter, None]] = {}
         self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
@@ -173,7 +173,7 @@ class Wakeups:
     async def _listen(self) -> None:
         while True:
             try:
-                async with self._client.pubsub(ignore_subscribe_messages=False) as subscription:
+                async with self._listener().pubsub(ignore_subscribe_messages=False) as subscription:
                     await subscription.subscribe(WAKE_CHANNEL)
                     while True:
                         message = await subscription.get_message(timeout=None)

@@ -5,7 +5,8 @@ require 'report'
 local requests, turn = {}, 0
 
 function init(args)
-  local headers = { ['Content-Type'] = args[1], ['X-Amz-Target'] = args[2], ['Host'] = wrk.headers['Host'] }
+  local headers = with_given(
+    { ['Content-Type'] = args[1], ['X-Amz-Target'] = args[2], ['Host'] = wrk.headers['Host'] })
   for body in io.lines(args[3]) do
     requests[#requests + 1] = wrk.format('POST', '/', headers, body)
   end

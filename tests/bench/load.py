@@ -29,7 +29,8 @@ def missing_packages() -> list[str]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """What wrk did. `delivered`, `empty`, `refused` are counted by scripts that read their answers:
-    messages received, receives that got none, items that were answered with an error."""
+    messages received, receives that got none, items that were answered with an error. `p99_ms`: the time from a call
+    to its answer below which 99 of 100 lie."""
 
     calls: int
     seconds: float
@@ -40,6 +41,7 @@ class Load:
     delivered: int
     empty: int
     refused: int
+    p99_ms: float
 
     @property
     def rate(self) -> float:

@@ -9,11 +9,11 @@ local receive, url
 local deletes = {}
 
 local function headers_of(operation)
-  return {
+  return with_given({
     ['Content-Type'] = 'application/x-amz-json-1.0',
     ['X-Amz-Target'] = 'AmazonSQS.' .. operation,
     ['Host'] = wrk.headers['Host'],
-  }
+  })
 end
 
 function init(args)

@@ -44,6 +44,8 @@ from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 
+pytestmark = pytest.mark.one_server  # several have no moment in common
+
 ORDERS, LATER = QueueName("orders"), QueueName("later")
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")

@@ -10,6 +10,7 @@ from storage.domain.limits import Limits
 from storage.redis.client import open_client
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
+from storage.redis.nodes import Nodes
 from storage.redis.pipeline import Pipeline
 
 AT = LogAddress("default", "0123456789abcdef")
@@ -37,7 +38,7 @@ async def stores() -> Stores:
 
 @pytest.fixture
 async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
-    pipeline = Pipeline(redis_url, Limits(write_hands=1), stores.name)
+    pipeline = Pipeline(Nodes(redis_url), Limits(write_hands=1), stores.name)
     yield pipeline
     await pipeline.close()
 
@@ -87,3 +88,16 @@ async def test_a_connection_that_breaks_and_finds_the_same_store_sends_what_wait
     await all_connections_end(redis_url)
 
     assert await make_log(pipeline)
+
+
+async def test_what_one_server_sends_on_to_another_keeps_the_store_it_was_made_for(
+    pipeline, stores
+):
+    stores.names = [2]
+    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+    lane = pipeline._seed.writes
+
+    with pytest.raises(StorageUnavailable):
+        await lane.redirect((b"PING",), 1)
+
+    assert await lane.redirect((b"PING",), 2) == b"PONG"

@@ -249,7 +249,7 @@ async def test_keys_of_a_rate_lie_in_their_namespace_and_end_by_themselves(acme,
     await passes(acme, ACME, 1)
 
     with redis.Redis.from_url(redis_url) as client:
-        [key] = client.keys("ms:*:rate")
+        [key] = client.scan_iter("ms:*:rate")
         assert key == b"ms:acme:{namespace}:rate"
         assert 0 < client.ttl(key) <= 3_602
 

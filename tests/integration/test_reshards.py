@@ -191,6 +191,7 @@ async def test_a_process_with_an_old_definition_knows_a_child_by_its_number(
         await streams.append_to_shard(CLICKS, 3, [Record(b"x")])
 
 
+@pytest.mark.one_server
 async def test_an_append_costs_one_script_call_however_the_shards_came_to_be(
     streams, redis_url, clock
 ):

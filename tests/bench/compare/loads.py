@@ -1,0 +1,212 @@
+"""The operations, as each protocol has them: one load generator for all that speak the same."""
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.bench import payloads
+from tests.bench.compare.results import Did
+from tests.bench.load import Load, wrk
+from tests.bench.ratios import Unmeasurable
+from tests.bench.rows_kinesis import KIND as KINESIS
+from tests.bench.rows_kinesis import TARGET
+from tests.bench.rows_sqs import KIND as SQS
+from tests.bench.wire import JSON, MSGPACK, REPLY_S_MAX, call, post_all
+
+ONE_AT_A_TIME, OF_BATCHES = 64, 8  # connections
+TEN = 10
+NAME = "compare"
+READS = 40
+Round = Callable[[int], Did]
+"""So many seconds of an operation."""
+
+SIGNED: Mapping[str, str] = {
+    "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/%s/aws4_request, "
+    "SignedHeaders=host, Signature=00",
+    "X-Amz-Date": "20260101T000000Z",
+}
+"""Headers that emulators want to see, and do not check."""
+
+
+def signed(service: str) -> Mapping[str, str]:
+    """The same for a service."""
+    return {name: value.replace("%s", service) for name, value in SIGNED.items()}
+
+
+def _did(load: Load, messages: float) -> Did:
+    return Did(messages / load.seconds, load.p99_ms)
+
+
+class Aws:
+    """SQS or Kinesis in JSON, at one address."""
+
+    def __init__(self, port: int, folder: Path, service: str) -> None:
+        self.port = port
+        self._folder = folder
+        self._headers = signed(service)
+
+    def ask(self, target: str, kind: str, asked: Mapping[str, Any]) -> Any:
+        """A call. Raises Unmeasurable unless it is answered well."""
+        headers = {**self._headers, "Content-Type": kind, "X-Amz-Target": target}
+        url = f"http://127.0.0.1:{self.port}/"
+        answer = httpx.post(url, content=json.dumps(asked), headers=headers, timeout=REPLY_S_MAX)
+        if answer.status_code != 200:
+            raise Unmeasurable(f"{target} was answered {answer.status_code}: {answer.text[:200]}")
+        return json.loads(answer.content or b"{}")
+
+    def wrk(self, script: str, *words: str, seconds: int, connections: int) -> Load:
+        """A load that is signed."""
+        return wrk(
+            self.port,
+            script,
+            *words,
+            seconds=seconds,
+            connections=connections,
+            headers=self._headers,
+        )
+
+    def file(self, name: str, contents: str) -> str:
+        """For wrk to read."""
+        path = self._folder / f"{name}-{self.port}"
+        path.write_text(contents)
+        return str(path)
+
+
+def sqs(port: int, folder: Path, guess: int, connections: int = ONE_AT_A_TIME) -> dict[str, Round]:
+    """`guess`: messages that it delivers in a second, or more."""
+    aws = Aws(port, folder, "sqs")
+    url = aws.ask("AmazonSQS.CreateQueue", SQS, {"QueueName": NAME})["QueueUrl"]
+    body = payloads.BODY.decode()
+    message = aws.file("message", json.dumps({"QueueUrl": url, "MessageBody": body}))
+    entries = [{"Id": str(nth), "MessageBody": body} for nth in range(TEN)]
+    batch = aws.file("ten", json.dumps({"QueueUrl": url, "Entries": entries}))
+
+    def send(seconds: int) -> Did:
+        words = ("POST", SQS, "*/*", message, "/", "1", "0", "AmazonSQS.SendMessage")
+        load = aws.wrk("fixed.lua", *words, seconds=seconds, connections=connections)
+        return _did(load, load.calls)
+
+    def work(seconds: int) -> Did:
+        _fill(seconds * guess)
+        load = aws.wrk("sqs_work.lua", url, seconds=seconds, connections=connections)
+        if load.empty > load.calls // 10:
+            raise Unmeasurable("the queue ran dry")
+        return _did(load, load.delivered)
+
+    def _fill(messages: int) -> None:
+        sent = 0
+        while sent < messages:
+            words = ("POST", SQS, "*/*", batch, "/", "1", "0", "AmazonSQS.SendMessageBatch")
+            load = aws.wrk("fixed.lua", *words, seconds=1, connections=connections)
+            sent += TEN * load.calls
+
+    return {"send": send, "work": work}
+
+
+def kinesis(port: int, folder: Path) -> dict[str, Round]:
+    """A stream of one shard."""
+    aws = Aws(port, folder, "kinesis")
+    aws.ask(f"{TARGET}.CreateStream", KINESIS, {"StreamName": NAME, "ShardCount": 1})
+    _wait_until_active(aws)
+    data = base64.b64encode(payloads.BODY).decode()
+    records = [{"Data": data, "PartitionKey": f"key-{nth}"} for nth in range(payloads.RECORDS)]
+    asked = {"StreamName": NAME, "Records": records}
+    put = aws.file("put", f"{json.dumps(asked)}\n")
+
+    def produce(seconds: int) -> Did:
+        words = (KINESIS, f"{TARGET}.PutRecords", put)
+        load = aws.wrk("lines.lua", *words, seconds=seconds, connections=OF_BATCHES)
+        return _did(load, load.calls * payloads.RECORDS)
+
+    def read(seconds: int) -> Did:
+        lines = "".join(f"{json.dumps(one)}\n" for one in _reads(aws, asked))
+        words = (KINESIS, f"{TARGET}.GetRecords", aws.file("get", lines))
+        load = aws.wrk("lines.lua", *words, seconds=seconds, connections=OF_BATCHES)
+        return _did(load, load.calls * payloads.RECORDS)
+
+    return {"produce": produce, "read": read}
+
+
+def _wait_until_active(aws: Aws) -> None:
+    for _ in range(100):
+        told = aws.ask(f"{TARGET}.DescribeStreamSummary", KINESIS, {"StreamName": NAME})
+        if told["StreamDescriptionSummary"]["StreamStatus"] == "ACTIVE":
+            return
+    raise Unmeasurable("the stream was not made")
+
+
+def _reads(aws: Aws, asked: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Different reads of RECORDS records each."""
+    for _ in range(READS):
+        aws.ask(f"{TARGET}.PutRecords", KINESIS, asked)
+    shards = aws.ask(f"{TARGET}.ListShards", KINESIS, {"StreamName": NAME})["Shards"]
+    shard = {"ShardId": shards[0]["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    told = aws.ask(f"{TARGET}.GetShardIterator", KINESIS, {"StreamName": NAME, **shard})
+    iterator = told["ShardIterator"]
+    for _ in range(READS):
+        one = {"ShardIterator": iterator, "Limit": payloads.RECORDS}
+        yield one
+        iterator = aws.ask(f"{TARGET}.GetRecords", KINESIS, one)["NextShardIterator"]
+
+
+def rest(port: int, folder: Path, guess: int) -> dict[str, Round]:
+    """Our own protocol."""
+    queue, stream = "/v1/queues/compare-rest", "/v1/streams/compare-rest"
+    call(port, "PUT", queue, {})
+    call(port, "PUT", stream, {"shards": 1})
+    message, columns = folder / "rest-message", folder / "rest-columns"
+    message.write_bytes(payloads.message_as_json())
+    columns.write_bytes(payloads.columns())
+
+    def send(seconds: int) -> Did:
+        words = ("POST", JSON, JSON, str(message), f"{queue}/messages", "1", "0")
+        load = wrk(port, "fixed.lua", *words, seconds=seconds, connections=ONE_AT_A_TIME)
+        return _did(load, load.calls)
+
+    def work(seconds: int) -> Did:
+        batch = (f"{queue}/messages", payloads.messages(1_000), MSGPACK)
+        post_all(port, [batch] * (seconds * guess // 1_000))
+        load = wrk(port, "receive_settle.lua", queue, seconds=seconds, connections=ONE_AT_A_TIME)
+        if load.empty > load.calls // 10:
+            raise Unmeasurable("the queue ran dry")
+        return _did(load, load.delivered)
+
+    def produce(seconds: int) -> Did:
+        words = ("POST", MSGPACK, MSGPACK, str(columns), f"{stream}/columns", "1", "0")
+        load = wrk(port, "fixed.lua", *words, seconds=seconds, connections=OF_BATCHES)
+        return _did(load, load.calls * payloads.RECORDS)
+
+    def read(seconds: int) -> Did:
+        post_all(port, [(f"{stream}/columns", payloads.columns(), MSGPACK)] * READS)
+        path = f"{stream}/shards/0/records?limit={payloads.RECORDS}&offset=%d"
+        words = ("GET", JSON, MSGPACK, "-", path, str(READS), str(payloads.RECORDS))
+        load = wrk(port, "fixed.lua", *words, seconds=seconds, connections=OF_BATCHES)
+        return _did(load, load.calls * payloads.RECORDS)
+
+    return {"send": send, "work": work, "produce": produce, "read": read}
+
+
+def native(program: Path, broker: str, url: str, *words: str) -> dict[str, Round]:
+    """RabbitMQ or NATS, through their own Go clients."""
+
+    def does(operation: str, callers: int) -> Round:
+        def round_(seconds: int) -> Did:
+            numbers = (str(seconds), str(payloads.BODY_BYTES), str(callers))
+            command = [str(program), broker, url, operation, *numbers, *words]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            if done.returncode:
+                raise Unmeasurable(f"{broker}: {done.stderr.strip()[-200:]}")
+            told = json.loads(done.stdout)
+            return Did(told["messages"] / told["seconds"], told["p99_ms"])
+
+        return round_
+
+    operations = {"send": ONE_AT_A_TIME, "work": 16, "produce": OF_BATCHES}
+    if broker == "nats":
+        operations["read"] = OF_BATCHES
+    return {name: does(name, callers) for name, callers in operations.items()}

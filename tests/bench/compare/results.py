@@ -1,0 +1,86 @@
+"""What a contender did: messages a second and the 99th percentile of its calls, operation by operation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from tests.bench.ratios import shown
+
+OPERATIONS = {
+    "send": "send one message",
+    "work": "receive and acknowledge, 10 at a time",
+    "produce": "append 500 records",
+    "read": "read 500 records",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    """One round of an operation."""
+
+    messages_s: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who was measured, and what an acknowledged message has survived by then."""
+
+    name: str
+    client: str
+    durability: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All that one contender did, or why it did not."""
+
+    contender: Contender
+    did: dict[str, Sequence[Did]]
+    trouble: str = ""
+
+
+def described(standings: Sequence[Standing]) -> str:
+    """The table, and why somebody is missing in it."""
+    troubles = [f"* {one.contender.name}: {one.trouble}" for one in standings if one.trouble]
+    return "\n".join([table(standings), *([""] if troubles else []), *troubles, ""])
+
+
+def table(standings: Iterable[Standing]) -> str:
+    """A line for each: what it is, and its operations as messages a second with the 99th percentile."""
+    head = ["", "client", "an acknowledged message is", *OPERATIONS.values()]
+    lines = [head, ["---", "---", "---", *["--:"] * len(OPERATIONS)]]
+    for one in standings:
+        who = [one.contender.name, one.contender.client, one.contender.durability]
+        cells = [_cell(one.did.get(name, ())) for name in OPERATIONS]
+        lines.append([*who, *cells])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(rounds: Sequence[Did]) -> str:
+    if not rounds:
+        return ""
+    rate, p99 = (median(getattr(one, name) for one in rounds) for name in ("messages_s", "p99_ms"))
+    return f"{shown(rate)}/s · {shown(p99)} ms"
+
+
+def as_json(one: Standing) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "name": one.contender.name,
+        "client": one.contender.client,
+        "durability": one.contender.durability,
+        "trouble": one.trouble,
+        "did": {
+            name: [[each.messages_s, each.p99_ms] for each in rounds]
+            for name, rounds in one.did.items()
+        },
+    }
+
+
+def from_json(told: Mapping[str, Any]) -> Standing:
+    """What as_json told."""
+    contender = Contender(told["name"], told["client"], told["durability"])
+    did = {name: [Did(*each) for each in rounds] for name, rounds in told["did"].items()}
+    return Standing(contender, {**did}, told["trouble"])

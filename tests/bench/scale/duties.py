@@ -1,0 +1,87 @@
+"""What the sweeper's duties cost when there is nothing to do: all of them once, in this process, one after another."""
+
+import asyncio
+from typing import NamedTuple
+
+from consumers.sweeper import DUTIES
+from storage.domain.clock import ManualClock, SystemClock
+from storage.lifespan import Storage, open_storage
+from tests.bench.scale.curves import Curve, Expected, Growing
+from tests.bench.scale.meters import Meter, Spent
+from tests.bench.servers import House
+
+_SLOT_MS = 10_000  # what is measured is measured once in this time
+_LATER_MS = 70_000  # nothing is new any more
+_SHOWN = 4
+
+
+class Round(NamedTuple):
+    """One duty: how often it is done, and what it cost."""
+
+    every_ms: int
+    spent: Spent
+
+    @property
+    def ms_a_second(self) -> float:
+        """Processor time of all that take part, in each second of an idle deployment."""
+        seconds = self.spent.own_s + self.spent.store_s + self.spent.postgres_s
+        return seconds * 1e6 / self.every_ms
+
+
+class _Clock(ManualClock):
+    """The machine's time, and ahead of it by what it was told: so that each round is in a slot of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock().now_ms())
+
+    def script_time(self) -> str:
+        return ""
+
+
+def idle_rounds(house: House, meter: Meter) -> dict[str, Round]:
+    """A round of each duty, by name."""
+    return asyncio.run(_idle_rounds(house, meter))
+
+
+async def _idle_rounds(house: House, meter: Meter) -> dict[str, Round]:
+    clock = _Clock()
+    async with open_storage(house.storage, clock=clock) as storage:
+        for later_ms in (_LATER_MS, _SLOT_MS):
+            await _all(storage, meter)
+            clock.advance(later_ms)
+        return await _all(storage, meter)
+
+
+async def _all(storage: Storage, meter: Meter) -> dict[str, Round]:
+    found = {}
+    for duty in DUTIES:
+        before = meter.read()
+        await duty.work(storage)
+        every_ms = max(duty.every_ms, _SLOT_MS) if duty.name == "series" else duty.every_ms
+        found[duty.name] = Round(every_ms, meter.since(before))
+    return found
+
+
+def sweeper_curve(size: str, rounds: list[tuple[int, dict[str, Round]]]) -> Curve:
+    """What the idle sweeper does, by the number of something."""
+    lines, scripts = Growing(), []
+    last = rounds[-1][1]
+    costly = sorted(last, key=lambda name: -last[name].ms_a_second)[:_SHOWN]
+    for count, found in rounds:
+        lines.add(count, **{name: found[name].ms_a_second for name in costly})
+        lines.add(count, all_duties=sum(one.ms_a_second for one in found.values()))
+    for name in costly:
+        counts = ", ".join(f"{found[name].spent.scripts:,.0f}" for _, found in rounds)
+        scripts.append(f"`{name}`, every {last[name].every_ms / 1e3:g} s, runs {counts} scripts")
+    return Curve(
+        name=f"{size}-sweeper",
+        title=f"The idle sweeper, by {size}",
+        size=size,
+        unit="ms of processor a second",
+        made="One round of every duty with nothing to do, after two others; processor time of the sweeper, the store and "
+        "Postgres, over the time between two rounds. The four that cost most at the end are shown.",
+        expected=Expected.PROPORTIONAL,
+        series=lines.series(),
+        notes=scripts,
+        log_costs=True,
+    )

@@ -1,0 +1,145 @@
+"""A cluster of three masters, each with a replica, on this machine."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import redis
+from redis.cluster import ClusterNode, RedisCluster
+
+from storage.embedded.servers import Alive, always, running
+from storage.embedded.valkey import CLUSTER_SLOT_LAST, ValkeyServer
+
+MASTERS = 3
+FORM_S_MAX = 30.0
+NODE_TIMEOUT_MS = 2_000
+
+
+class _Node(ValkeyServer):
+    """One of several: it gets its slots, or its master, from whoever forms the cluster."""
+
+    def __init__(self, data: Path, password: str) -> None:
+        super().__init__(data, cluster=True)
+        self._password = password or self._password
+
+    @property
+    def password(self) -> str:
+        return self._password
+
+    @property
+    def port(self) -> int:
+        return self._cluster_port
+
+    def _cluster_settings(self) -> dict[str, str]:
+        return super()._cluster_settings() | {
+            "masterauth": self._password,
+            "cluster-node-timeout": str(NODE_TIMEOUT_MS),
+            "cluster-require-full-coverage": "no",
+        }
+
+    def _is_ready(self, client: "redis.Redis") -> bool:
+        try:
+            return bool(client.ping())
+        except (redis.ConnectionError, redis.BusyLoadingError):
+            return False
+
+    def wait_ready(self, timeout_s: float = FORM_S_MAX, alive: Alive = always) -> None:
+        super().wait_ready(timeout_s, alive)
+
+
+class _Everywhere(RedisCluster):
+    """What is set, is set at every master."""
+
+    def config_set(self, *arguments: Any, **options: Any) -> Any:
+        return super().config_set(*arguments, target_nodes=RedisCluster.PRIMARIES, **options)
+
+
+class Masters:
+    """The cluster: `url` is of its first master, `nodes` the masters and then their replicas."""
+
+    def __init__(self, nodes: list[_Node]) -> None:
+        self.nodes = nodes
+        self.url = nodes[0].url
+
+    def direct(self, nth: int) -> Any:
+        """A client of one server alone."""
+        node = self.nodes[nth]
+        return redis.Redis(host="127.0.0.1", port=node.port, password=node.password)
+
+    def client(self, **options: Any) -> RedisCluster:
+        """A client that finds each key where it is; its own, so that whoever gets it may close it."""
+        seeds = [ClusterNode("127.0.0.1", node.port) for node in self.nodes]
+        return _Everywhere(startup_nodes=seeds, password=self.nodes[0].password, **options)
+
+    def client_for(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """In place of `redis.Redis.from_url`: tests that look into the store see all of it."""
+
+        def from_url(url: str, **options: Any) -> Any:
+            if url != self.url:
+                return plain(url, **options)
+            return self.client(**options)
+
+        return from_url
+
+    def empty(self) -> None:
+        """Drop every key."""
+        with self.client() as client:
+            client.flushall(target_nodes=RedisCluster.PRIMARIES)
+
+
+@contextmanager
+def running_masters(data: Path) -> Iterator[Masters]:
+    """Start the cluster, and end it with the block."""
+    nodes: list[_Node] = []
+    with ExitStack() as stack:
+        for nth in range(2 * MASTERS):
+            folder = data / str(nth)
+            folder.mkdir()
+            node = _Node(folder, nodes[0].password if nodes else "")
+            stack.enter_context(running(node))
+            nodes.append(node)
+        masters = Masters(nodes)
+        _form(masters)
+        yield masters
+
+
+def _form(masters: Masters) -> None:
+    count = len(masters.nodes)
+    clients = [masters.direct(nth) for nth in range(count)]
+    for nth in range(MASTERS):
+        first = nth * (CLUSTER_SLOT_LAST + 1) // MASTERS
+        last = (nth + 1) * (CLUSTER_SLOT_LAST + 1) // MASTERS - 1
+        clients[nth].execute_command("CLUSTER ADDSLOTSRANGE", first, last)
+        clients[nth].execute_command("CLUSTER SET-CONFIG-EPOCH", nth + 1)
+    for node in masters.nodes[1:]:
+        clients[0].execute_command("CLUSTER MEET", "127.0.0.1", node.port)
+    _wait(lambda: all(_known(client) == count for client in clients))
+    ids = [client.execute_command("CLUSTER MYID").decode() for client in clients]
+    for nth in range(MASTERS):
+        clients[MASTERS + nth].execute_command("CLUSTER REPLICATE", ids[nth])
+    _wait(lambda: all(_is_whole(client) for client in clients))
+    for client in clients:
+        client.close()
+
+
+def _known(client: Any) -> int:
+    return int(client.execute_command("CLUSTER INFO")["cluster_known_nodes"])
+
+
+def _is_whole(client: Any) -> bool:
+    """It serves, and each master has a replica that is up to date."""
+    if client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+        return False
+    told = client.info("replication")
+    if told["role"] == "master":
+        return int(told["connected_slaves"]) == 1
+    return str(told["master_link_status"]) == "up"
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    give_up_at = monotonic() + FORM_S_MAX
+    while not done():
+        assert monotonic() < give_up_at, "the cluster did not form"
+        sleep(0.05)

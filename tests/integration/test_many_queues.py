@@ -1,0 +1,92 @@
+"""Ten thousand idle queues cost the sweeper little: what it asks of the stores does not grow with what has no work."""
+
+import pytest
+import redis
+
+from consumers.sweeper import QueueVisits
+from storage.domain import limits
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+
+SHARES = 6
+QUEUES = [QueueName(f"queue-{number}") for number in range(40)]
+
+
+@pytest.fixture
+async def storage(engines, clock):
+    """Queues that were made some time ago."""
+    for name in QUEUES:
+        await engines.catalog.put_queue(name, QueueSpec(retention_ms=limits.HOUR_MS))
+    clock.advance(ms=limits.DEFINITION_NEW_MS + 1)
+    return engines
+
+
+@pytest.fixture
+def visited(storage, monkeypatch):
+    """The names that were visited, in order."""
+    names = []
+    tidy = storage.queues.tidy
+
+    async def noted(name, known=None):
+        names.append(name)
+        return await tidy(name, known)
+
+    monkeypatch.setattr(storage.queues, "tidy", noted)
+    return names
+
+
+async def test_each_idle_queue_has_one_visit_in_six_rounds(storage, visited):
+    visit = QueueVisits()
+    await visit(storage)
+    in_one = len(visited)
+    for _ in range(SHARES - 1):
+        await visit(storage)
+
+    assert 0 < in_one < len(QUEUES) / 2
+    assert len(visited) == len(QUEUES)
+    assert set(visited) == set(QUEUES)
+
+
+async def test_a_queue_that_had_work_is_visited_in_the_next_round_too(storage, visited, clock):
+    [busy] = QUEUES[:1]
+    await storage.queues.send(busy, [NewMessage(b"old")])
+    clock.advance(ms=limits.HOUR_MS)
+    visit = QueueVisits()
+    while busy not in visited:
+        await visit(storage)
+    in_its_turn = visited.count(busy)
+    await visit(storage)
+    await visit(storage)
+
+    assert in_its_turn == 2  # a visit goes on while it finds work
+    assert visited.count(busy) == in_its_turn + 1
+
+
+async def test_a_queue_that_was_changed_is_visited_in_every_round(storage, visited):
+    [changed] = QUEUES[:1]
+    await storage.catalog.put_queue(changed, QueueSpec(stream_view=True))
+    visit = QueueVisits()
+    await visit(storage)
+    await visit(storage)
+
+    assert visited.count(changed) == 2
+
+
+async def test_a_visit_makes_no_log_of_a_queue_that_was_never_used(storage, redis_url):
+    """Each would cost a transaction in Postgres and a key, for ten thousand queues that nobody uses."""
+    done = await storage.queues.tidy(QUEUES[0])
+    log_id = (await storage.catalog.queue(QUEUES[0])).log_id
+
+    assert done == 0
+    with redis.Redis.from_url(redis_url) as client:
+        assert list(client.scan_iter(f"*{log_id}*")) == []
+
+
+async def test_planning_the_archive_reads_only_the_queues_that_are_archived(storage):
+    [shown] = QUEUES[3:4]
+    await storage.catalog.put_queue(shown, QueueSpec(stream_view=True, archive=True))
+
+    archived = [queue.name async for queue in storage.catalog.archived_queues()]
+
+    assert archived == [shown]

@@ -1,0 +1,175 @@
+"""A cluster of several masters: every log is where its slot is, wherever that moves to."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+
+from storage.domain.batches import Record
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable
+from storage.domain.messages import NewMessage
+from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import ReadFrom, StreamSpec
+from storage.lifespan import open_storage
+from storage.redis.keys import every_key, queue_keys
+from storage.settings import StorageSettings
+from tests.clusters import MASTERS, running_masters
+
+pytestmark = pytest.mark.one_store
+
+QUEUES = [QueueName(f"queue-{number}") for number in range(12)]
+WORK = QUEUES[0]
+CLICKS = StreamName("clicks")
+
+
+@pytest.fixture
+def masters(valkey_masters):
+    valkey_masters.empty()
+    return valkey_masters
+
+
+@pytest.fixture
+async def storage(masters, database_url):
+    settings = StorageSettings(redis_url=masters.url, database_url=database_url)
+    async with open_storage(settings) as storage:
+        for name in QUEUES:
+            await storage.catalog.put_queue(name, QueueSpec())
+        yield storage
+
+
+async def bodies_in(storage, name):
+    received = await storage.queues.receive(name, messages_max=10)
+    return [message.body for message in received]
+
+
+def owner_of(masters, key):
+    """The number of the master that has a key."""
+    slot = key_slot(key)
+    for nth in range(MASTERS):
+        with masters.direct(nth) as client:
+            for first, last, (_, port, *_), *_ in _slots(client):
+                if first <= slot <= last:
+                    return next(n for n, node in enumerate(masters.nodes) if node.port == port)
+    raise AssertionError("nobody has it")
+
+
+def _slots(client):
+    told = client.execute_command("CLUSTER SLOTS")
+    return (
+        told
+        if isinstance(told, list)
+        else [[first, last, one["primary"]] for (first, last), one in told.items()]
+    )
+
+
+async def test_logs_are_spread_over_all_masters_and_found_again(storage, masters):
+    for name in QUEUES:
+        await storage.queues.send(name, [NewMessage(name.name.encode())])
+
+    found = [await bodies_in(storage, name) for name in QUEUES]
+
+    assert found == [[name.name.encode()] for name in QUEUES]
+    for nth in range(MASTERS):
+        with masters.direct(nth) as client:
+            assert client.dbsize() > 0
+
+
+async def test_the_calls_of_many_at_once_reach_their_masters(storage):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=8))
+    appended = [
+        storage.streams.append(CLICKS, [Record(b"%d" % nth, key=f"key-{nth}")]) for nth in range(40)
+    ]
+    sent = [storage.queues.send(name, [NewMessage(b"x")]) for name in QUEUES]
+    await asyncio.gather(*appended, *sent)
+
+    reads = [await storage.streams.read_shard(CLICKS, nth, ReadFrom(offset=0)) for nth in range(8)]
+
+    assert sum(len(read.records) for read in reads) == 40
+
+
+async def test_a_log_is_refused_while_its_slot_moves_and_followed_when_it_has(storage, masters):
+    """A script names all keys of its log, and half of them are not yet there: nothing happens, and who calls tries again."""
+    queue = await storage.catalog.queue(WORK)
+    await storage.queues.send(WORK, [NewMessage(b"before")])
+    key = queue_keys("default", queue.log_id)[0]
+    slot, old = key_slot(key), owner_of(masters, key)
+    new = (old + 1) % MASTERS
+    try:
+        with masters.direct(old) as source, masters.direct(new) as target:
+            keys = [one for one in every_key("default", queue.log_id) if source.exists(one)]
+            ids = [one.execute_command("CLUSTER MYID").decode() for one in (source, target)]
+            target.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[0])
+            source.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[1])
+            node = masters.nodes[new]
+            where = ("127.0.0.1", node.port, "", 0, 5_000, "AUTH", node.password)
+            source.execute_command("MIGRATE", *where, "KEYS", *keys)
+            with pytest.raises(StorageUnavailable):
+                await storage.queues.send(WORK, [NewMessage(b"meanwhile")])
+            for one in (target, source):
+                one.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
+        await storage.queues.send(WORK, [NewMessage(b"after")])
+        sent = await bodies_in(storage, WORK)
+    finally:
+        _move_back(masters, slot, new, old)
+
+    assert sent == [b"before", b"after"]
+
+
+def _move_back(masters, slot, now, then):
+    with masters.direct(then) as client:
+        wanted = client.execute_command("CLUSTER MYID").decode()
+    masters.empty()
+    for nth in (then, now):
+        with masters.direct(nth) as client:
+            client.execute_command("CLUSTER SETSLOT", slot, "NODE", wanted)
+
+
+async def test_a_wait_is_woken_by_a_send_at_any_master(storage):
+    """One subscription hears all: a publish reaches every server of a cluster."""
+    waiting = [asyncio.create_task(storage.queues.receive(name, wait_ms=10_000)) for name in QUEUES]
+    await asyncio.sleep(0.3)
+    for name in QUEUES:
+        await storage.queues.send(name, [NewMessage(b"x")])
+
+    async with asyncio.timeout(5):
+        found = await asyncio.gather(*waiting)
+
+    assert [len(messages) for messages in found] == [1] * len(QUEUES)
+
+
+async def test_a_replica_in_the_place_of_a_lost_master_reuses_no_offset(short_folder, database_url):
+    """Replication is asynchronous: what the replica did not have is a gap, and what comes now lies behind it."""
+    with running_masters(Path(short_folder)) as masters:
+        settings = StorageSettings(redis_url=masters.url, database_url=database_url)
+        async with open_storage(settings) as storage:
+            await storage.catalog.put_stream(CLICKS, StreamSpec(shards=8))
+            lost = masters.nodes[1].port
+            before = {nth: await _offset(storage, nth) for nth in range(8)}
+            with masters.direct(1) as client:
+                client.shutdown(nosave=True)
+            after = {nth: await _offset_at_last(storage, nth) for nth in range(8)}
+
+        assert all(after[nth] > before[nth] for nth in before)
+        assert lost not in _masters(masters)
+
+
+async def _offset(storage, shard):
+    [appended] = await storage.streams.append_to_shard(CLICKS, shard, [Record(b"x")])
+    return appended.offset
+
+
+async def _offset_at_last(storage, shard):
+    """Refused, or unknown, until the replica has taken over."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await _offset(storage, shard)
+            except (StorageUnavailable, OutcomeUnknown):
+                await asyncio.sleep(0.1)
+
+
+def _masters(masters):
+    with masters.direct(0) as client:
+        return [port for _, _, (_, port, *_), *_ in _slots(client)]

@@ -1,0 +1,134 @@
+"""Curves of the scale bench: their tables, their pictures, and how they get into the documentation. What it measures is
+never asserted."""
+
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+
+from tests.bench.compare.results import Contender, Did, Standing
+from tests.bench.compare.results import table as standings_table
+from tests.bench.scale.__main__ import PARTS
+from tests.bench.scale.curves import Curve, Growing, Series, as_json, described, from_json, table
+from tests.bench.scale.plots import HEIGHT, WIDTH, _Axes, svg
+from tests.bench.scale.publish import PAGE, with_tables
+
+SVG = "{http://www.w3.org/2000/svg}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def curve(*series, **more):
+    return Curve(
+        name="calls",
+        title="Calls & more",
+        size="queues",
+        unit="µs",
+        made="In one run.",
+        series=series,
+        **more,
+    )
+
+
+SENDS = Series("send", [(10, 20.0), (1_000, 25.0), (10_000, 30.0)])
+READS = Series("read", [(10, 21.0), (10_000, 31.0)])
+
+
+def test_growth_is_the_last_cost_over_the_first():
+    assert SENDS.growth == 1.5
+    assert Series("none", [(1, 0.0), (2, 0.0)]).growth == 1.0
+
+
+def test_a_table_has_a_column_for_each_size_and_a_gap_where_nothing_was_measured():
+    assert table(curve(SENDS, READS)).splitlines()[2:] == [
+        f"| send | 20 | 25 | 30 | 1.5 {TIMES} |",
+        f"| read | 21 |  | 31 | 1.48 {TIMES} |",
+    ]
+
+
+def test_a_curve_is_the_same_after_it_was_written_down():
+    told = curve(SENDS, READS, notes=["one"], log_costs=True)
+
+    assert as_json(from_json(as_json(told))) == as_json(told)
+
+
+def test_lines_grow_by_a_point_for_each_size():
+    lines = Growing()
+    lines.add(1, send=2.0, of_the_store=1.0)
+    lines.add(10, send=3.0)
+
+    [sends, store] = lines.series()
+
+    assert (sends.label, sends.points) == ("send", [(1, 2.0), (10, 3.0)])
+    assert (store.label, store.points) == ("of the store", [(1, 1.0)])
+
+
+@pytest.mark.parametrize("log_costs", [False, True])
+def test_a_picture_has_a_line_for_each_series_inside_its_frame(log_costs):
+    picture = ET.fromstring(svg(curve(SENDS, READS, log_costs=log_costs)))
+
+    lines = picture.findall(f"{SVG}polyline")
+    assert len(lines) == 2
+    for line in lines:
+        places = [tuple(map(float, place.split(","))) for place in line.attrib["points"].split()]
+        assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in places)
+        assert all(left[0] < right[0] for left, right in pairwise(places))
+
+
+@pytest.mark.parametrize("most", [0.011, 0.93, 1.0, 7.7, 9.99, 33.0, 480.0, 10_000.0])
+def test_a_picture_has_two_to_seven_lines_across_whatever_the_costs(most):
+    marks = _Axes(curve(Series("send", [(1, most / 3), (10, most)]))).marks()
+
+    assert 2 <= len(marks) <= 7
+    assert marks[-1] <= 1.1 * most
+
+
+def test_labels_of_lines_that_end_together_do_not_cover_one_another():
+    lines = [Series(f"line {nth}", [(1, 1.0), (10, 5.0)]) for nth in range(4)]
+
+    picture = ET.fromstring(svg(curve(*lines)))
+    labels = [
+        text for text in picture.findall(f"{SVG}text") if (text.text or "").startswith("line")
+    ]
+    heights = sorted(float(text.attrib["y"]) for text in labels)
+
+    assert all(below - above >= 12 for above, below in pairwise(heights))
+
+
+def test_a_curve_that_was_all_nought_is_drawn_too():
+    assert "polyline" in svg(curve(Series("none", [(1, 0.0), (10, 0.0)])))
+
+
+def test_a_page_gets_the_curves_that_it_has_marks_for_and_keeps_the_others():
+    page = "before\n<!-- curve: calls -->\nold\n<!-- end -->\n<!-- curve: other -->\nkept\n<!-- end -->\n"
+
+    written = with_tables(page, [curve(SENDS)], "today")
+
+    assert "old" not in written
+    assert f"| send | 20 | 25 | 30 | 1.5 {TIMES} |" in written
+    assert "![Calls & more](images/performance/calls.svg)" in written
+    assert "<!-- curve: other -->\nkept\n<!-- end -->" in written
+    assert with_tables(written, [curve(SENDS)], "today") == written
+
+
+def test_a_curve_that_was_not_measured_says_why():
+    assert "Not measured: no disk" in described(curve(trouble="no disk"))
+
+
+def test_every_picture_of_the_documentation_is_there_and_none_besides():
+    linked = re.findall(r"!\[.*\]\(images/performance/(.*)\)", PAGE.read_text())
+    files = {path.name: path for path in (PAGE.parent / "images" / "performance").iterdir()}
+
+    assert len(linked) > len(PARTS)
+    assert sorted(linked) == sorted(files)
+    for path in files.values():
+        assert ET.parse(path).getroot().tag == f"{SVG}svg"
+
+
+def test_standings_show_the_median_round_and_leave_out_what_a_contender_cannot_do():
+    who = Contender("them", "theirs", "in memory")
+    did = {"send": [Did(10, 1.0), Did(30, 3.0), Did(20, 2.0)]}
+
+    line = standings_table([Standing(who, {**did})]).splitlines()[-1]
+
+    assert line == "| them | theirs | in memory | 20/s · 2 ms |  |  |  |"
