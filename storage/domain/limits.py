@@ -464,6 +464,9 @@ CALL_WEIGHT = 32  # of a call of its own, which gains nothing by waiting for com
 FLUSH_CALLS_MAX = (
     16  # script calls of one flush: while the store works on them, the next are made ready
 )
+FLUSH_WEIGHT_MAX = (
+    FLUSH_CALLS_MAX * CALL_WEIGHT
+)  # of one flush, for the same reason: parts may weigh as much as calls
 PART_BYTES_SMALL = 16 * KIB  # a larger part weighs as a call of its own
 FLUSH_BYTES_MAX = 1 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS

@@ -34,6 +34,7 @@ from storage.domain.limits import (
     CALL_WEIGHT,
     FLUSH_BYTES_MAX,
     FLUSH_CALLS_MAX,
+    FLUSH_WEIGHT_MAX,
     HAND_JOINS_AT,
     PART_BYTES_SMALL,
     PART_WEIGHT,
@@ -200,8 +201,9 @@ class _Lane:
         self._waiting.append(_Redirected(command, done, store))
         return done
 
-    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
-        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
+    def gather(
+        self, gatherer: Gatherer, part: Any, size_bytes: int, weight: int
+    ) -> "asyncio.Future[Any]":
         done = self._admit(weight)
         gathering = self._gatherings.get(gatherer)
         if gathering is None:
@@ -210,7 +212,7 @@ class _Lane:
         gathering.parts.append((part, done))
         gathering.size_bytes += size_bytes
         gathering.weight += weight
-        if gathering.size_bytes >= FLUSH_BYTES_MAX:
+        if gathering.size_bytes >= FLUSH_BYTES_MAX or gathering.weight >= FLUSH_WEIGHT_MAX:
             del self._gatherings[gatherer]  # full: the next part begins another
         return done
 
@@ -229,15 +231,19 @@ class _Lane:
                 idle.set_result(None)
 
     async def next_calls(self, at_least: int) -> "list[_Call | _Gathering]":
-        """What waits, as soon as it weighs that much; about FLUSH_CALLS_MAX calls or FLUSH_BYTES_MAX."""
+        """What waits, as soon as it weighs that much; up to FLUSH_CALLS_MAX calls, and about FLUSH_BYTES_MAX or
+        FLUSH_WEIGHT_MAX."""
         while self._weight < at_least:
             idle = self._loop.create_future()
             self._idle.append((at_least, idle))
             self._idle.sort(key=_least_last)
             await idle
-        size_bytes = count = 0
-        while count < min(FLUSH_CALLS_MAX, len(self._waiting)) and size_bytes < FLUSH_BYTES_MAX:
-            size_bytes += self._waiting[count].size_bytes
+        size_bytes = weight = count = 0
+        for work in self._waiting[:FLUSH_CALLS_MAX]:
+            if size_bytes >= FLUSH_BYTES_MAX or weight >= FLUSH_WEIGHT_MAX:
+                break
+            size_bytes += work.size_bytes
+            weight += work.weight
             count += 1
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         for work in taken:
@@ -455,6 +461,9 @@ class Pipeline:
     def _way_of(self, key: bytes) -> _Way:
         return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
+    def _writes_for(self, gatherer: Gatherer) -> _Lane:
+        return (self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
+
     def count_error(self, kind: str) -> None:
         """One more of that kind."""
         self.errors[kind] = self.errors.get(kind, 0) + 1
@@ -481,12 +490,13 @@ class Pipeline:
 
     def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
-        way = self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed
-        return way.writes.gather(gatherer, part, size_bytes)
+        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
+        return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
 
     async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
-        """As `gather`, for what must not get lost between the answer and its caller: see Gatherer.abandoned."""
-        done = self.gather(gatherer, part, size_bytes)
+        """As `gather`, for what is as much work as a call of its own, and must not get lost between the answer and its
+        caller: see Gatherer.abandoned."""
+        done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, CALL_WEIGHT)
         try:
             return await done
         except asyncio.CancelledError:
