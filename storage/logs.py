@@ -35,6 +35,7 @@ from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
 from storage.redis.masters import HotStore
+from storage.redis.pipeline import StoreChanged
 
 T = TypeVar("T")
 
@@ -126,6 +127,8 @@ class LogKeeper:
         for _ in range(limits.MENDS_MAX):
             try:
                 return await work()
+            except StoreChanged:
+                continue
             except LogNotReady as problem:
                 if problem.refusal is Refusal.DELETED:
                     raise

@@ -11,6 +11,7 @@ from storage.domain.queues import Queue
 from storage.logs import LogGone, LogKeeper
 from storage.redis.answers import LogNotReady, Refusal
 from storage.redis.keys import LogAddress
+from storage.redis.pipeline import StoreChanged
 
 T = TypeVar("T")
 
@@ -34,6 +35,8 @@ class OnQueue:
         for _ in range(limits.MENDS_MAX):
             try:
                 return await verb(queue)
+            except StoreChanged:
+                continue
             except LogNotReady as problem:
                 queue = await self._mend(queue, problem)
         raise StorageUnavailable("The queue is being made or moved; try again.")

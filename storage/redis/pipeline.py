@@ -68,7 +68,8 @@ P = TypeVar("P")
 
 
 class StoreChanged(StorageUnavailable):
-    """The store is another one now, or has forgotten something; nothing happened. Try again."""
+    """The store is another one now, or has forgotten something; nothing happened. Who makes the call anew makes it for
+    that store: engines do, so few callers hear of it."""
 
 
 class Gatherer(Protocol):
