@@ -23,6 +23,7 @@ from storage.redis.queue_words import (
     queue_keys_of,
     words_of,
 )
+from storage.redis.same_queue import SameQueue
 from storage.redis.scripts import script
 
 
@@ -51,28 +52,15 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
     abandoned: Callable[[list[ReceivedMessage]], None]
 
 
-class Receives:
+class Receives(SameQueue):
     """Gathers the receives of one flush from one queue. Those of the same definition and time find one another."""
 
-    __slots__ = ("_known", "_limits", "now", "queue", "receives_max")
+    __slots__ = ("_limits", "receives_max")
 
     def __init__(self, queue: Queue, receives_max: int, now: ScriptTime, known: Limits) -> None:
-        self.queue = queue
+        super().__init__(queue, now, receives_max)
         self.receives_max = receives_max
-        self.now = now
         self._limits = known
-        self._known = (id(queue), receives_max, now)
-
-    def __hash__(self) -> int:
-        return hash(self._known)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Receives) and self._known == other._known
-
-    @property
-    def key(self) -> bytes:
-        """A key of the log."""
-        return queue_keys_of(self.queue)[0]
 
     def commands(self, parts: Sequence[ReceivePart]) -> list[tuple[Command, int]]:
         """One script call for each RECEIVE_MESSAGES_MAX messages or so."""

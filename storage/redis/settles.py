@@ -16,6 +16,7 @@ from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
 from storage.redis.pipeline import Argument, Command, command_of, runs_of
 from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of
+from storage.redis.same_queue import SameQueue
 from storage.redis.scripts import script
 
 _encoder = msgspec.msgpack.Encoder()
@@ -50,27 +51,14 @@ class SettlePart(msgspec.Struct, frozen=True, gc=False):
         return len(self.acks) + len(self.others)
 
 
-class Settles:
+class Settles(SameQueue):
     """Gathers the verdicts of one flush on a queue's messages. Those of the same definition and time find one another."""
 
-    __slots__ = ("_known", "any_delivery", "now", "queue")
+    __slots__ = ("any_delivery",)
 
     def __init__(self, queue: Queue, any_delivery: bool, now: ScriptTime) -> None:
-        self.queue = queue
+        super().__init__(queue, now, any_delivery)
         self.any_delivery = any_delivery
-        self.now = now
-        self._known = (id(queue), any_delivery, now)
-
-    def __hash__(self) -> int:
-        return hash(self._known)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Settles) and self._known == other._known
-
-    @property
-    def key(self) -> bytes:
-        """A key of the log."""
-        return queue_keys_of(self.queue)[0]
 
     def commands(self, parts: Sequence[SettlePart]) -> list[tuple[Command, int]]:
         """One script call for each SETTLEMENTS_MAX verdicts or so."""
