@@ -48,6 +48,10 @@ class ScriptFailed(RuntimeError):
     """A script did what its author did not foresee; what it had done stays done."""
 
 
+class SlotElsewhere(StorageUnavailable):
+    """The server that was asked does not have the slot; it did nothing."""
+
+
 class _ClosedIsLost(AbstractConnection):
     """A connection that says it is lost when it is written to after its end.
 
@@ -144,6 +148,8 @@ def kind_of(error: ResponseError) -> str:
 
 def unreachable(error: RedisError | OSError) -> StorageUnavailable:
     """The store could not be reached, so nothing was sent."""
+    if isinstance(error, MovedError):
+        return SlotElsewhere(f"The server does not have the slot: {error}")
     return StorageUnavailable(f"The store cannot be reached: {type(error).__name__}")
 
 

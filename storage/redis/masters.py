@@ -11,11 +11,15 @@ from typing import Any, TypeVar
 
 from storage.domain.epochs import StoreFacts, StoreIdentity
 from storage.domain.stores import HotFigures, SlowCommand
+from storage.redis.client import SlotElsewhere
 from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.nodes import Master, Nodes, word_in_slot
 from storage.redis.store import SLOW_COMMANDS_SHOWN, HotServer
 
 T = TypeVar("T")
+
+_TRIES = 10
+_TRIED_AGAIN_S = 0.1  # who has a slot is known to all servers of a cluster within about a second
 
 
 class HotStore:
@@ -35,6 +39,15 @@ class HotStore:
         return HotServer(self._nodes.client(one.url), *keys)
 
     async def _all(self, ask: Callable[[HotServer], Coroutine[Any, Any, T]]) -> list[T]:
+        """Ask each, and all anew when whoever named them did not know yet that a slot has moved."""
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._once(ask)
+            except SlotElsewhere:
+                await asyncio.sleep(_TRIED_AGAIN_S)
+        return await self._once(ask)
+
+    async def _once(self, ask: Callable[[HotServer], Coroutine[Any, Any, T]]) -> list[T]:
         return list(await asyncio.gather(*map(ask, await self._servers())))
 
     async def run_id(self) -> str:

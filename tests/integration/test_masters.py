@@ -7,13 +7,16 @@ import pytest
 from redis.crc import key_slot
 
 from storage.domain.batches import Record
+from storage.domain.epochs import StoreIdentity
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from storage.lifespan import open_storage
-from storage.redis.keys import every_key, queue_keys
+from storage.redis.keys import STORE_KEY, every_key, queue_keys
+from storage.redis.masters import HotStore
+from storage.redis.nodes import Nodes
 from storage.settings import StorageSettings
 from tests.clusters import MASTERS, running_masters
 
@@ -124,6 +127,27 @@ def _move_back(masters, slot, now, then):
     for nth in (then, now):
         with masters.direct(nth) as client:
             client.execute_command("CLUSTER SETSLOT", slot, "NODE", wanted)
+    with masters.direct(then) as client:
+        client.execute_command("CLUSTER BUMPEPOCH")  # or the others might not believe it
+
+
+async def test_the_store_is_known_while_one_server_has_not_heard_yet_that_a_slot_moved(masters):
+    """It names a master that does not have the store's own key."""
+    slot = key_slot(STORE_KEY.encode())
+    owner = owner_of(masters, STORE_KEY.encode())
+    nodes = Nodes(masters.url)
+    store = HotStore(nodes)
+    await asyncio.gather(*[store.run_id() for _ in range(MASTERS)])
+    with masters.direct((owner + 1) % MASTERS) as behind:
+        with masters.direct((owner + 2) % MASTERS) as another:
+            wrong = another.execute_command("CLUSTER MYID").decode()
+        behind.execute_command("CLUSTER SETSLOT", slot, "NODE", wrong)
+
+    asked = [store.facts(StoreIdentity(0, "", 0)) for _ in range(MASTERS)]
+    found = await asyncio.gather(*asked)
+    await nodes.close()
+
+    assert {len(facts.replid.split(",")) for facts in found} == {MASTERS}
 
 
 async def test_a_wait_is_woken_by_a_send_at_any_master(storage):
