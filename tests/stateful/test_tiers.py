@@ -109,6 +109,7 @@ class TiersMachine(RuleBasedStateMachine):
         self.archived: set[int] = set()
         self.mark = 0
         self.cut = 0
+        self.begun = False
         self.copy: tuple[dict[bytes, bytes], Hot] | None = None
         self.may_jump = False
 
@@ -121,7 +122,7 @@ class TiersMachine(RuleBasedStateMachine):
 
     @property
     def readable(self) -> set[int]:
-        """An older copy of the hot store has forgotten truncations; the archive never does."""
+        """An older copy of the hot store has forgotten truncations; the archive none since it began with the shard."""
         return self.hot.offsets | {one for one in self.archived if one >= self.cut}
 
     # What happens to it
@@ -144,6 +145,7 @@ class TiersMachine(RuleBasedStateMachine):
     @rule()
     def archive(self) -> None:
         self.run(archive(self.tiers.storage, self.tiers.stores, self.name))
+        self.begun = True
         since = max(self.mark, self.cut)
         self.archived |= {one for one in self.hot.offsets if one >= since}
         self.mark = max(self.mark, self.hot.tip)
@@ -166,7 +168,8 @@ class TiersMachine(RuleBasedStateMachine):
     def truncate(self, data: st.DataObject) -> None:
         before = data.draw(st.integers(0, self.hot.tip))
         self.run(self.streams.truncate(self.name, 0, before))
-        self.cut = max(self.cut, before)
+        if self.begun:
+            self.cut = max(self.cut, before)
         self.hot.start = max(self.hot.start, before)
         self.hot.offsets = {one for one in self.hot.offsets if one >= before}
 
