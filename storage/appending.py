@@ -24,7 +24,7 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.lineage import ShardClosedTo, eldest
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import StreamName
 from storage.domain.producers import Known, Remembered, judge
 from storage.domain.streams import (
     UNCONDITIONAL,
@@ -108,7 +108,6 @@ class Appending:
         self._keeper = keeper
         self._clock = clock
         self._limits = known
-        self._gatherers: dict[LogId, Appends] = {}
 
     async def append(
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
@@ -312,16 +311,7 @@ class Appending:
 
     def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
-        known = self._gatherers.get(at.log_id)
-        if (
-            known is None
-            or known.store_epoch != epoch
-            or known.now != now
-            or known.indexed is not indexed
-        ):
-            known = Appends(at, epoch, now, self._limits, indexed)
-            self._gatherers[at.log_id] = known
-        return known
+        return Appends(at, epoch, now, self._limits, indexed)
 
 
 _KEYS_ASKED_MS = limits.IDEMPOTENCY_WINDOW_MS + limits.MINUTE_MS  # the store's clock may differ

@@ -32,10 +32,10 @@ from storage.postgres.reservations import (
     StoreIdentities,
 )
 from storage.redis.answers import LogNotReady, Refusal
+from storage.redis.gathering import StoreChanged
 from storage.redis.keys import LogAddress
 from storage.redis.logs import HotLogs
 from storage.redis.masters import HotStore
-from storage.redis.pipeline import StoreChanged
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from storage.domain.names import QueueName
 from storage.domain.queues import Queue
 from storage.logs import LogGone, LogKeeper
 from storage.redis.answers import LogNotReady, Refusal
+from storage.redis.gathering import StoreChanged
 from storage.redis.keys import LogAddress
-from storage.redis.pipeline import StoreChanged
 
 T = TypeVar("T")
 

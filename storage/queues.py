@@ -35,8 +35,8 @@ from storage.domain.messages import (
     Settlement,
     check_settlement,
 )
-from storage.domain.names import LogId, QueueName
-from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.domain.names import QueueName
+from storage.domain.queues import Queue, QueueStats
 from storage.domain.rising import Rise, Risen, Straddles, lasts_of
 from storage.domain.streams import view_of
 from storage.domain.traces import OF_TRACES, without_context
@@ -48,7 +48,7 @@ from storage.redis.messages import HotQueues
 from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.receives import HotReceive, ReceivePart
 from storage.redis.rising import HotRising
-from storage.redis.sends import PartSent, SendPart, Sends, encode_message, rules_of
+from storage.redis.sends import PartSent, SendPart, encode_message
 from storage.redis.wakeups import Wakeups
 from storage.retention import Retention
 from storage.room import Room
@@ -90,7 +90,6 @@ class Queues:
         self._wakeups = wakeups
         self._clock = clock
         self._limits = known
-        self._gatherers: dict[LogId, Sends] = {}
         self._releases: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -119,7 +118,8 @@ class Queues:
         return await self._send_part(queue, part)
 
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
-        sent: PartSent = await self._hot.send(self._gatherer(queue), part)
+        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        sent: PartSent = await self._hot.send(queue, part, epoch, now)
         if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
             self._keeper.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
         return sent.messages
@@ -171,16 +171,6 @@ class Queues:
 
         with suppress(QueueNotFound):
             await self._on(name, forget)
-
-    def _gatherer(self, queue: Queue) -> Sends:
-        """The one object by which sends of a flush to this queue find one another."""
-        epoch, now = self._keeper.store_epoch, self._clock.script_time()
-        known, rules = self._gatherers.get(queue.log_id), rules_of(queue)
-        if known is None or (known.store_epoch, known.now, known.rules) != (epoch, now, rules):
-            fifo = queue.spec.type is QueueType.FIFO
-            known = Sends(queue.name.namespace, queue.log_id, fifo, epoch, now, self._limits, rules)
-            self._gatherers[queue.log_id] = known
-        return known
 
     def receive(
         self,

@@ -25,10 +25,11 @@ from storage.domain.lineage import ShardClosedTo, unpack_children
 from storage.domain.producers import Inherited
 from storage.domain.rising import Claim, Straddles
 from storage.domain.streams import UNCONDITIONAL, AppendCondition
+from storage.redis.alike import Alike
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
+from storage.redis.commands import Command, command_of
 from storage.redis.keys import LogAddress, log_keys
-from storage.redis.pipeline import Command, command_of
 from storage.redis.scripts import script
 
 _condition_encoder = msgspec.msgpack.Encoder()
@@ -65,17 +66,23 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
     arrival_ms: int = 0
 
 
-class Appends(msgspec.Struct, frozen=True, gc=False, eq=False):
+class Appends(Alike):
     """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
 
-    `indexed`: the stream has a key index. Compared by identity: one object, one gathering.
+    `indexed`: the stream has a key index. Those of the same log, epoch and time find one another.
     """
 
-    address: LogAddress
-    store_epoch: int
-    now: ScriptTime
-    limits: Limits
-    indexed: bool = False
+    __slots__ = ("address", "indexed", "limits", "now", "store_epoch")
+
+    def __init__(
+        self, address: LogAddress, store_epoch: int, now: ScriptTime, known: Limits, indexed: bool
+    ) -> None:
+        super().__init__(address.log_id, store_epoch, now, indexed)
+        self.address = address
+        self.store_epoch = store_epoch
+        self.now = now
+        self.limits = known
+        self.indexed = indexed
 
     @property
     def key(self) -> bytes:

@@ -25,8 +25,11 @@ class HotQueues:
         self._pipeline = pipeline
         self._limits = known
 
-    def send(self, gatherer: Sends, part: SendPart) -> Awaitable[PartSent]:
+    def send(
+        self, queue: Queue, part: SendPart, store_epoch: int, now: ScriptTime
+    ) -> Awaitable[PartSent]:
         """Add a part together with others of the same flush."""
+        gatherer = Sends(queue, store_epoch, now, self._limits)
         return self._pipeline.gather(gatherer, part, part.size_bytes)
 
     async def receive(

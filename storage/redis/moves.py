@@ -17,7 +17,8 @@ from storage.domain.limits import Limits
 from storage.domain.queues import Queue
 from storage.redis.answers import checked
 from storage.redis.client import Reply
-from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.commands import Argument
+from storage.redis.pipeline import Pipeline
 from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of, view_word
 
 _encoder = msgspec.msgpack.Encoder()

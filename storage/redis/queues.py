@@ -7,7 +7,8 @@ from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues import Queue, QueueStats
 from storage.redis.answers import checked
-from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.commands import Argument
+from storage.redis.pipeline import Pipeline
 from storage.redis.queue_words import attempts_of, fifo_word, history_word, queue_keys_of
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
+from storage.redis.commands import Argument
 from storage.redis.keys import places_key, rate_key
-from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.pipeline import Pipeline
 
 
 class Wanted(NamedTuple):

@@ -13,9 +13,11 @@ from storage.domain.limits import Limits
 from storage.domain.messages import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.names import LogId
 from storage.domain.queues import Queue
+from storage.redis.alike import SameQueue
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
-from storage.redis.pipeline import Argument, Command, command_of, runs_of
+from storage.redis.commands import Argument, Command, command_of
+from storage.redis.gathering import runs_of
 from storage.redis.queue_words import (
     attempts_of,
     encode_weights,
@@ -23,7 +25,6 @@ from storage.redis.queue_words import (
     queue_keys_of,
     words_of,
 )
-from storage.redis.same_queue import SameQueue
 from storage.redis.scripts import script
 
 

@@ -31,17 +31,17 @@ from storage.domain.messages import (
 from storage.domain.names import LogId
 from storage.domain.queues import DedupScope, Queue, QueueType
 from storage.domain.rising import Claim, Straddles
+from storage.redis.alike import SameQueue
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
-from storage.redis.keys import queue_keys
-from storage.redis.pipeline import Argument, Command, command_of, runs_of
-from storage.redis.queue_words import history_word, view_word
+from storage.redis.commands import Argument, Command, command_of
+from storage.redis.gathering import runs_of
+from storage.redis.queue_words import fifo_word, history_word, queue_keys_of, view_word
 from storage.redis.scripts import script
 
 _encoder = msgspec.msgpack.Encoder()
 
-
-Rules = tuple[int, int, str, str, str]
+_Rules = tuple[int, int, str, str, str]
 """How many messages and bytes a queue may hold, 0 for no limit, what happens beyond them, whether it is shown as a stream,
 and how many events its history has at most."""
 
@@ -69,21 +69,15 @@ class PartSent(msgspec.Struct, frozen=True, gc=False):
     left: int
 
 
-class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Gathers the sends of one flush to one queue. Compared by identity: one object, one gathering."""
+class Sends(SameQueue):
+    """Gathers the sends of one flush to one queue. Those of the same definition, epoch and time find one another."""
 
-    namespace: str
-    log_id: LogId
-    fifo: bool
-    store_epoch: int
-    now: ScriptTime
-    limits: Limits
-    rules: Rules
+    __slots__ = ("limits", "store_epoch")
 
-    @property
-    def key(self) -> bytes:
-        """A key of the log."""
-        return queue_keys(self.namespace, self.log_id)[0]
+    def __init__(self, queue: Queue, store_epoch: int, now: ScriptTime, known: Limits) -> None:
+        super().__init__(queue, now, store_epoch)
+        self.store_epoch = store_epoch
+        self.limits = known
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """One script call for each BATCH_MESSAGES_MAX messages or so."""
@@ -99,14 +93,14 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 arguments += pair
         return command_of(
             script("send_messages"),
-            queue_keys(self.namespace, self.log_id),
+            queue_keys_of(self.queue),
             self.now,
             self.store_epoch,
-            "1" if self.fifo else "0",
+            fifo_word(self.queue),
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             limits.DEDUP_WINDOW_MS,
-            *self.rules,
+            *_rules_of(self.queue),
             self.limits.rising_producers_max,
             *arguments,
         )
@@ -143,16 +137,16 @@ class Sends(msgspec.Struct, frozen=True, gc=False, eq=False):
                 return TooManyProducers()
             case _:
                 return QueueFull()
-        return PartSent([self._sent(offset) for offset in offsets], left)
-
-    def _sent(self, offset: int) -> SentMessage:
-        if offset < 0:
-            return SentMessage(message_id(self.log_id, -1 - offset), -1 - offset, duplicate=True)
-        return SentMessage(message_id(self.log_id, offset), offset)
+        return PartSent([_sent(self.queue.log_id, offset) for offset in offsets], left)
 
 
-def rules_of(queue: Queue) -> Rules:
-    """What a send is told of its queue."""
+def _sent(log_id: LogId, offset: int) -> SentMessage:
+    if offset < 0:
+        return SentMessage(message_id(log_id, -1 - offset), -1 - offset, duplicate=True)
+    return SentMessage(message_id(log_id, offset), offset)
+
+
+def _rules_of(queue: Queue) -> _Rules:
     spec = queue.spec
     most = spec.messages_max or 0, spec.bytes_max or 0
     return *most, spec.overflow, view_word(queue), history_word(queue)

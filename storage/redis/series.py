@@ -15,8 +15,9 @@ from storage.domain.names import LogId
 from storage.domain.series import RINGS, Ring, Shape, Values
 from storage.domain.series_memory import Addition
 from storage.redis.answers import LogNotReady, Refusal, checked
+from storage.redis.commands import Argument
 from storage.redis.keys import LogAddress, chunk_key, latest_key, log_keys, queue_keys, tick_key
-from storage.redis.pipeline import Argument, Pipeline
+from storage.redis.pipeline import Pipeline
 
 _encoder = msgspec.msgpack.Encoder()
 

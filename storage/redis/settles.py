@@ -12,11 +12,12 @@ from storage.domain.clock import ScriptTime
 from storage.domain.errors import ErrorCode
 from storage.domain.messages import ReceiptHandle, SettleAction, Settled, Settlement
 from storage.domain.queues import Queue
+from storage.redis.alike import SameQueue
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
-from storage.redis.pipeline import Argument, Command, command_of, runs_of
+from storage.redis.commands import Argument, Command, command_of
+from storage.redis.gathering import runs_of
 from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of
-from storage.redis.same_queue import SameQueue
 from storage.redis.scripts import script
 
 _encoder = msgspec.msgpack.Encoder()

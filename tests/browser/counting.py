@@ -9,7 +9,8 @@ import pytest
 from redis.asyncio.connection import AbstractConnection
 from sqlalchemy import Engine, event
 
-from storage.redis import pipeline
+from storage.redis import commands as redis_commands
+from storage.redis import lanes
 
 
 @dataclass
@@ -32,7 +33,7 @@ class StoreCalls:
 def store_calls() -> Iterator[StoreCalls]:
     """Count what this process asks within the block, its own upkeep included."""
     counted = StoreCalls()
-    packed, send_command = pipeline._packed, AbstractConnection.send_command
+    packed, send_command = redis_commands.packed, AbstractConnection.send_command
 
     def counting_packed(commands: Any) -> bytes:
         counted.commands += len(commands)
@@ -46,7 +47,7 @@ def store_calls() -> Iterator[StoreCalls]:
         counted.statements.append(statement)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "_packed", counting_packed)
+        patch.setattr(lanes, "packed", counting_packed)
         patch.setattr(AbstractConnection, "send_command", counting_send)
         event.listen(Engine, "before_cursor_execute", executed)
         try:

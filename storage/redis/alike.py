@@ -1,0 +1,39 @@
+"""What lets the calls of several callers find one another in a flush: gatherers that are equal."""
+
+from collections.abc import Hashable
+
+from storage.domain.clock import ScriptTime
+from storage.domain.queues import Queue
+from storage.redis.queue_words import queue_keys_of
+
+
+class Alike:
+    """Equal to others of its kind of which the same is known."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, *known: Hashable) -> None:
+        self._known = known
+
+    def __hash__(self) -> int:
+        return hash(self._known)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._known == other._known
+
+
+class SameQueue(Alike):
+    """Part of a gatherer: equal to others of its kind for the same definition of a queue, time, and what else `told`
+    says of the script call that they share."""
+
+    __slots__ = ("now", "queue")
+
+    def __init__(self, queue: Queue, now: ScriptTime, *told: Hashable) -> None:
+        super().__init__(id(queue), now, *told)
+        self.queue = queue
+        self.now = now
+
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys_of(self.queue)[0]
