@@ -210,5 +210,6 @@ def _environment(stores: dict[str, Proxy], *, archives: bool) -> dict[str, str]:
     return {
         "REDIS_URL": f"redis://127.0.0.1:{valkey}/0",
         "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres}/millstream?sslmode=disable",
+        "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
     }
