@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALLED := .venv/.installed
 
-STORE ?= both        # which Valkey the tests use: plain, cluster, both
+STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
@@ -80,14 +80,15 @@ faketime:
 test: install chromium
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
+REDIS := $(if $(filter redis,$(STORE)),--store redis)
 chaos: install faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
-	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED)))
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
 
 # Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
 soak: install
-	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES)))
+	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES))) $(REDIS)
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.
 audit-deps: install
