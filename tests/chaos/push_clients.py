@@ -8,7 +8,7 @@ from tests.chaos.queue_doors import QueueDoor
 from tests.chaos.stage import PAUSE_S, POSTED, POSTED_LINE, Stage
 
 GROUPS = 4
-FOLLOWS_S = (0.5, 5.0)
+FOLLOWS_S = (0.3, 2.0)
 
 
 async def send(stage: Stage, name: str, door: QueueDoor, chance: Random) -> None:

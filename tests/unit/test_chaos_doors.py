@@ -12,8 +12,9 @@ import standardwebhooks
 from tests.chaos.callers import Caller
 from tests.chaos.checking.webhooks import UNSIGNED, every_post_is_signed
 from tests.chaos.events_door import Event, events_of
-from tests.chaos.history import History, Kind, Outcome
+from tests.chaos.history import History, Kind, Operation, Outcome
 from tests.chaos.webhook_door import Hooks, receiving_hooks
+from tests.chaos.workload import is_well
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -105,3 +106,21 @@ async def test_what_is_no_record_has_a_name():
         Event("gap", "7", {"shard": 0}),
         Event("message", "8", {"b": 2}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "well"),
+    [
+        (Outcome.OK, "", True),
+        (Outcome.FAIL, "offset_expired", True),
+        (Outcome.FAIL, "storage_unavailable", False),
+        (Outcome.UNKNOWN, "", False),
+    ],
+)
+def test_a_service_that_is_back_may_say_that_an_offset_has_expired(outcome, code, well):
+    """A shard began behind its offset 0, and the run said that the service never came back."""
+    asked = Operation(
+        client="probe", kind=Kind.READ, log="events", invoked=0, ended=1, outcome=outcome, code=code
+    )
+
+    assert is_well(asked) is well
