@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -77,10 +77,16 @@ class SmallDisk:
         self._place = place
 
     def fill(self) -> None:
-        """Leave nothing free."""
-        free = os.statvfs(self._place)
+        """Leave nothing free, though somebody writes meanwhile: then there is less than was free a moment ago."""
         with self._ballast.open("wb") as ballast:
-            os.posix_fallocate(ballast.fileno(), 0, free.f_bavail * free.f_frsize)
+            while size := self._free():
+                with suppress(OSError):
+                    os.posix_fallocate(ballast.fileno(), ballast.seek(0, os.SEEK_END), size)
+
+    def _free(self) -> int:
+        """What nobody has, in bytes."""
+        told = os.statvfs(self._place)
+        return told.f_bavail * told.f_frsize
 
     def empty(self) -> None:
         """Free what was filled."""
