@@ -19,7 +19,7 @@ help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    break everything at random for MINUTES (6), from SEED; then what loses data, and kills at every step"
+	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
