@@ -9,6 +9,7 @@ from starlette.types import Receive
 
 from api.dataplane import HotRequest
 from api.logs import get_logger
+from api.metrics import RequestMetrics
 from api.tracing import Trace
 from storage.domain import limits
 from storage.domain.access import Principal
@@ -70,16 +71,19 @@ class Circumstances(NamedTuple):
     trace: Trace | None = None
     started: float | None = None
 
+    def lasted_s(self) -> float:
+        """For how long, in seconds."""
+        return 0.0 if self.started is None else time.perf_counter() - self.started
+
     def fields(self) -> dict[str, str | float]:
         """As a line has them."""
         principal, trace = self.principal, self.trace
-        lasted = 0.0 if self.started is None else time.perf_counter() - self.started
         return {
             "trace_id": trace.trace_id if trace else "",
             "span_id": trace.span_id if trace else "",
             "namespace": principal.namespace if principal else "",
             "principal": principal.name if principal else "",
-            "duration_ms": round(lasted * limits.SECOND_MS, 1),
+            "duration_ms": round(self.lasted_s() * limits.SECOND_MS, 1),
         }
 
 
@@ -126,3 +130,26 @@ class AccessLog:
             request_id=request_id.decode(),
             **around.fields(),
         )
+
+
+class Ended:
+    """Where a door's requests that are over are counted, end their spans, and are logged."""
+
+    def __init__(self, metrics: RequestMetrics, access: AccessLog | None) -> None:
+        self._metrics = metrics
+        self._access = access
+
+    def note(
+        self,
+        operation: str,
+        status: int,
+        request_id: bytes,
+        around: Circumstances,
+        failure: str = "",
+    ) -> None:
+        """A request was answered, or its client was gone; `failure`: in one word, where it failed."""
+        self._metrics.observe(operation, status, around.lasted_s())
+        if around.trace is not None:
+            around.trace.end(status, failure)
+        if self._access is not None:
+            self._access.note(operation, status, request_id, around)

@@ -23,6 +23,7 @@ from api.answers import (
     AccessLog,
     Answer,
     Circumstances,
+    Ended,
     ExtraHeaders,
     FindPlace,
     Place,
@@ -105,6 +106,7 @@ class Doors:
         self._standing = standing
         self._auditing = auditing
         self._metrics = RequestMetrics(counts, "http")
+        self._ended = Ended(self._metrics, access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """What requests of other sites' pages take; None where there are none."""
         self.unfinished = Unfinished()
@@ -192,14 +194,8 @@ class Doors:
                 watched = self._standing.watched(principal, served.pieces)
                 served = served._replace(pieces=watched)
         except ClientGone:
-            self._metrics.observe(
-                route.operation, CLIENT_GONE_STATUS, time.perf_counter() - started
-            )
-            if trace is not None:
-                trace.end(CLIENT_GONE_STATUS)
-            if self._access is not None:
-                around = Circumstances(principal, trace, started)
-                self._access.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
+            around = Circumstances(principal, trace, started)
+            self._ended.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
             return None
         except Exception as error:
             if isinstance(error, Unauthenticated):
@@ -211,16 +207,10 @@ class Doors:
             served = Served(told.status, PROBLEM_JSON, told.body)
             more = told.headers
             failure = failure_of(error)
-            if trace is not None:
-                trace.end(served.status, failure)
             around = Circumstances(principal, trace, started)
             log_failure(error, route.operation, served.status, request_id, around)
-        self._metrics.observe(route.operation, served.status, time.perf_counter() - started)
-        if trace is not None and not failure:
-            trace.end(served.status)
-        if self._access is not None:
-            around = Circumstances(principal, trace, started)
-            self._access.note(route.operation, served.status, request_id, around)
+        around = Circumstances(principal, trace, started)
+        self._ended.note(route.operation, served.status, request_id, around, failure)
         more = (*served.headers, *more) if served.headers else more
         return Answer(
             served.status,

@@ -219,19 +219,9 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             encoded: str | UnsetType = UNSET
         else:
             body, encoded = show_body(message.body, message.content_type)
-        told = message.headers
-        if message.system:
-            told = (*with_noted(told, message.system), *message.system)
-        texts, others = show_headers(told) if told else ({}, {})
-        return cls(
+        shown = cls(
             id=message.message_id,
             body=body,
-            body_base64=encoded,
-            content_type=message.content_type,
-            headers=texts,
-            headers_base64=others,
-            group=message.group,
-            dedup_id=message.dedup_id,
             receipt_handle=message.receipt_handle,
             offset=message.offset,
             sent_at=rfc3339(message.sent_at_ms),
@@ -240,8 +230,22 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
             receives=message.receives,
             failures=message.failures,
             crashes=message.crashes,
-            dead_letter_source=message.dead_letter_source,
         )
+        # What most messages do not have is set afterwards: naming it costs as much as all the rest.
+        if encoded is not UNSET:
+            shown.body_base64 = encoded
+        told = message.headers
+        if message.system:
+            told = (*with_noted(told, message.system), *message.system)
+        if told:
+            shown.headers, shown.headers_base64 = show_headers(told)
+        if message.content_type:
+            shown.content_type = message.content_type
+        if message.group or message.dedup_id:
+            shown.group, shown.dedup_id = message.group, message.dedup_id
+        if message.dead_letter_source:
+            shown.dead_letter_source = message.dead_letter_source
+        return shown
 
 
 class ReceivedMessages(Lined):

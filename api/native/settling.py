@@ -1,13 +1,12 @@
 """Verdicts on deliveries: how they are answered and counted."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from api.metrics import DoorMetrics, count_rejected
 from api.native.errors import item_error
 from api.native.fields import rfc3339
 from api.native.message_schemas import SettledOut
-from storage.domain.messages import Settled, Settlement
+from storage.domain.messages import SettleAction, Settled, Settlement
 
 _OK = SettledOut(status="ok")
 
@@ -25,15 +24,11 @@ def count_settled(
     metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
 ) -> None:
     """Count the verdicts that were taken, and those that were refused."""
-    taken = Counter(
-        [
-            asked.action
-            for asked, answer in zip(settlements, settled, strict=True)
-            if answer.error is None
-        ]
-    )
+    taken: dict[SettleAction, int] = {}
+    for asked, answer in zip(settlements, settled, strict=True):
+        if answer.error is None:
+            taken[asked.action] = taken.get(asked.action, 0) + 1
+        else:
+            count_rejected(answer.error)
     for action, count in taken.items():
         metrics.settled(action, count)
-    for answer in settled:
-        if answer.error is not None:
-            count_rejected(answer.error)

@@ -18,7 +18,7 @@ from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from tests.commands import millstream
 
-pytestmark = pytest.mark.one_store
+pytestmark = [pytest.mark.one_store, pytest.mark.one_server]  # several have no moment in common
 
 ORDERS = QueueName("orders")
 

@@ -25,7 +25,7 @@ from tests.archiving import archive
 from tests.arrow import arrow_stream
 from tests.databases import fresh_database
 
-pytestmark = pytest.mark.one_store
+pytestmark = [pytest.mark.one_store, pytest.mark.one_server]  # several have no moment in common
 
 CLICKS = StreamName("clicks")
 VERSION = "0.1.0"

@@ -13,6 +13,7 @@ from storage.redis.logs import HotLogs
 from storage.redis.nodes import Nodes
 from storage.redis.pipeline import Pipeline
 
+pytestmark = pytest.mark.one_server  # the names are told to connections one after another
 AT = LogAddress("default", "0123456789abcdef")
 
 

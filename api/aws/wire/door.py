@@ -21,6 +21,7 @@ from api.answers import (
     AccessLog,
     Answer,
     Circumstances,
+    Ended,
     ExtraHeaders,
     Place,
     log_failure,
@@ -73,7 +74,6 @@ class AwsDoor:
         access: AccessLog | None = None,
     ) -> None:
         self._tracing = tracing
-        self._access = access
         self._service = service
         self._signs_as = protocol
         self._gate = gate
@@ -82,7 +82,7 @@ class AwsDoor:
         self._noun = noun
         self._door = Door(protocol)
         self._storage = storage
-        self._requests = RequestMetrics(counts, protocol)
+        self._ended = Ended(RequestMetrics(counts, protocol), access)
         metrics = DoorMetrics(counts, noun, protocol, durability)
         self._around = Surroundings(region, metrics, kept, gate.guards, secure)
         self._more: ExtraHeaders = weaker_promise(durability)
@@ -156,12 +156,8 @@ class AwsDoor:
             if told.pieces is not None:
                 told = told._replace(pieces=self._standing.watched(principal, told.pieces))
         except ClientGone:
-            self._requests.observe(name, CLIENT_GONE_STATUS, time.perf_counter() - started)
-            if trace is not None:
-                trace.end(CLIENT_GONE_STATUS)
-            if self._access is not None:
-                around = Circumstances(principal, trace, started)
-                self._access.note(name, CLIENT_GONE_STATUS, request_id, around)
+            around = Circumstances(principal, trace, started)
+            self._ended.note(name, CLIENT_GONE_STATUS, request_id, around)
             return None
         except Exception as error:
             if principal is None and isinstance(error, AwsError | Unauthenticated):
@@ -170,12 +166,8 @@ class AwsDoor:
             status, told, failure = self._refused(
                 error, wire, name, request_id, Circumstances(principal, trace, started)
             )
-        self._requests.observe(name, status, time.perf_counter() - started)
-        if trace is not None and not failure:
-            trace.end(status)
-        if self._access is not None:
-            around = Circumstances(principal, trace, started)
-            self._access.note(name, status, request_id, around)
+        around = Circumstances(principal, trace, started)
+        self._ended.note(name, status, request_id, around, failure)
         more = (*self._more, (HEADER, request_id), *told.headers)
         return Answer(status, told.kind, told.body, request_id, more, told.pieces)
 
@@ -240,8 +232,6 @@ class AwsDoor:
         """The status, what is told, and the failure in one word."""
         refused = self._service.spell(self._in_their_words(error))
         status = refused.fault.status
-        if around.trace is not None:
-            around.trace.end(status, refused.fault.code)
         log_failure(error, operation, status, request_id, around)
         return status, wire.error(refused, request_id), refused.fault.code
 
