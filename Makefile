@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALLED := .venv/.installed
 
-STORE ?= both        # which Valkey the tests use: plain, cluster, both
+STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
 SPLIT ?= 2           # processes that share the tests, each with stores of its own
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
@@ -19,7 +19,7 @@ help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    break everything at random for MINUTES (6), from SEED; then what loses data, and kills at every step"
+	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
@@ -80,14 +80,15 @@ faketime:
 test: install chromium
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
+REDIS := $(if $(filter redis,$(STORE)),--store redis)
 chaos: install faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
-	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED)))
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
 
 # Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
 soak: install
-	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES)))
+	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES))) $(REDIS)
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.
 audit-deps: install

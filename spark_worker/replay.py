@@ -17,7 +17,7 @@ import msgspec
 from spark_worker.faults import fault
 from spark_worker.sending import SendParts, TaskEnd, send_parts
 from spark_worker.settings import storage_of_task
-from spark_worker.work import GiveUp, Stopped, StopReason, Work
+from spark_worker.work import GiveUp, Stopped, StopReason, TryAgain, Work
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Wish
@@ -28,10 +28,6 @@ from storage.lifespan import open_storage
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
-
-
-class ReplayFailed(Exception):
-    """A task could not go on."""
 
 
 def run(work: Work) -> Mapping[str, Any]:
@@ -69,7 +65,7 @@ def _send_all(work: Work, spec: ReplaySpec, wave: Sequence[str]) -> None:
         work.check()
         for one in ends:
             if one.failure:
-                raise ReplayFailed(one.failure) if one.retry else GiveUp(one.failure)
+                raise TryAgain(one.failure) if one.retry else GiveUp(one.failure)
         if any(one.halted for one in ends):
             _wait_for_word(work)
 

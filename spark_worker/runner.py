@@ -19,7 +19,7 @@ from typing import Any
 
 from spark_worker.settings import WorkerSettings
 from spark_worker.sparks import SharedSpark
-from spark_worker.work import GiveUp, Handler, Stopped, StopReason, Work
+from spark_worker.work import GiveUp, Handler, Stopped, StopReason, TryAgain, Work
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Job, JobKind, JobState, LeaseLost
 from storage.domain.limits import SECOND_MS, Limits
@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 STOP_S = 4.0  # what handlers have to stop at the worker's end; then their jobs are given back without them
 SAY_S = 1.0  # between attempts to say how a job ended
+
+_SAID = (Stopped, GiveUp, TryAgain, MillstreamError)
+"""How a handler ends that knows why: the job's failure tells, and the log needs no traceback."""
 
 OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
 """Told of every attempt that ended: the job's kind and state then, how many seconds it took, and by how much the numbers
@@ -178,7 +181,7 @@ class Runner:
     def _describe(self, error: BaseException) -> str:
         if isinstance(error, MillstreamError):
             return error.detail
-        if isinstance(error, GiveUp):
+        if isinstance(error, GiveUp | TryAgain):
             return str(error)
         said = str(error).strip().splitlines() or [""]
         ended = "" if self._sparks.jvm_pid is None or self._sparks.running else "The JVM ended. "
@@ -222,7 +225,7 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
         try:
             ended = _Ended(progress=handler(work))
         except BaseException as error:
-            if not work.stopping and not isinstance(error, Stopped | GiveUp | MillstreamError):
+            if not work.stopping and not isinstance(error, _SAID):
                 logger.warning("handler of %s raised", _about(work), exc_info=True)
             ended = _Ended(error=error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more

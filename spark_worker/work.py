@@ -36,6 +36,10 @@ class GiveUp(Exception):
     """The job cannot be done, and another attempt would not do better; the text is its failure."""
 
 
+class TryAgain(Exception):
+    """Something that the job needs is away, and another attempt may find it; the text is this one's failure."""
+
+
 class Stopped(Exception):
     """The handler was asked to stop."""
 

@@ -229,7 +229,7 @@ class Reading:
             stream = await self._on_stream.fresh(name)
         read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
         until = _seconds_from_now(wait_ms)
-        logs = [shard.log_id for shard in stream.shards if shard.index in positions]
+        logs = [shard.log_id for shard in _among(stream, positions)]
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
                 waiter.start_over()
@@ -247,7 +247,7 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> list[ShardRead]:
-        there = [shard.index for shard in stream.shards if shard.index in positions]
+        there = [shard.index for shard in _among(stream, positions)]
         share = max(1, records_max // max(1, len(there)))
         share_bytes = max(1, bytes_max // max(1, len(there)))
         return await asyncio.gather(
@@ -287,6 +287,11 @@ def _is_news(stream: Stream, found: StreamRead) -> bool:
     return any(
         is_behind(stream, {child.index: 0}) for read in found.shards for child in read.children
     )
+
+
+def _among(stream: Stream, positions: Mapping[int, int | None]) -> list[Shard]:
+    """The shards of these positions that are not gone. One that is opening can be read: its parents may be finished."""
+    return [shard for shard in (*stream.shards, *stream.opening) if shard.index in positions]
 
 
 def _tells(read: ShardRead) -> bool:

@@ -16,9 +16,11 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from storage.embedded.postgres import running_postgres
+from storage.embedded.servers import running
 from storage.embedded.valkey import running_valkey
 from tests.clusters import Masters, running_masters
 from tests.databases import TEMPLATE, ReusedDatabase, database, execute, fresh_database
+from tests.redis_server import MISSING, NamedServer, find_redis
 
 # Real servers stand behind the examples: how long one takes says nothing.
 settings.register_profile("dev", max_examples=50, deadline=None)
@@ -55,10 +57,10 @@ _without_threads_in_children()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store",
-        choices=["plain", "cluster", "masters", "both"],
+        choices=["plain", "cluster", "masters", "redis", "both"],
         default="plain",
         help="Which Valkey stands behind `redis_url`: one server, one node of a cluster, three masters with a replica "
-        "each, or each of the first two in turn.",
+        "each, or each of the first two in turn; redis: one redis-server from PATH.",
     )
 
 
@@ -105,6 +107,19 @@ def valkey_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def redis_server_url() -> Iterator[str]:
+    """One Redis from PATH, fsync always."""
+    program = find_redis()
+    if program is None:
+        pytest.skip(MISSING)
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-redis-") as data,
+        running(NamedServer(Path(data), program)) as url,
+    ):
+        yield url
+
+
+@pytest.fixture(scope="session")
 def valkey_cluster_url() -> Iterator[str]:
     """One Valkey with `cluster-enabled yes`, which owns every slot."""
     with (
@@ -124,16 +139,23 @@ def valkey_masters() -> Iterator[Masters]:
         yield masters
 
 
+_URLS = {
+    "plain": "valkey_url",
+    "cluster": "valkey_cluster_url",
+    "redis": "redis_server_url",
+}
+
+
 @pytest.fixture
 def redis_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty store: "plain", "cluster" or "masters", as --store or an indirect parameter says."""
+    """An empty store: "plain", "cluster", "masters" or "redis", as --store or an indirect parameter says."""
     store = getattr(request, "param", "plain")
     if store == "masters":
         masters: Masters = request.getfixturevalue("valkey_masters")
         monkeypatch.setattr(redis.Redis, "from_url", masters.client_for(redis.Redis.from_url))
         masters.empty()
         return masters.url
-    url = str(request.getfixturevalue("valkey_url" if store == "plain" else "valkey_cluster_url"))
+    url = str(request.getfixturevalue(_URLS[store]))
     with redis.Redis.from_url(url) as client:
         client.flushall()
     return url

@@ -24,6 +24,17 @@ class Got(msgspec.Struct, frozen=True):
         return self.headers["webhook-id"]
 
 
+async def request_of(reader: asyncio.StreamReader) -> Got:
+    """The next request of a connection. Raises IncompleteReadError at its end, also in the middle of a request."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in head[1:] if line)
+    }
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Got(head[0].split()[1], headers, body)
+
+
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """What is done with a connection that has sent a request. One that is to be closed is closed."""
 
@@ -131,17 +142,12 @@ class Receiver:
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {
-            name.lower(): value.strip()
-            for name, _, value in (line.partition(":") for line in head[1:] if line)
-        }
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        got = await request_of(reader)
         behave = self.behaviours.pop(0) if self.behaviours else self.usual
         self.busy += 1
         self.busy_max = max(self.busy_max, self.busy)
         try:
-            self.got.append(Got(head[0].split()[1], headers, body))
+            self.got.append(got)
             async with self.some:
                 self.some.notify_all()
             await behave(writer)

@@ -13,7 +13,7 @@ from api.rest.queue_parts import (
     GroupWeightConfig,
     RedriveAllowConfig,
 )
-from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
+from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
 from storage.domain.queue_rules import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues import (
@@ -194,12 +194,12 @@ class QueuePatch(Config):
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
-        """The specification after the change."""
+        """The specification after the change. Raises RequestValidationError."""
         before = QueueConfig.from_domain(spec).model_dump()
         after = merged(before, self.model_dump(exclude_unset=True))
         if "attempts_max" in self.model_fields_set:
             after["attempts_max"] = self.attempts_max
-        changed = QueueConfig.model_validate(after).to_domain()
+        changed = valid(QueueConfig, after).to_domain()
         return msgspec.structs.replace(changed, annotations=spec.annotations)
 
 

@@ -1,8 +1,9 @@
 """What configurations on the wire have in common. Unknown fields are refused: a typo is never silent."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
 
 from api.native.fields import to_ms, to_seconds
 from storage.domain import limits
@@ -26,6 +27,19 @@ class Config(BaseModel):
     """What an owner says; strict about types and names."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+def valid(config: type[ConfigT], values: dict[str, Any]) -> ConfigT:
+    """A configuration of these values, of which some came with a request. Raises RequestValidationError, as FastAPI does of
+    a body."""
+    try:
+        return config.model_validate(values)
+    except ValidationError as error:
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
+        raise RequestValidationError(faults) from error
 
 
 def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import optional_ms, rfc3339, to_ms
-from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged
+from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
 from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec
 
@@ -140,12 +140,12 @@ class StreamPatch(Config):
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: StreamSpec) -> StreamSpec:
-        """The specification after the change."""
+        """The specification after the change. Raises RequestValidationError."""
         before = StreamConfig.from_domain(spec).model_dump()
         patch = self.model_dump(exclude_unset=True)
         after = merged(before, patch)
         after |= {name: patch[name] for name in _NULL_IS_NONE if name in patch}
-        changed = StreamConfig(**after).to_domain()
+        changed = valid(StreamConfig, after).to_domain()
         return msgspec.structs.replace(changed, annotations=spec.annotations)
 
 

@@ -126,12 +126,12 @@ class QueueSource:
     async def _deliver_in_turn(self, lane: Sequence[ReceivedMessage]) -> None:
         for place, message in enumerate(lane):
             if not await self._deliver_one(message):
-                for later in lane[place + 1 :]:
-                    await self._settle(later, SettleAction.RELEASE)
+                rest = lane[place + 1 :]
+                await asyncio.gather(*(self._settle(one, SettleAction.RELEASE) for one in rest))
                 return
 
     async def _deliver_one(self, message: ReceivedMessage) -> bool:
-        """Whether it was delivered."""
+        """Whether it was delivered, and is known not to come back: what is behind it must not overtake it."""
         failures = message.failures + message.crashes
         try:
             attempt = await self._endpoint.attempt(self._event(message), failures + 1)
@@ -139,9 +139,9 @@ class QueueSource:
             await self._settle(message, SettleAction.RELEASE)
             return False
         action, delay_ms = verdict(self._endpoint.spec, attempt, failures, self._endpoint.chance())
-        await self._settle(message, action, delay_ms, attempt.error)
+        settled = await self._settle(message, action, delay_ms, attempt.error)
         await self._endpoint.note(self._entry(message, attempt, action, delay_ms))
-        return attempt.succeeded
+        return attempt.succeeded and settled
 
     async def _settle(
         self,
@@ -149,15 +149,18 @@ class QueueSource:
         action: SettleAction,
         delay_ms: int | None = None,
         reason: str = "",
-    ) -> None:
-        """Say the verdict. One that cannot be said is as if the deliverer had died: the message comes back."""
+    ) -> bool:
+        """Say the verdict, and whether it counts. One that does not is as if the deliverer had died: the message
+        comes back."""
         settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason)
+        counts = False
         try:
-            await self._settler.settle(settlement)
+            counts = (await self._settler.settle(settlement)).error is None
         except MillstreamError as error:
             self._endpoint.trouble(error.detail)
         self._held.pop(message.receipt_handle, None)
         self._room.set()
+        return counts
 
     def _event(self, message: ReceivedMessage) -> Event:
         return Event(

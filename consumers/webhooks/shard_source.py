@@ -109,7 +109,7 @@ class ShardSource:
             return 0
         self.is_reading = True
         try:
-            [read] = await self._storage.streams.read_shards(
+            found = await self._storage.streams.read_shards(
                 self._stream.name,
                 {self._shard: self._position},
                 records_max=limits.WEBHOOK_READ_RECORDS,
@@ -121,6 +121,11 @@ class ShardSource:
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
+        if (
+            not found
+        ):  # it is gone: the group gives it to nobody any more, which is heard before long
+            return limits.WEBHOOK_SOURCE_RETRY_MS
+        [read] = found
         if read.gap is not None:
             await self._tell_gap(read.gap)
         self._records.extend(read.records)

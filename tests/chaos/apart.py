@@ -18,17 +18,17 @@ from random import Random, SystemRandom
 import msgspec
 import redis.asyncio
 
-from storage.embedded.valkey import ValkeyServer
 from tests.chaos.checker import no_answer_is_a_fault
-from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking import events, groups, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History, Kind
 from tests.chaos.proxy import Fault, Proxy
 from tests.chaos.run import RECOVERED_S, SEED_MAX, complaints_in
 from tests.chaos.site import Site, Store, running_site
 from tests.chaos.stage import Stage
-from tests.chaos.tools import NO_TOOLS
+from tests.chaos.tools import Tools
 from tests.chaos.workload import Workload
+from tests.redis_server import NamedServer, add_store, store_of
 
 WORKS_S = 12.0
 UNSEEN_S = 1.0
@@ -43,11 +43,14 @@ MUST = (
     streams.children_lie_above_their_parents,
     groups.a_shard_has_one_owner,
     groups.groups_arrive,
+    events.a_follower_gets_nothing_twice,
+    webhooks.every_post_is_signed,
     no_answer_is_a_fault,
 )
 """What holds whatever the store forgot."""
 COUNTED = (
     queues.nothing_accepted_is_lost,
+    webhooks.everything_due_is_posted,
     queues.nothing_acknowledged_returns,
     queues.one_message_for_each_send,
     queues.counts_add_up,
@@ -98,12 +101,12 @@ class Outcomes(msgspec.Struct, frozen=True):
         )
 
 
-async def run_apart(name: str, seed: int, place: Path) -> Outcomes:
+async def run_apart(name: str, seed: int, place: Path, tools: Tools) -> Outcomes:
     """Work, break, work on, drain."""
     history = History()
     site_of, breaks = SCENARIOS[name]
     async with (
-        site_of(place, seed) as site,
+        site_of(place, seed, tools) as site,
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=False) as workload,
     ):
@@ -142,8 +145,8 @@ def _told(history: History) -> Operations:
 
 
 @asynccontextmanager
-async def _site(place: Path, seed: int) -> AsyncIterator[Site]:
-    async with running_site(place, seed, NO_TOOLS, archives=False, durability="everysec") as site:
+async def _site(place: Path, seed: int, tools: Tools) -> AsyncIterator[Site]:
+    async with running_site(place, seed, tools, archives=False, durability="everysec") as site:
         yield site
 
 
@@ -162,9 +165,9 @@ async def truncate(site: Site, chance: Random) -> str:
 
 
 @asynccontextmanager
-async def _site_with_replica(place: Path, seed: int) -> AsyncIterator[Site]:
-    async with running_site(place, seed, NO_TOOLS, archives=False) as site:
-        replica_server = ValkeyServer(place / "replica")
+async def _site_with_replica(place: Path, seed: int, tools: Tools) -> AsyncIterator[Site]:
+    async with running_site(place, seed, tools, archives=False) as site:
+        replica_server = NamedServer(place / "replica", tools.store)
         replica = Store(replica_server, replica_server.socket)
         async with Proxy(site.valkey.connect, Random(f"{seed} replication")) as link:
             await replica.start()
@@ -207,7 +210,9 @@ async def _until_in_step(replica: Store) -> None:
                 await asyncio.sleep(0.05)
 
 
-SCENARIOS: dict[str, tuple[Callable[[Path, int], AbstractAsyncContextManager[Site]], Break]] = {
+SiteOf = Callable[[Path, int, Tools], AbstractAsyncContextManager[Site]]
+
+SCENARIOS: dict[str, tuple[SiteOf, Break]] = {
     "fail-over": (_site_with_replica, fail_over),
     "truncated": (_site, truncate),
 }
@@ -216,14 +221,16 @@ SCENARIOS: dict[str, tuple[Callable[[Path, int], AbstractAsyncContextManager[Sit
 def main() -> int:
     words = argparse.ArgumentParser(description="Lose what was acknowledged, and see what holds.")
     words.add_argument("--seed", type=int, default=None)
+    add_store(words)
     told = words.parse_args()
+    tools = Tools(store=store_of(told))
     seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
     holds = True
     for name in SCENARIOS:
         place = Path(tempfile.mkdtemp(prefix=f"millstream-{name}-"))
         place.chmod(0o755)  # Postgres may have to run as somebody else
         sys.stdout.write(f"{name}, in {place}\n")
-        outcomes = asyncio.run(run_apart(name, seed, place))
+        outcomes = asyncio.run(run_apart(name, seed, place, tools))
         sys.stdout.write(f"{outcomes.report()}\n\n")
         holds = holds and outcomes.holds
     return 0 if holds else 1

@@ -9,9 +9,9 @@ start, every group read to its end, and then the counts, the dead letters and th
 
 from collections.abc import Callable, Collection
 
-from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking import events, groups, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations, answers
-from tests.chaos.history import DELIVERIES, Kind, Outcome
+from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
 UNANSWERED = "outcome_unknown"
 """The code of a 500 that says so: the AWS doors have no other status for an unknown outcome."""
@@ -33,7 +33,7 @@ def nothing_comes_from_nowhere(history: Operations) -> Finding:
         for value in one.values
     }
     source = {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
-    kinds = (*DELIVERIES, Kind.DEAD_LETTERS, Kind.READ, Kind.GROUP_READ)
+    kinds = (*DELIVERIES, Kind.DEAD_LETTERS, *READS, Kind.GROUP_READ)
     found = {(source.get(one.log, one.log), seen.value) for one, seen in answers(history, *kinds)}
     wrong = [
         f"{value} is in {log}, and was refused or never sent"
@@ -87,5 +87,14 @@ INVARIANTS: tuple[Invariant, ...] = (
     groups.groups_arrive,
     groups.committed_offsets_stay,
     streams.a_replay_sends_each_once,
+    events.a_follower_gets_nothing_twice,
+    events.a_follower_gets_everything,
+    events.parents_are_followed_first,
+    webhooks.everything_due_is_posted,
+    webhooks.nothing_else_is_posted,
+    webhooks.what_is_posted_is_what_was_sent,
+    webhooks.every_post_is_signed,
+    webhooks.groups_are_posted_in_order,
+    webhooks.shards_are_posted_in_order,
     no_answer_is_a_fault,
 )

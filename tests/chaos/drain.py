@@ -1,10 +1,11 @@
-"""The end of a run: every queue emptied, every record read, the group at the end, and what is left written down."""
+"""The end of a run: every queue emptied, every record read, the groups at the end, and what is left written down."""
 
 import asyncio
 from typing import Any
 
 from tests.chaos.callers import Caller
 from tests.chaos.checking.queues import STAYING
+from tests.chaos.events_door import Follower
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.queue_doors import Delivery, QueueDoor, RestQueues
 from tests.chaos.stage import (
@@ -13,12 +14,14 @@ from tests.chaos.stage import (
     FRAGILE,
     MORGUE,
     PAUSE_S,
+    POSTED_QUEUES,
     QUEUES,
     READERS,
     RECEIVES_MAX,
     Stage,
 )
 from tests.chaos.stream_door import Streams
+from tests.chaos.webhook_door import Hooks
 
 DRAIN_S = 60.0
 PAGE = 100
@@ -31,14 +34,17 @@ LAST_RECORDS = 12
 EXPIRED = "offset_expired"
 
 
-async def drain(stage: Stage, *, archives: bool) -> None:
+async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool) -> None:
     """Queues first, of dead letters last; then the stream, from files and from memory; then its readers."""
     caller = await stage.caller("drain")
     queues, streams = RestQueues(caller), Streams(caller)
     first = [name for name in QUEUES if name != MORGUE]
-    await asyncio.gather(*(_empty(stage, caller, queues, name) for name in first))
+    await asyncio.gather(
+        *(_empty(stage, caller, queues, name) for name in first),
+        *(_until_empty(stage, caller, name) for name in POSTED_QUEUES),
+    )
     await _empty(stage, caller, queues, MORGUE)
-    for name in QUEUES:
+    for name in (*QUEUES, *POSTED_QUEUES):
         await _note_counts(stage, caller, name)
         await _list_dead_letters(stage, caller, name)
     if archives:
@@ -48,7 +54,11 @@ async def drain(stage: Stage, *, archives: bool) -> None:
     shards = [*await streams.shards(EVENTS)]
     ends = await _ends(streams, shards)
     await _read_by_kinesis(stage, shards)
-    await _read_group_to(stage, streams, ends)
+    await asyncio.gather(
+        _read_group_to(stage, streams, ends),
+        _until_posted(stage, hooks, ends),
+        _follow_to(stage, follower, ends),
+    )
 
 
 async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> None:
@@ -65,6 +75,16 @@ async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> N
             return
         if not received.seen:
             await asyncio.sleep(5 * PAUSE_S)
+
+
+async def _until_empty(stage: Stage, caller: Caller, queue: str) -> None:
+    """Until its webhook has emptied it, or the time is over."""
+    give_up_at = stage.history.now() + DRAIN_S
+    while stage.history.now() < give_up_at:
+        counts = await _counts(caller, queue)
+        if not any(counts[name] for name in STAYING):
+            return
+        await asyncio.sleep(LOOK_S)
 
 
 async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
@@ -159,3 +179,23 @@ async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -
         stands = {one.shard: one.offset for one in standing.seen}
         if all(stands.get(shard) == end for shard, end in ends.items()):
             return
+
+
+async def _until_posted(stage: Stage, hooks: Hooks, ends: dict[int, int]) -> None:
+    """Until the webhook of the stream's group is at the end of every shard, or the time is over."""
+    give_up_at = stage.history.now() + DRAIN_S
+    while stage.history.now() < give_up_at:
+        if _is_at(hooks.reached, ends):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _follow_to(stage: Stage, follower: Follower, ends: dict[int, int]) -> None:
+    """Follow until the end of every shard, or until the time is over."""
+    give_up_at = stage.history.now() + DRAIN_S
+    while stage.history.now() < give_up_at and not _is_at(follower.reached, ends):
+        await follower.follow(LOOK_S)
+
+
+def _is_at(reached: dict[int, int], ends: dict[int, int]) -> bool:
+    return all(reached.get(shard, 0) >= end for shard, end in ends.items())

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     APPEND = "append"
     READ = "read"
     """Records of one shard, however they came: from `first` on."""
+    FOLLOWED = "followed"
+    """A record, or a gap, as an event of an answer that goes on; `first` is where its shard's last one ended."""
     RESHARD = "reshard"
     SHARDS = "shards"
     """Which shards a stream has, and their parents."""
@@ -44,11 +46,16 @@ class Kind(StrEnum):
     """A byte of a file was changed: ok where that was told."""
     CLOCK = "clock"
     """While it lasted, the store's clock was wrong."""
+    WEBHOOK = "webhook"
+    """Everything of that queue or stream is to be posted to us."""
+    POSTED = "posted"
+    """A webhook's attempt as its receiver saw it: asked when it came, ok where the receiver answered that it took it."""
     STATS = "stats"
     DEAD_LETTERS = "dead_letters"
 
 
 DELIVERIES = (Kind.RECEIVE, Kind.PUSHED)
+READS = (Kind.READ, Kind.FOLLOWED)
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,8 +21,9 @@ from tests.chaos.history import History, Outcome
 from tests.chaos.nemesis import OF_THE_WORKER, Nemesis, schedule
 from tests.chaos.site import running_site
 from tests.chaos.stage import Stage
-from tests.chaos.tools import NO_TOOLS, Tools, found_tools
+from tests.chaos.tools import Tools, found_tools
 from tests.chaos.workload import Workload
+from tests.redis_server import add_store, store_of
 
 RECOVERED_S = 30.0
 """Everything goes well again so soon after the last fault: a supervisor waits at most 10 s, a store's answer 5 s."""
@@ -42,6 +43,7 @@ class Said(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """What a run was, and what it showed."""
 
+    store: str
     seed: int
     seconds: float
     operations: dict[str, dict[str, int]]
@@ -71,7 +73,7 @@ class Verdict(msgspec.Struct, frozen=True):
         total = sum(sum(ways.values()) for ways in self.operations.values())
         back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
         lines = [
-            f"seed {self.seed}, {self.seconds:.0f} s of faults, {total} operations",
+            f"seed {self.seed}, {self.seconds:.0f} s of faults, {total} operations, {self.store}",
             "",
             f"{'operations':<20}" + "".join(f"{way.value:>9}" for way in Outcome),
             *(
@@ -94,9 +96,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-async def run(
-    seed: int, seconds: float, place: Path, tools: Tools = NO_TOOLS, *, archives: bool
-) -> Verdict:
+async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives: bool) -> Verdict:
     """Faults for that long, in that directory; the history stays there, and the log of the deployment.
 
     `archives`: with a Spark worker, which takes its time to begin.
@@ -123,6 +123,7 @@ async def run(
             history.write(place / "history.ndjson")
         links = site.links()
         return Verdict(
+            store=site.version,
             seed=seed,
             seconds=seconds,
             operations=history.counts(),
@@ -163,13 +164,16 @@ def main() -> int:
     )
     words.add_argument("--minutes", type=float, default=5.0)
     words.add_argument("--seed", type=int, default=None)
+    add_store(words)
     told = words.parse_args()
+    store = store_of(told)
     seed = SystemRandom().randrange(SEED_MAX) if told.seed is None else told.seed
     place = Path(tempfile.mkdtemp(prefix="millstream-chaos-"))
     place.chmod(0o755)  # Postgres may have to run as somebody else
     sys.stdout.write(f"seed {seed}, in {place}\n")
     archives = why_not() is None
-    verdict = asyncio.run(run(seed, told.minutes * 60, place, found_tools(), archives=archives))
+    tools = found_tools(store)
+    verdict = asyncio.run(run(seed, told.minutes * 60, place, tools, archives=archives))
     sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))
     return 0 if verdict.holds else 1
 

@@ -21,21 +21,24 @@ from storage.settings import Durability
 from tests.acceptance.deployment import MARKS, Deployment, command_line, deployed, descendants
 from tests.chaos.proxy import Proxy, Streams
 from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
+from tests.redis_server import NamedServer
 
 API_PROCESSES = 2
 GIVES_UP_S = 0.3  # a store that cannot write needs so long to end, at most
 ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB": "1024"}
 
 
-class ClockedValkey(ValkeyServer):
-    """A Valkey that takes its time from a clock of ours."""
+class ClockedServer(NamedServer):
+    """A store that takes its time from a clock of ours."""
 
-    def __init__(self, data: Path, clock: Clock | None, durability: Durability) -> None:
-        super().__init__(data, durability=durability)
+    def __init__(
+        self, data: Path, program: Path | None, durability: Durability, clock: Clock | None
+    ) -> None:
+        super().__init__(data, program, durability)
         self._clock = clock
 
     def command(self) -> list[str]:
-        """As every Valkey's; the words before it replace themselves by it."""
+        """As every store's; the words before it replace themselves by it."""
         if self._clock is None:
             return super().command()
         words = [f"{name}={word}" for name, word in self._clock.environment.items()]
@@ -98,7 +101,7 @@ class Store:
 
 
 class Site:
-    """What the nemesis may break. `disk` and `clock` are the store's, where the machine can do that."""
+    """What the nemesis may break. `disk` and `clock` are the store's, where the machine can do that, and so is `version`."""
 
     def __init__(
         self,
@@ -112,7 +115,9 @@ class Site:
         disk: SmallDisk | None,
         clock: Clock | None,
         archives: bool,
+        version: str,
     ) -> None:
+        self.version = version
         self.url = f"http://127.0.0.1:{proxies['clients'].port}"
         self.log = deployment.log
         self.valkey, self.postgres = stores
@@ -166,7 +171,7 @@ async def running_site(
     """A whole deployment in that directory; `archives`: with an archive and a Spark worker."""
     with ExitStack() as ends:
         clock = Clock(tools.faketime, place) if tools.faketime else None
-        valkey_server = ClockedValkey(place, clock, durability)
+        valkey_server = ClockedServer(place, tools.store, durability, clock)
         postgres_server = PostgresServer(place)
         disk = ends.enter_context(small_disk(valkey_server.directory)) if tools.disk else None
         valkey = Store(valkey_server, valkey_server.socket)
@@ -200,6 +205,7 @@ async def running_site(
                         disk=disk,
                         clock=clock,
                         archives=archives,
+                        version=valkey_server.version(),
                     )
             finally:
                 await asyncio.to_thread(running.__exit__, None, None, None)
@@ -210,5 +216,6 @@ def _environment(stores: dict[str, Proxy], *, archives: bool) -> dict[str, str]:
     return {
         "REDIS_URL": f"redis://127.0.0.1:{valkey}/0",
         "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres}/millstream?sslmode=disable",
+        "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
     }

@@ -20,8 +20,9 @@ from tests.chaos.run import complaints_in
 from tests.chaos.sampling import Sample, Tally, sampled
 from tests.chaos.site import Site, running_site
 from tests.chaos.stage import Stage
-from tests.chaos.tools import NO_TOOLS
+from tests.chaos.tools import Tools
 from tests.chaos.workload import Workload
+from tests.redis_server import add_store, store_of
 
 SAMPLE_S = 20.0
 MINUTE_S = 60.0
@@ -93,12 +94,12 @@ def _minute(number: int, told: Sample) -> str:
     return f"{number:>6}{p50 * 1000:>9.1f} ms{p99 * 1000:>9.1f} ms"
 
 
-async def soak(minutes: float, place: Path, *, archives: bool) -> Soaked:
+async def soak(minutes: float, place: Path, tools: Tools, *, archives: bool) -> Soaked:
     """Work for so long, in that directory, and look at everything all the while."""
     tally = Tally()
     series: dict[str, list[float]] = defaultdict(list)
     async with (
-        running_site(place, 0, NO_TOOLS, archives=archives) as site,
+        running_site(place, 0, tools, archives=archives) as site,
         Stage(site.url, tally, seed=0) as stage,
         Workload(stage, archives=archives, kept_s=KEPT_S) as workload,
     ):
@@ -137,11 +138,13 @@ async def _look(site: Site, series: dict[str, list[float]]) -> None:
 def main() -> int:
     words = argparse.ArgumentParser(description="Work for long, and see what grows.")
     words.add_argument("--minutes", type=float, default=60.0)
+    add_store(words)
     told = words.parse_args()
+    tools = Tools(store=store_of(told))
     place = Path(tempfile.mkdtemp(prefix="millstream-soak-"))
     place.chmod(0o755)  # Postgres may have to run as somebody else
     sys.stdout.write(f"in {place}\n")
-    soaked = asyncio.run(soak(told.minutes, place, archives=why_not() is None))
+    soaked = asyncio.run(soak(told.minutes, place, tools, archives=why_not() is None))
     sys.stdout.write(f"{soaked.report()}\n")
     return 0 if soaked.holds else 1
 

@@ -20,6 +20,7 @@ BOTO_THREADS = 6
 
 WORK, LINE, FRAGILE, DOOMED, MORGUE = "work", "line.fifo", "fragile", "doomed", "morgue"
 EVENTS, READERS = "events", "readers"
+POSTED, POSTED_LINE, POSTING = "posted", "posted.fifo", "posting"
 SHARDS, SHARDS_MIN, SHARDS_MAX = 3, 2, 6
 VISIBILITY_S = 2.0
 RECEIVES_MAX = 2
@@ -37,6 +38,12 @@ QUEUES: dict[str, dict[str, Any]] = {
     },
 }
 """In an order in which they can be made, and in reverse be emptied."""
+
+POSTED_QUEUES: dict[str, dict[str, Any]] = {
+    POSTED: {"attempts_max": None},
+    POSTED_LINE: {"type": "fifo", "attempts_max": None},
+}
+"""Those that nobody but a webhook receives from."""
 
 
 class Stage:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from tests.chaos.callers import Caller, ItemRefused, Told
-from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
+from tests.chaos.history import Gap, Kind, Operation, Seen
 
 PAGE = 1000
 
@@ -226,8 +226,3 @@ def open_shards(shards: dict[int, tuple[int, ...]]) -> list[int]:
     """Those that are nobody's parent."""
     parents = {parent for theirs in shards.values() for parent in theirs}
     return sorted(set(shards) - parents)
-
-
-def went_well(operation: Operation) -> bool:
-    """Whether it was answered so."""
-    return operation.outcome is Outcome.OK

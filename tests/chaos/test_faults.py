@@ -4,6 +4,7 @@ import pytest
 
 from tests.chaos.history import Outcome
 from tests.chaos.run import run
+from tests.chaos.tools import Tools
 
 SLICE_S = 10.0
 SLICE_SEED = (
@@ -16,7 +17,7 @@ RARE = 3  # what comes too late needs longer than this to be refused
 
 @pytest.mark.one_store
 async def test_a_deployment_that_is_broken_at_random_keeps_its_promises(tmp_path):
-    verdict = await run(SLICE_SEED, SLICE_S, tmp_path, archives=False)
+    verdict = await run(SLICE_SEED, SLICE_S, tmp_path, Tools(), archives=False)
 
     assert verdict.is_sound, verdict.report()
     assert verdict.faults

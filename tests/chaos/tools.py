@@ -5,20 +5,23 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+HANGS_S = 2.0
 _CLONE_NEWNS = 0x20000
 _MS_PRIVATE, _MS_REC = 1 << 18, 1 << 14
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """`disk`: whether a small disk can be mounted here without anybody else seeing it."""
+    """`disk`: whether a small disk can be mounted here without anybody else seeing it. `store`: the program that all is
+    kept by; None: the bundled Valkey."""
 
+    store: Path | None = None
     faketime: Path | None = None
     strace: str | None = None
     disk: bool = False
@@ -26,23 +29,38 @@ class Tools(msgspec.Struct, frozen=True):
     def lacking(self) -> dict[str, str]:
         """The faults that are left out, and why."""
         reasons = {
-            "clock_jump": "" if self.faketime else "libfaketime is not installed",
+            "clock_jump": ""
+            if self.faketime
+            else "libfaketime is not installed, or the store does not run with it",
             "fsync_error": "" if self.strace else "strace is not installed, or may not trace",
             "disk_full": "" if self.disk else "no small disk can be mounted",
         }
         return {fault: reason for fault, reason in reasons.items() if reason}
 
 
-NO_TOOLS = Tools()
-
-
-def found_tools() -> Tools:
-    """Of this machine. From now on this process has mounts of its own, where it may: they end with it."""
+def found_tools(store: Path | None) -> Tools:
+    """Of this machine, for that store. From now on this process has mounts of its own, where it may: they end with it."""
     return Tools(
-        faketime=FAKETIME if FAKETIME.exists() else None,
+        store=store,
+        faketime=FAKETIME if FAKETIME.exists() and _runs_with_faketime(store) else None,
         strace=shutil.which("strace") if os.geteuid() == 0 else None,
         disk=_own_mounts(),
     )
+
+
+def _runs_with_faketime(store: Path | None) -> bool:
+    """The bundled one does. One with a jemalloc that asks for the time as it begins hangs, as Debian's Redis 7.0 does."""
+    if store is None:
+        return True
+    environment = {**os.environ, "LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1d"}
+    asked = [str(store), "--version"]
+    try:
+        tried = subprocess.run(
+            asked, env=environment, capture_output=True, check=False, timeout=HANGS_S
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return tried.returncode == 0
 
 
 def _own_mounts() -> bool:
@@ -59,10 +77,16 @@ class SmallDisk:
         self._place = place
 
     def fill(self) -> None:
-        """Leave nothing free."""
-        free = os.statvfs(self._place)
+        """Leave nothing free, though somebody writes meanwhile: then there is less than was free a moment ago."""
         with self._ballast.open("wb") as ballast:
-            os.posix_fallocate(ballast.fileno(), 0, free.f_bavail * free.f_frsize)
+            while size := self._free():
+                with suppress(OSError):
+                    os.posix_fallocate(ballast.fileno(), ballast.seek(0, os.SEEK_END), size)
+
+    def _free(self) -> int:
+        """What nobody has, in bytes."""
+        told = os.statvfs(self._place)
+        return told.f_bavail * told.f_frsize
 
     def empty(self) -> None:
         """Free what was filled."""

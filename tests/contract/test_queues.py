@@ -228,6 +228,22 @@ def test_a_configuration_that_is_not_valid_is_refused_where_it_is_wrong(
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
 
 
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({"messages_max": 2**63}, ["/messages_max"]),
+        ({"in_flight_max": 0, "bytes_max": 2**63}, ["/in_flight_max", "/bytes_max"]),
+        ({"group_weights": [{"match": "a*", "weight": 2}] * 101}, ["/group_weights"]),
+    ],
+)
+def test_a_change_to_what_is_not_valid_is_refused_where_it_is_wrong(client, queue, body, pointers):
+    """What only the whole configuration says no to was answered 500."""
+    answer = client.patch(queue, json=body)
+
+    assert answer.status_code == 422, answer.text
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == pointers
+
+
 def test_every_fault_of_a_configuration_is_told(client, name):
     answer = client.put(f"/v1/queues/{name}", json={"delay_seconds": -1, "colour": "red"})
 

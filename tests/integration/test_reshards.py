@@ -336,6 +336,21 @@ async def test_a_sweep_finishes_a_split_that_broke_off(engines, streams, monkeyp
     assert await finish_reshards(engines) == 0
 
 
+async def test_a_shard_that_is_opening_is_read_by_its_number(engines, streams, monkeypatch):
+    """Its parents' logs were closed and their rows were not: a group's member that had finished them was given the
+    children, and read nothing of them."""
+    with monkeypatch.context() as broken:
+        break_at(broken, engines, "close_parents")
+        with pytest.raises(OutcomeUnknown):
+            await streams.split(CLICKS, 0, HALF)
+    sent = await append(streams)
+
+    reads = await streams.read_shards(CLICKS, {1: None, 2: None})
+
+    assert [read.shard for read in reads] == [1, 2]
+    assert sum(len(read.records) for read in reads) == len(sent)
+
+
 async def test_a_merge_that_broke_off_between_its_parents_keeps_the_order(
     engines, streams, monkeypatch
 ):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from spark_worker.work import GiveUp
+from spark_worker.work import GiveUp, TryAgain
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
 from tests.acceptance.deployment import all_gone, command_line, descendants
@@ -122,6 +122,7 @@ async def test_two_workers_do_every_job_once(storage, working, ended):
     ("error", "failures", "failure"),
     [
         (RuntimeError("no luck\nat all"), 10, "RuntimeError: no luck"),
+        (TryAgain("Postgres is away"), 10, "Postgres is away"),
         (GiveUp("no such range"), 1, "no such range"),
         (StreamNotFound(), 1, "There is no such stream."),
     ],
@@ -141,6 +142,24 @@ async def test_what_may_pass_is_tried_again_and_what_will_not_is_not(
         over = await ended(job.job_id)
 
     assert (over.state, over.failures, over.failure) == (JobState.FAILED, failures, failure)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(RuntimeError("no luck"), 1), (TryAgain("Postgres is away"), 0)]
+)
+async def test_only_what_nobody_expected_is_told_with_a_traceback(
+    storage, working, ended, caplog, error, told
+):
+    """A task of a replay that met a Postgres which was starting left one, as if the worker had been at fault."""
+
+    def fail(work):
+        raise error
+
+    job = await storage.jobs.submit("default", ARCHIVE, "logs", {}, attempts_max=1)
+    async with working({ARCHIVE: fail}):
+        await ended(job.job_id)
+
+    assert len([record for record in caplog.records if record.exc_info]) == told
 
 
 async def test_a_specification_that_cannot_be_read_ends_the_job(storage, working, ended):

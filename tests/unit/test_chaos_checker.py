@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.chaos import checker
-from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking import events, groups, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding
 from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen, read_history
 
@@ -64,6 +64,25 @@ def owns(at: float, client: str, generation: int, **more: Any) -> Operation:
 def commit(at: float, client: str, generation: int, offset: int, **more: Any) -> Operation:
     about = {"client": client, "group": "g", "generation": generation, "owns": (0,), **more}
     return op(Kind.COMMIT, at, Seen(offset=offset), **about)
+
+
+def followed(at: float, offset: int, shard: int = 0, first: int = -1, **more: Any) -> Operation:
+    seen = Seen(value=f"{shard} {offset}", shard=shard, offset=offset)
+    return op(Kind.FOLLOWED, at, seen, first=first, client="f", **more)
+
+
+HOOK = op(Kind.WEBHOOK, 0)
+
+
+def posted(at: float, value: str, group: str = "", **more: Any) -> Operation:
+    return op(Kind.POSTED, at, Seen(value=value, id=f"id {value}", group=group), **more)
+
+
+def record_posted(at: float, offset: int, shard: int = 0, **more: Any) -> Operation:
+    """Of what `placed` appends."""
+    id_ = f"s-{shard}-{offset}"
+    seen = Seen(value=f"{shard} {offset}", id=id_, shard=shard, offset=offset)
+    return op(Kind.POSTED, at, seen, **more)
 
 
 REPLAY = op(Kind.REPLAY, 5, Seen(offset=0), Seen(offset=2), target="again")
@@ -340,6 +359,121 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         [read(1, ("a", 0), ("b", 1), ("c", 2)), REPLAY, replayed("a", "b", "c")],
     ),
     (
+        "an event that comes again",
+        events.a_follower_gets_nothing_twice,
+        [followed(1, 0), followed(2, 0, first=1)],
+    ),
+    (
+        "an event that never comes",
+        events.a_follower_gets_everything,
+        [placed(1, 0, 0), placed(2, 0, 1), followed(3, 0)],
+    ),
+    (
+        "events of a child before the parent's last",
+        events.parents_are_followed_first,
+        [placed(1, 0, 0), placed(2, 0, 1), SPLIT, followed(3, 0), followed(4, 0, 1)],
+    ),
+    (
+        "events of a child, and none of its parent",
+        events.parents_are_followed_first,
+        [placed(1, 0, 0), SPLIT, followed(4, 0, 1)],
+    ),
+    (
+        "an event between two that is not there",
+        streams.nothing_is_skipped_in_silence,
+        [followed(1, 0), followed(2, 2, first=1)],
+    ),
+    ("accepted, and never posted", webhooks.everything_due_is_posted, [HOOK, send(1, "a")]),
+    (
+        "appended, and never posted",
+        webhooks.everything_due_is_posted,
+        [HOOK, placed(1, 0, 0), placed(1, 0, 1), record_posted(2, 0)],
+    ),
+    (
+        "posted, and not taken",
+        webhooks.everything_due_is_posted,
+        [HOOK, send(1, "a"), posted(2, "a", outcome=FAIL, code="dropped")],
+    ),
+    ("a webhook that had nothing to do", webhooks.everything_due_is_posted, [HOOK]),
+    (
+        "refused, and posted",
+        webhooks.nothing_else_is_posted,
+        [HOOK, send(1, "a", outcome=FAIL), posted(2, "a", outcome=FAIL)],
+    ),
+    (
+        "posted from where there is no webhook",
+        webhooks.nothing_else_is_posted,
+        [send(1, "a"), posted(2, "a")],
+    ),
+    (
+        "posted by another id",
+        webhooks.what_is_posted_is_what_was_sent,
+        [send(1, "a"), op(Kind.POSTED, 2, Seen(value="a", id="another"))],
+    ),
+    (
+        "posted again by another id",
+        webhooks.what_is_posted_is_what_was_sent,
+        [posted(2, "a", outcome=FAIL), op(Kind.POSTED, 3, Seen(value="a", id="another"))],
+    ),
+    (
+        "another body by the same id",
+        webhooks.what_is_posted_is_what_was_sent,
+        [send(1, "a"), op(Kind.POSTED, 2, Seen(value="b", id="id a"))],
+    ),
+    (
+        "a record that readers see elsewhere",
+        webhooks.what_is_posted_is_what_was_sent,
+        [placed(1, 0, 0), op(Kind.POSTED, 2, Seen(value="0 0", id="s-0-1", offset=1))],
+    ),
+    (
+        "a record whose id is about another place",
+        webhooks.what_is_posted_is_what_was_sent,
+        [placed(1, 0, 0), op(Kind.POSTED, 2, Seen(value="0 0", id="s-0-1", offset=0))],
+    ),
+    (
+        "a signature that is not valid",
+        webhooks.every_post_is_signed,
+        [posted(1, "a", outcome=FAIL, code=webhooks.UNSIGNED)],
+    ),
+    (
+        "posted before the first of its group is taken",
+        webhooks.groups_are_posted_in_order,
+        [
+            send(1, "a", "g"),
+            send(2, "b", "g"),
+            posted(3, "a", "g", outcome=FAIL, code="failed"),
+            posted(4, "b", "g"),
+        ],
+    ),
+    (
+        "posted again when the next of its group is taken",
+        webhooks.groups_are_posted_in_order,
+        [
+            send(1, "a", "g"),
+            send(2, "b", "g"),
+            posted(3, "a", "g"),
+            posted(4, "b", "g"),
+            posted(5, "a", "g"),
+        ],
+    ),
+    (
+        "a record that is posted out of turn",
+        webhooks.shards_are_posted_in_order,
+        [placed(1, 0, 0), placed(1, 0, 1), record_posted(2, 0, outcome=FAIL), record_posted(3, 1)],
+    ),
+    (
+        "a child's record that is posted before its parent's last",
+        webhooks.shards_are_posted_in_order,
+        [
+            placed(1, 0, 0),
+            placed(1, 0, 1),
+            placed(1, 1, 0),
+            SPLIT,
+            record_posted(2, 0),
+            record_posted(3, 0, 1),
+        ],
+    ),
+    (
         "a 500",
         checker.no_answer_is_a_fault,
         [op(Kind.READ, 1, outcome=UNKNOWN, status=500, code="InternalFailure")],
@@ -361,6 +495,29 @@ def test_a_history_that_breaks_an_invariant_is_told(invariant, history):
 
 def test_every_invariant_has_a_history_that_breaks_it():
     assert {invariant for _, invariant, _ in VIOLATIONS} == set(checker.INVARIANTS)
+
+
+POSTED_AND_FOLLOWED = [
+    op(Kind.WEBHOOK, 0, log="posted"),
+    send(1, "p1", "g", log="posted"),
+    send(2, "p2", "g", log="posted"),
+    posted(3, "p1", "g", log="posted", outcome=FAIL, code="dropped"),
+    posted(4, "p1", "g", log="posted"),
+    posted(5, "p1", "g", log="posted"),
+    posted(6, "p2", "g", log="posted"),
+    op(Kind.WEBHOOK, 0, log="s"),
+    placed(1, 0, 0, log="s"),
+    placed(2, 1, 0, log="s"),
+    op(Kind.SHARDS, 3, Seen(shard=0), Seen(shard=1, parents=(0,)), log="s"),
+    record_posted(3, 0, log="s"),
+    record_posted(4, 0, log="s"),
+    record_posted(5, 0, 1, log="s"),
+    op(Kind.FOLLOWED, 3, log="s", outcome=FAIL, status=503),
+    followed(4, 0, log="s"),
+    followed(5, 0, 1, log="s"),
+    op(Kind.READ, 9, Seen(value="0 0", offset=0), Seen(value="1 0", shard=1, offset=0), log="s"),
+]
+"""An answer that a deliverer did not hear, a deliverer that was killed, and a follower who was refused."""
 
 
 def test_a_sound_history_holds_everywhere():
@@ -412,6 +569,7 @@ def test_a_sound_history_holds_everywhere():
         dead("poison"),
         stats(sent=4, acknowledged=3, dead_lettered=1),
         op(Kind.SEND, 1, outcome=UNKNOWN, status=500, code=checker.UNANSWERED),
+        *POSTED_AND_FOLLOWED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []
@@ -439,6 +597,19 @@ def test_nothing_is_promised_while_the_clock_is_wrong():
     ]
 
     assert queues.nothing_comes_early(history).holds
+
+
+def test_what_is_posted_again_while_the_clock_is_wrong_may_be_late():
+    history = [
+        send(1, "a", "g"),
+        send(2, "b", "g"),
+        posted(3, "a", "g"),
+        op(Kind.CLOCK, 3.6),
+        posted(4, "b", "g"),
+        posted(5, "a", "g"),
+    ]
+
+    assert webhooks.groups_are_posted_in_order(history).holds
 
 
 def test_offsets_that_nobody_had_may_be_a_gap_if_it_is_told():

@@ -115,14 +115,13 @@ def nothing_acknowledged_returns(history: Operations) -> Finding:
 
 
 def nothing_accepted_is_lost(history: Operations) -> Finding:
-    """Q5: what a send was told is accepted was received, or is a dead letter.
+    """Q5: what a send was told is accepted was received, was taken by a webhook's receiver, or is a dead letter.
 
     An acknowledgement whose message nobody was seen to receive does not count: one cannot acknowledge without.
     """
     sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
-    found = {
-        (one.log, seen.value) for one, seen in answers(history, *DELIVERIES, Kind.DEAD_LETTERS)
-    }
+    kinds = (*DELIVERIES, Kind.POSTED, Kind.DEAD_LETTERS)
+    found = {(one.log, seen.value) for one, seen in answers(history, *kinds)}
     wrong = [f"{value} was accepted by {log} and never came" for log, value in sorted(sent - found)]
     return Finding("Q5 nothing accepted is lost", len(sent), tuple(wrong))
 
@@ -133,7 +132,7 @@ def groups_keep_their_order(history: Operations) -> Finding:
     A delivery is in order when each message that was accepted before its own first send was asked stands before it
     in the same answer, or somebody had asked to acknowledge it before this answer came.
     """
-    asked, accepted = _first_sends(history)
+    asked, accepted = first_sends(history)
     released = first_asked(history, Kind.ACK)
     queues: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for (log, group, value), at in accepted.items():
@@ -178,7 +177,7 @@ def nothing_comes_early(history: Operations) -> Finding:
     socket got goes back when the socket breaks, so that its time is not looked at.
     """
     given_back = first_asked(history, Kind.NACK, Kind.ACK)
-    jumps = [(one.invoked, one.ended) for one in history if one.kind is Kind.CLOCK]
+    jumps = clock_jumps(history)
     due = {
         (one.log, value): one
         for one in ok(history, Kind.SEND)
@@ -190,7 +189,7 @@ def nothing_comes_early(history: Operations) -> Finding:
         sent = due.get((log, value))
         for one, _ in deliveries if sent else ():
             checked += 1
-            if sent and _too_soon(sent, one) and not _meets(jumps, sent.invoked, one.ended):
+            if sent and _too_soon(sent, one) and not meets(jumps, sent.invoked, one.ended):
                 wrong.append(
                     f"{value} of {log} was sent at {sent.invoked:.3f} with a delay of "
                     f"{sent.promised_s} s, and came at {one.ended:.3f}"
@@ -199,7 +198,7 @@ def nothing_comes_early(history: Operations) -> Finding:
             before, after = (one, other) if first.receives < second.receives else (other, one)
             if before.promised_s and given_back.get((log, value), NEVER) > after.ended:
                 checked += 1
-                if _too_soon(before, after) and not _meets(jumps, before.invoked, after.ended):
+                if _too_soon(before, after) and not meets(jumps, before.invoked, after.ended):
                     wrong.append(
                         f"{value} of {log} was received at {before.invoked:.3f} for "
                         f"{before.promised_s} s, and again at {after.ended:.3f}"
@@ -207,11 +206,17 @@ def nothing_comes_early(history: Operations) -> Finding:
     return Finding("Q8 nothing comes early", checked, tuple(wrong))
 
 
+def clock_jumps(history: Operations) -> list[tuple[float, float]]:
+    """While the store's clock was wrong."""
+    return [(one.invoked, one.ended) for one in history if one.kind is Kind.CLOCK]
+
+
 def _too_soon(promise: Operation, delivery: Operation) -> bool:
     return delivery.ended < promise.invoked + promise.promised_s - CLOCK_GRAIN_S
 
 
-def _meets(spans: list[tuple[float, float]], first: float, last: float) -> bool:
+def meets(spans: list[tuple[float, float]], first: float, last: float) -> bool:
+    """Whether one of these spans of time lies in part between the first and the last moment."""
     return any(began <= last and first <= ended for began, ended in spans)
 
 
@@ -277,10 +282,10 @@ def counts_add_up(history: Operations) -> Finding:
     return Finding("Q10 counts add up, and everything drains", checked, tuple(wrong))
 
 
-def _first_sends(
+def first_sends(
     history: Operations,
 ) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str, str], float]]:
-    """When each message of a group was first asked to be sent, and when first accepted."""
+    """When each message was first asked to be sent, by log, group and value, and when first accepted; of groups only."""
     asked: dict[tuple[str, str, str], float] = {}
     accepted: dict[tuple[str, str, str], float] = {}
     for one in history:

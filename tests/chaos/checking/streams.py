@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from tests.chaos.checking.findings import Finding, Operations, Place, answers, ok
-from tests.chaos.history import Kind, Operation, Outcome
+from tests.chaos.history import READS, Kind, Operation, Outcome
 
 ARCHIVE = "archive"
 
@@ -12,7 +12,7 @@ ARCHIVE = "archive"
 def an_offset_holds_one_value(history: Operations) -> Finding:
     """S1: who wrote, every reader and every group saw the same value at an offset."""
     held: dict[Place, set[str]] = defaultdict(set)
-    for one, seen in answers(history, Kind.APPEND, Kind.READ, Kind.GROUP_READ):
+    for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
         held[one.log, seen.shard, seen.offset].add(seen.value)
     wrong = [
         f"offset {offset} of shard {shard} of {log} holds {sorted(values)}"
@@ -66,7 +66,7 @@ def offsets_rise(history: Operations) -> Finding:
 def a_repeated_append_adds_nothing(history: Operations) -> Finding:
     """S4: a value, however often its append was repeated, is at one place."""
     places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
-    for one, seen in answers(history, Kind.APPEND, Kind.READ, Kind.GROUP_READ):
+    for one, seen in answers(history, Kind.APPEND, *READS, Kind.GROUP_READ):
         places[one.log, seen.value].add((seen.shard, seen.offset))
     wrong = [
         f"{value} of {log} is at {sorted(found)}"
@@ -86,7 +86,7 @@ def children_lie_above_their_parents(history: Operations) -> Finding:
             lowest[key] = min(number, lowest.get(key, number))
             highest[key] = max(number, highest.get(key, number))
     wrong, checked = [], 0
-    for (log, child), parents in _parents(history).items():
+    for (log, child), parents in parents_in(history).items():
         for parent in parents:
             if (log, child) in lowest and (log, parent) in highest:
                 checked += 1
@@ -100,7 +100,7 @@ def children_lie_above_their_parents(history: Operations) -> Finding:
 
 def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
     """S2 for one key: what its only writer appends later is behind in the same shard, or in one that came from it."""
-    parents = _parents(history)
+    parents = parents_in(history)
     last: dict[tuple[str, str, str], tuple[int, int, str]] = {}
     wrong, checked = [], 0
     for one in ok(history, Kind.APPEND):
@@ -114,7 +114,7 @@ def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
             if shard == seen.shard:
                 rises = seen.offset > offset or seen.value == value
             else:
-                rises = shard in _ancestors(one.log, seen.shard, parents)
+                rises = shard in ancestors(one.log, seen.shard, parents)
             if not rises:
                 wrong.append(
                     f"{name}: {seen.value} went to {seen.offset} of shard {seen.shard}, "
@@ -124,12 +124,13 @@ def a_key_goes_from_parents_to_children(history: Operations) -> Finding:
     return Finding("S2 a key goes from parents to children", checked, tuple(wrong))
 
 
-def _parents(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
+def parents_in(history: Operations) -> dict[tuple[str, int], tuple[int, ...]]:
     """By log and shard, as they were told last."""
     return {(one.log, seen.shard): seen.parents for one, seen in answers(history, Kind.SHARDS)}
 
 
-def _ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ...]]) -> set[int]:
+def ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, ...]]) -> set[int]:
+    """The shards that a shard came from, and those that these came from."""
     found: set[int] = set()
     left = [*parents.get((log, shard), ())]
     while left:
@@ -143,7 +144,7 @@ def _ancestors(log: str, shard: int, parents: dict[tuple[str, int], tuple[int, .
 def nothing_is_skipped_in_silence(history: Operations) -> Finding:
     """Promise 3: a reader gets offset after offset from where it began, and what is not there is told as a gap."""
     wrong, checked = [], 0
-    for one in ok(history, Kind.READ):
+    for one in ok(history, *READS):
         missing = _missing(one)
         checked += len(one.seen)
         if missing:
@@ -197,7 +198,7 @@ def hot_and_archive_meet(history: Operations) -> Finding:
 def _gaps(history: Operations) -> dict[tuple[str, int], set[tuple[int, int]]]:
     """What readers were told of, by log and shard."""
     found: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
-    for one in ok(history, Kind.READ, Kind.GROUP_READ):
+    for one in ok(history, *READS, Kind.GROUP_READ):
         for gap in one.gaps:
             found[one.log, gap.shard].add((gap.first, gap.next))
     return found

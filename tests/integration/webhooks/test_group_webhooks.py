@@ -7,6 +7,8 @@ import pytest
 
 from consumers.webhooks.deliverer import source_of
 from consumers.webhooks.requested import Requested
+from consumers.webhooks.shard_source import Membership, ShardSource
+from storage.domain import limits
 from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.errors import StaleGeneration, ValidationFailed
 from storage.domain.groups import GroupKind, GroupSpec, ResetSpec, ResetTo
@@ -332,3 +334,17 @@ async def test_a_blocked_record_that_was_sent_again_with_success_is_passed(
 
     assert receiver.bodies == [b"bad", b"bad", b"behind"]
     assert await committed(storage) == {0: 2}
+
+
+async def test_a_shard_that_is_gone_is_nothing_to_deliver(bench, storage, receiver):
+    """The source ended with an error of its own, and no shard of the group was served for five seconds."""
+    await group_hook(bench)
+    stream = await storage.catalog.stream(CLICKS)
+    mine = Membership(READERS, "webhook.hook")
+    source = ShardSource(await bench.endpoint(), storage, mine, stream, shard=7, start=None)
+
+    wait_ms = await source.step()
+
+    assert wait_ms == limits.WEBHOOK_SOURCE_RETRY_MS
+    assert not source.is_done
+    assert receiver.got == []

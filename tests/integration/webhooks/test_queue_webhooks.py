@@ -8,7 +8,9 @@ import pytest
 import standardwebhooks
 
 from api.spans import Spans
+from storage.domain import limits
 from storage.domain.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.messages import NewMessage
 from storage.domain.queues import QueueSpec, QueueType
@@ -359,6 +361,52 @@ async def test_a_fifo_queue_keeps_its_order_across_failures(bench, storage, rece
         pass
 
     assert receiver.bodies == [b"0", b"1", b"1", b"2", b"3"]
+
+
+async def test_what_is_behind_an_acknowledgement_that_was_not_heard_does_not_overtake_it(
+    bench, storage, receiver, clock, monkeypatch
+):
+    """The store was away for a moment as the first of a group was acknowledged. The second was posted nevertheless, and
+    then the first again."""
+    await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
+    for number in range(3):
+        message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
+        await storage.queues.send(ORDERS, [message])
+    source = await bench.queue_source()
+
+    with monkeypatch.context() as away:
+        away.setattr(storage.queues, "settle", _unavailable)
+        await source.round()
+    while len(receiver.got) < 4:
+        clock.advance(limits.WEBHOOK_MESSAGE_LEASE_MS)
+        await source.round()
+
+    assert receiver.bodies == [b"0", b"0", b"1", b"2"]
+
+
+async def test_what_is_behind_an_acknowledgement_that_came_too_late_does_not_overtake_it(
+    bench, storage, receiver, clock
+):
+    """The lease of all of them was over, so that the first is to be delivered again."""
+    await bench.queue_hook(QueueSpec(type=QueueType.FIFO))
+    for number in range(2):
+        message = NewMessage(b"%d" % number, group="g", dedup_id=str(number))
+        await storage.queues.send(ORDERS, [message])
+    source = await bench.queue_source()
+
+    async def late(writer: asyncio.StreamWriter) -> None:
+        clock.advance(2 * limits.WEBHOOK_MESSAGE_LEASE_MS)
+        await storage.queues.receive(ORDERS)
+        await answer()(writer)
+
+    receiver.behaviours = [late]
+    await source.round()
+
+    assert receiver.bodies == [b"0"]
+
+
+async def _unavailable(*_: object, **__: object) -> None:
+    raise StorageUnavailable
 
 
 async def test_messages_that_are_held_are_extended(bench, storage, receiver, clock):

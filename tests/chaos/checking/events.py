@@ -1,0 +1,61 @@
+"""What must be true of server-sent events: who comes back with the id of the last one misses nothing, and gets nothing
+twice."""
+
+from collections import defaultdict
+
+from tests.chaos.checking.findings import NEVER, Finding, Operations, answers, ok
+from tests.chaos.checking.streams import ancestors, parents_in
+from tests.chaos.history import READS, Kind
+
+
+def a_follower_gets_nothing_twice(history: Operations) -> Finding:
+    """S2: over all its connections, each record of a shard is behind the one before. What lies between two is looked at
+    with all other reads."""
+    wrong, checked = [], 0
+    for one, seen in answers(history, Kind.FOLLOWED):
+        checked += 1
+        if seen.offset < one.first:
+            wrong.append(
+                f"{one.client} had all of shard {seen.shard} of {one.log} below {one.first}, "
+                f"and got {seen.offset} at {one.ended:.3f}"
+            )
+    return Finding("S2 a follower gets nothing twice", checked, tuple(wrong))
+
+
+def a_follower_gets_everything(history: Operations) -> Finding:
+    """S1, as a loss: what an append was told is there came to each follower before the end."""
+    followed: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one, seen in answers(history, Kind.FOLLOWED):
+        followed[one.client, one.log].add(seen.value)
+    wrong, checked = [], 0
+    for (client, log), got in followed.items():
+        appended = {v for one in ok(history, Kind.APPEND) if one.log == log for v in one.values}
+        checked += len(appended)
+        wrong += [
+            f"{value} was appended to {log} and never came to {client}"
+            for value in sorted(appended - got)
+        ]
+    return Finding("S1 a follower gets everything", checked, tuple(wrong))
+
+
+def parents_are_followed_first(history: Operations) -> Finding:
+    """S2 for keys: nothing of a shard comes before all of those that it came from."""
+    came: dict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
+    for one, seen in answers(history, Kind.FOLLOWED):
+        came[one.client, one.log, seen.shard].setdefault(seen.offset, one.ended)
+    known: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for one, seen in answers(history, Kind.APPEND, *READS):
+        known[one.log, seen.shard].add(seen.offset)
+    parents = parents_in(history)
+    wrong, checked = [], 0
+    for (client, log, shard), offsets in came.items():
+        began = min(offsets.values())
+        for parent in sorted(ancestors(log, shard, parents)):
+            theirs = came.get((client, log, parent), {})
+            checked += 1
+            late = [at for at in known[log, parent] if theirs.get(at, NEVER) > began]
+            if late:
+                wrong.append(
+                    f"{client} got shard {shard} of {log} at {began:.3f}, before {min(late)} of its parent {parent}"
+                )
+    return Finding("S2 a follower gets parents first", checked, tuple(wrong))

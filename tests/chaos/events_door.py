@@ -1,0 +1,109 @@
+"""A follower of a stream's events, which comes back with the id of the last one after every end of a connection."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import httpx
+
+from tests.chaos.callers import Caller, Told
+from tests.chaos.history import Gap, Kind, Outcome
+from tests.chaos.stream_door import records_of
+
+SILENT_S = 4.0
+"""Without a byte for so long it comes back: a half-open connection tells nothing more."""
+COME_BACK_S = 0.2
+
+
+class Event(NamedTuple):
+    """What a browser hands on."""
+
+    kind: str
+    id: str
+    data: Any
+
+
+class Follower:
+    """Reads all shards of a stream from their start, and goes on where it was."""
+
+    def __init__(self, caller: Caller, stream: str) -> None:
+        self._caller = caller
+        self._stream = stream
+        self._last_id = ""
+        self.reached: dict[int, int] = {}
+        """By shard, where it goes on."""
+
+    async def follow(self, seconds: float) -> None:
+        """One connection, for so long or until it breaks; then a moment."""
+        with suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._connect()
+        await asyncio.sleep(COME_BACK_S)
+
+    async def _connect(self) -> None:
+        headers = {"accept": "text/event-stream"}
+        if self._last_id:
+            headers["last-event-id"] = self._last_id
+        invoked = self._caller.history.now()
+        timeout = httpx.Timeout(SILENT_S)
+        path = f"/v1/streams/{self._stream}/events"
+        async with self._caller.http.stream(
+            "GET", path, headers=headers, timeout=timeout
+        ) as answer:
+            if answer.is_success:
+                async for event in events_of(answer.aiter_lines()):
+                    self._hear(event)
+            else:
+                await answer.aread()
+                self._refused(invoked, answer.json())
+
+    def _hear(self, event: Event) -> None:
+        now, data = self._caller.history.now(), event.data
+        self._last_id = event.id
+        match event.kind:
+            case "message":
+                self._note(now, data["shard"], Told(records_of([data], data["shard"])))
+                self.reached[data["shard"]] = data["offset"] + 1
+            case "gap":
+                gap = Gap(data["shard"], data["first"], data["next"], data["reason"])
+                self._note(now, gap.shard, Told(gaps=(gap,)))
+                self.reached[gap.shard] = gap.next
+            case "error":
+                self._refused(now, data["problem"])
+            case _:
+                pass
+
+    def _note(self, now: float, shard: int, told: Told) -> None:
+        first = self.reached.get(shard, -1)
+        self._caller.went_well(Kind.FOLLOWED, self._stream, now, told, first=first)
+
+    def _refused(self, invoked: float, problem: Any) -> None:
+        self._caller.note(
+            Kind.FOLLOWED,
+            self._stream,
+            invoked,
+            Outcome.FAIL,
+            problem["status"],
+            problem["code"],
+            Told(),
+        )
+
+
+async def events_of(lines: AsyncIterable[str]) -> AsyncIterator[Event]:
+    """The events of an answer. One that is not whole is none, and its id does not count."""
+    kind, id_, data = "message", "", list[str]()
+    async for line in lines:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:
+            if data:
+                yield Event(kind, id_, json.loads("\n".join(data)))
+            kind, data = "message", []
+        elif name == "event":
+            kind = value
+        elif name == "id":
+            id_ = value
+        elif name == "data":
+            data.append(value)

@@ -1,0 +1,144 @@
+"""The receiver of all webhooks, which is as unreliable as receivers are, and writes down what comes and what it says.
+
+    took     it answers with success, sometimes slowly, now and then when nobody waits any more
+    failed   it answers 500
+    dropped  it resets the connection, or closes it, instead of an answer
+
+An attempt is written down before its answer leaves: whoever hears it can only be later.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import httpx
+import standardwebhooks
+
+from tests.chaos.callers import Caller, Told
+from tests.chaos.checking.webhooks import UNSIGNED
+from tests.chaos.history import Kind, Outcome, Seen
+from tests.receiver import Got, answer, close, request_of, reset
+
+SLOWLY_S = (0.05, 0.4)
+TIMEOUT_S = 2.0
+TOO_LATE_S = 2.5
+RETRY_S = 0.1
+RETRIES = 40  # more than bad luck and killed deliverers can need
+IN_FLIGHT = 4  # what fails together must not be ten in a row, after which a receiver is left alone
+FAILS, DROPS, SLOW, LATE = 0.02, 0.02, 0.01, 0.001
+"""How often. Behind a record that fails its shard waits, so that more of it would keep a stream from being posted."""
+
+
+class Hooks:
+    """Receives for all webhooks, by the last word of the path that they post to."""
+
+    def __init__(self, caller: Caller, chance: Random) -> None:
+        self._caller = caller
+        self._chance = chance
+        self._logs: dict[str, str] = {}
+        self._verifiers: dict[str, standardwebhooks.Webhook] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.port = 0
+        self.reached: dict[int, int] = {}
+        """By shard of a stream, behind the last record that was taken."""
+
+    async def put(self, name: str, source: str, log: str, **more: Any) -> None:
+        """Have everything of that source posted here; `log`: the queue or stream that it is about."""
+        config = {
+            "source": source,
+            "url": f"http://127.0.0.1:{self.port}/{name}",
+            "timeout_seconds": TIMEOUT_S,
+            "retry_seconds": [RETRY_S] * RETRIES,
+            "in_flight_max": IN_FLIGHT,
+            **more,
+        }
+        self._logs[name] = log
+        answered = await self._caller.http.put(f"/v1/webhooks/{name}", json=config)
+        secret = answered.raise_for_status().json()["secret"]
+        self._verifiers[name] = standardwebhooks.Webhook(secret)
+        now = self._caller.history.now()
+        self._caller.went_well(Kind.WEBHOOK, log, now, Told())
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection."""
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while not writer.is_closing():
+                await self._one(await request_of(reader), writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+        invoked, luck = self._caller.history.now(), self._chance.random()
+        if not self._is_signed(got):
+            self._note(got, invoked, Outcome.FAIL, UNSIGNED)
+            await answer(401)(writer)
+        elif luck < FAILS:
+            self._note(got, invoked, Outcome.FAIL, "failed")
+            await answer(500)(writer)
+        elif luck < FAILS + DROPS:
+            self._note(got, invoked, Outcome.FAIL, "dropped")
+            await self._chance.choice([reset, close])(writer)
+        else:
+            await self._hesitate(luck - FAILS - DROPS)
+            self._note(got, invoked, Outcome.OK, "")
+            await answer(204)(writer)
+
+    async def _hesitate(self, luck: float) -> None:
+        if luck < LATE:
+            await asyncio.sleep(TOO_LATE_S)
+        elif luck < LATE + SLOW:
+            await asyncio.sleep(self._chance.uniform(*SLOWLY_S))
+
+    def _is_signed(self, got: Got) -> bool:
+        verifier = self._verifiers[_name(got)]
+        try:
+            verifier.verify(got.body, got.headers, json_parse=False)
+        except standardwebhooks.WebhookVerificationError:
+            return False
+        return True
+
+    def _note(self, got: Got, invoked: float, outcome: Outcome, code: str) -> None:
+        log, headers = self._logs[_name(got)], got.headers
+        is_record = headers["millstream-event"] == "stream.record"
+        seen = Seen(
+            value=got.body.decode(),
+            id=got.event_id,
+            shard=int(headers.get("millstream-shard", "0")),
+            offset=int(headers["millstream-offset"]) if is_record else -1,
+            group=headers.get("millstream-group", ""),
+        )
+        if is_record and outcome is Outcome.OK:
+            self.reached[seen.shard] = max(seen.offset + 1, self.reached.get(seen.shard, 0))
+        self._caller.note(Kind.POSTED, log, invoked, outcome, 0, code, Told((seen,)))
+
+    async def end(self) -> None:
+        """End every connection."""
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _name(got: Got) -> str:
+    return httpx.URL(got.path).path.rpartition("/")[2]
+
+
+@asynccontextmanager
+async def receiving_hooks(caller: Caller, chance: Random) -> AsyncGenerator[Hooks]:
+    """A receiver on this loop."""
+    hooks = Hooks(caller, chance)
+    server = await asyncio.start_server(hooks.serve, "127.0.0.1", 0)
+    hooks.port = server.sockets[0].getsockname()[1]
+    try:
+        yield hooks
+    finally:
+        server.close()
+        await hooks.end()

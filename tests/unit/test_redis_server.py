@@ -1,0 +1,40 @@
+"""Runs that are to have a Redis say what is missing where there is none."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from tests.redis_server import MISSING, UNAVAILABLE, NamedServer, add_store, store_of
+
+
+def _told(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_store(parser)
+    return parser.parse_args(words)
+
+
+def test_without_a_redis_on_the_path_a_run_ends_with_a_line(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(SystemExit) as ended:
+        store_of(_told("--store", "redis"))
+
+    assert ended.value.code == UNAVAILABLE
+    assert capsys.readouterr().err == f"{MISSING}\n"
+
+
+def test_the_bundled_store_is_taken_unless_another_is_asked_for(monkeypatch, tmp_path):
+    program = tmp_path / "redis-server"
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert store_of(_told()) is None
+    assert store_of(_told("--store", "redis")) == program
+
+
+def test_a_named_program_is_started_as_the_bundled_one_is(tmp_path):
+    bundled, named = NamedServer(tmp_path, None), NamedServer(tmp_path, Path("/bin/some-server"))
+
+    assert named.command() == ["/bin/some-server", *bundled.command()[1:]]
+    assert bundled.command()[0].endswith("valkey-server")
