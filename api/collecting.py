@@ -19,7 +19,7 @@ def open_tracing(settings: Settings) -> Tracing | None:
     try:
         from api.spans import Spans
     except ModuleNotFoundError:
-        _log.warning("tracing_off", reason="install millstream[otel]")
+        _log.warning("tracing_off", reason="pip install '.[otel]' in a clone of Millstream")
         return None
     return Spans(endpoint)
 

@@ -157,7 +157,7 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices(
             "MILLSTREAM_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"
         ),
-        description="Where spans are collected, over OTLP/HTTP: http://collector:4318. It needs millstream[otel]; "
+        description="Where spans are collected, over OTLP/HTTP: http://collector:4318. It needs the extra otel; "
         "none are made without it. The other OTEL_… variables count as well.",
     )
     otlp_traces_endpoint: str | None = Field(

@@ -11,7 +11,8 @@ except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyspark":
         raise
     raise ModuleNotFoundError(
-        "pyspark_millstream needs PySpark 4.3: pip install 'millstream[spark]'", name="pyspark"
+        "pyspark_millstream needs PySpark 4.3: pip install '.[spark]' in a clone of Millstream",
+        name="pyspark",
     ) from None
 
 __all__ = ["DefaultSource"]

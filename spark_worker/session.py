@@ -132,7 +132,9 @@ def _task_file(folder: Path) -> Path:
 def _spark_home() -> Path:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise SparkFailed("PySpark is not installed: pip install 'millstream[spark]'.")
+        raise SparkFailed(
+            "PySpark is not installed: pip install '.[spark]' in a clone of Millstream."
+        )
     return Path(found.origin).parent
 
 

@@ -10,7 +10,7 @@ from spark_worker.java import JavaMissing, find_java
 
 OFF = "off"
 _FOLDER = "archive"
-NO_SPARK = "PySpark is not installed: pip install 'millstream[spark]'"
+NO_SPARK = "PySpark is not installed: pip install '.[spark]' in a clone of Millstream"
 
 
 class Archiving(msgspec.Struct, frozen=True):

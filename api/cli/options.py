@@ -67,10 +67,10 @@ StreamName = Annotated[str, typer.Argument(autocompletion=stream_names, help="Th
 StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, help="The streams.")]
 GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="The group.")]
 GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="The groups.")]
-Prefix = Annotated[str, typer.Option("--prefix", help="Only names that begin so.")]
-Most = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="So many at most.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it is there already.")]
+Prefix = Annotated[str, typer.Option("--prefix", help="Only names that begin with this.")]
+Most = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="How many at most.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it exists already.")]
 Settings = Annotated[
     list[Any] | None,
     typer.Option(
@@ -89,4 +89,4 @@ Headers = Annotated[
         help="A header; repeat for more.",
     ),
 ]
-ContentType = Annotated[str, typer.Option("--content-type", help="What the data are.")]
+ContentType = Annotated[str, typer.Option("--content-type", help="The content type of the data.")]

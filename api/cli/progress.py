@@ -84,7 +84,7 @@ def _bar(what: str) -> Iterator[Progress]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """So many a second."""
+        """Messages per second."""
 
         def render(self, task: Task) -> Text:
             return Text("" if task.speed is None else f"{task.speed:.0f}/s")

@@ -53,27 +53,39 @@ Duration = Annotated[float, typer.Option(parser=parsed_by(parse_duration), metav
 
 COMMON: dict[str, tuple[Any, Any]] = {
     "url": (
-        Annotated[str | None, typer.Option("--url", help="The service, as http://127.0.0.1:8080.")],
+        Annotated[
+            str | None,
+            typer.Option("--url", help="The service's address, such as http://127.0.0.1:8080."),
+        ],
         None,
     ),
-    "api_key": (Annotated[str | None, typer.Option("--api-key", help="How it knows us.")], None),
+    "api_key": (
+        Annotated[str | None, typer.Option("--api-key", help="The API key to send.")],
+        None,
+    ),
     "ca_file": (
         Annotated[
             str | None,
-            typer.Option("--ca-file", help="Who signs its certificate, in PEM.", metavar="FILE"),
+            typer.Option(
+                "--ca-file",
+                help="The CA that signed the service's certificate, a PEM file.",
+                metavar="FILE",
+            ),
         ],
         None,
     ),
     "profile": (
-        Annotated[str | None, typer.Option("--profile", help="A profile of our configuration.")],
+        Annotated[
+            str | None, typer.Option("--profile", help="A profile of the configuration file.")
+        ],
         None,
     ),
     "output": (
-        Annotated[Form, typer.Option("--output", "-o", help="How results look.")],
+        Annotated[Form, typer.Option("--output", "-o", help="The form of results.")],
         Form.TABLE,
     ),
     "quiet": (
-        Annotated[bool, typer.Option("--quiet", "-q", help="Names only, or nothing.")],
+        Annotated[bool, typer.Option("--quiet", "-q", help="Print names only, or nothing.")],
         False,
     ),
     "retry": (
@@ -83,7 +95,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
                 "--retry",
                 parser=parsed_by(parse_duration),
                 metavar="DURATION",
-                help="How long to go on trying while the service is away.",
+                help="How long to keep trying while the service cannot be reached.",
             ),
         ],
         None,

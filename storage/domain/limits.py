@@ -429,21 +429,27 @@ NAMESPACES_AGE_MS_MAX = MINUTE_MS  # all are read again after this, whatever was
 NAMESPACES_RETRY_MS = SECOND_MS  # before a read that failed is repeated
 PLACES_MS = 30 * SECOND_MS  # the connections of a process that was killed count so long
 PLACES_SAY_MS = 10 * SECOND_MS
+WEIGHED_AT_ONCE = 50  # logs
+STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
+
+# The history of a queue's messages
 HISTORY_EVENTS_MAX = 50_000  # of all messages of a queue: some 60 bytes each, 400 at most
 HISTORY_LOOKS_MAX = (
     2_000  # of these that one call passes by, as the hot store does nothing else meanwhile
 )
+
+# Traces
 TRACE_LINKS_MAX = 128  # of one span: as the OpenTelemetry SDK keeps
 TRACE_LONG_POLL_MS = (
     SECOND_MS  # a receive that took longer has waited: its span is of what followed
 )
+
+# Which processes there are, and who is connected to them
 PRESENCE_BEAT_MS = 3 * SECOND_MS  # how often a process says that it is there
 PRESENCE_STALE_MS = 10 * SECOND_MS  # one that was silent for three beats is gone
 PRESENCE_SOCKETS_MAX = (
     500  # of a process, told with every beat at some 300 bytes each; the rest are counted
 )
-WEIGHED_AT_ONCE = 50  # logs
-STORED_BYTES_RETRY_S = 5  # how often a namespace is weighed, so when it may be let in again
 
 # The memory guard
 GUARD_POLL_MS = SECOND_MS

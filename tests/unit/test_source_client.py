@@ -224,5 +224,6 @@ def test_without_pyspark_it_says_what_is_missing():
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: pyspark_millstream needs PySpark 4.3: pip install 'millstream[spark]'"
+        "ModuleNotFoundError: pyspark_millstream needs PySpark 4.3: "
+        "pip install '.[spark]' in a clone of Millstream"
     )

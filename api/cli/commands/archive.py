@@ -59,7 +59,7 @@ def _summed(cli: Terminal, name: str) -> Row:
 def show(
     cli: Terminal,
     name: StreamName,
-    files: Annotated[bool, typer.Option("--files", help="The files instead.")] = False,
+    files: Annotated[bool, typer.Option("--files", help="List the files instead.")] = False,
     most: Most = None,
 ) -> None:
     """Show how far a stream is archived, by shard; or its files."""
@@ -119,7 +119,7 @@ def _waiting(found: Row) -> int:
 
 @archive.command()
 def verify(
-    stream: Annotated[str | None, typer.Option(help="This stream's files alone.")] = None,
+    stream: Annotated[str | None, typer.Option(help="Only this stream's files.")] = None,
     data: Data = None,
 ) -> None:
     """Read every file of the archive whole, and say what is damaged or missing.

@@ -42,16 +42,21 @@ def parse_known(text: str) -> tuple[int, str]:
 )
 def list_entries(
     cli: Terminal,
-    principal: Annotated[str | None, typer.Option("--principal", help="Only whose calls.")] = None,
-    action: Annotated[str | None, typer.Option("--action", help="Only calls that need it.")] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Only calls of this key name.")
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option("--action", help="Only calls that need this right.")
+    ] = None,
     resource: Annotated[
-        str | None, typer.Option("--resource", help="Only about it, and what is below it.")
+        str | None,
+        typer.Option("--resource", help="Only about this resource, and what is below it."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--of", help="Only of a namespace, for who sees all.")
+        str | None, typer.Option("--of", help="Only of this namespace, for administrators of all.")
     ] = None,
-    since: Annotated[Any, moment("--since", help="Only from then on.")] = None,
-    until: Annotated[Any, moment("--until", help="Only before.")] = None,
+    since: Annotated[Any, moment("--since", help="Only from this time on.")] = None,
+    until: Annotated[Any, moment("--until", help="Only before this time.")] = None,
     most: Most = 50,
 ) -> None:
     """List what was administered, the newest first."""
@@ -84,7 +89,7 @@ def verify(
             "--known",
             parser=parsed_by(parse_known),
             metavar="SEQ:HASH",
-            help="An entry as an earlier run told it: it must still be there.",
+            help="An entry that an earlier run printed: it must still be there.",
         ),
     ] = None,
 ) -> None:

@@ -41,7 +41,7 @@ def backup(
     ],
     data: Data = None,
     with_archive: Annotated[
-        bool, typer.Option("--with-archive", help="The archive's files too.")
+        bool, typer.Option("--with-archive", help="Copy the archive's files too.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

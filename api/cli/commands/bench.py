@@ -29,21 +29,29 @@ bench = noun("Measure a service.")
 )
 def measure(
     cli: Terminal,
-    what: Annotated[What, typer.Argument(help="What is measured.")],
-    rate: Annotated[float, typer.Option("--rate", min=0.1, help="Calls a second.")] = 100.0,
+    what: Annotated[What, typer.Argument(help="What to measure.")],
+    rate: Annotated[float, typer.Option("--rate", min=0.1, help="Calls per second.")] = 100.0,
     seconds: Annotated[Any, duration("--for", help="How long is measured.")] = 10.0,
-    warm_up: Annotated[Any, duration("--warm-up", help="And not, before that.")] = 2.0,
-    size: Annotated[int, typer.Option("--size", min=16, help="Bytes of a payload.")] = 256,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Items of a call.")] = 1,
-    clients: Annotated[int, typer.Option("--clients", min=1, help="Calls under way at most.")] = 64,
+    warm_up: Annotated[
+        Any, duration("--warm-up", help="How long calls are made before that, and not measured.")
+    ] = 2.0,
+    size: Annotated[
+        int, typer.Option("--size", min=16, help="Bytes of a message or record.")
+    ] = 256,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="Messages or records in a call.")
+    ] = 1,
+    clients: Annotated[
+        int, typer.Option("--clients", min=1, help="Calls under way at a time, at most.")
+    ] = 64,
     protocol: Annotated[
-        Protocol, typer.Option("--protocol", help="Of send, put and end-to-end.")
+        Protocol, typer.Option("--protocol", help="For send, put and end-to-end: the encoding.")
     ] = Protocol.MSGPACK,
     over: Annotated[
-        Over, typer.Option("--over", help="Of end-to-end: how messages come.")
+        Over, typer.Option("--over", help="For end-to-end: how messages are received.")
     ] = Over.POLL,
     compare: Annotated[
-        Path | None, typer.Option("--compare", help="A result of -o json to stand beside.")
+        Path | None, typer.Option("--compare", help="An earlier result (-o json) to compare with.")
     ] = None,
 ) -> None:
     """Measure any service with calls at a fixed rate, and show what their users would have waited.

@@ -23,7 +23,9 @@ WITH_ORIGIN = table("name", "value", "origin")
 )
 def show(
     cli: Terminal,
-    origin: Annotated[bool, typer.Option("--origin", help="And who said them.")] = False,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Also show where each comes from.")
+    ] = False,
 ) -> None:
     """Show every setting: of the service that is started here, and of the one that commands call. Secrets are not shown."""
     target = cli.target

@@ -36,7 +36,7 @@ REASONS = table("reason", "count", "first_died_at", "last_died_at")
 def dead_letters(
     cli: Terminal,
     name: QueueName,
-    reasons: Annotated[bool, typer.Option("--reasons", help="Counted by reason.")] = False,
+    reasons: Annotated[bool, typer.Option("--reasons", help="Count them by reason.")] = False,
     most: Most = 20,
 ) -> None:
     """Look at the messages that a queue gave up on, the oldest first."""
@@ -58,11 +58,16 @@ def dead_letters(
 def redrive(
     cli: Terminal,
     name: QueueName,
-    ids: Annotated[list[str] | None, typer.Argument(help="Only these: ids.")] = None,
-    reason: Annotated[str | None, typer.Option("--reason", help="Only these.")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="Only these.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Only those with these ids.")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Only those with this reason.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", help="Only those of this message group.")
+    ] = None,
     rate: Annotated[
-        int | None, typer.Option("--rate", min=1, help="So many a second, in the background.")
+        int | None,
+        typer.Option("--rate", min=1, help="Messages per second; it runs in the background."),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
 ) -> None:
@@ -82,9 +87,10 @@ def move(
     cli: Terminal,
     name: QueueName,
     to: Annotated[
-        str | None, typer.Option("--to", help="Another queue; else each to where it died.")
+        str | None,
+        typer.Option("--to", help="Another queue; by default each goes back to where it died."),
     ] = None,
-    rate: Annotated[int | None, typer.Option("--rate", min=1, help="So many a second.")] = None,
+    rate: Annotated[int | None, typer.Option("--rate", min=1, help="Messages per second.")] = None,
     wait: Annotated[bool, typer.Option(help="Until it is done.")] = True,
 ) -> None:
     """Move the ready messages of a dead-letter queue back to where they came from, or to another queue."""

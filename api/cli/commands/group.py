@@ -64,9 +64,14 @@ def create(
     cli: Terminal,
     name: GroupName,
     stream: StreamName,
-    start: Annotated[StartWord | None, typer.Option("--start", help="Where it begins.")] = None,
+    start: Annotated[
+        StartWord | None, typer.Option("--start", help="Where it begins to read.")
+    ] = None,
     simple: Annotated[
-        bool, typer.Option("--simple", help="It only keeps offsets: readers share by themselves.")
+        bool,
+        typer.Option(
+            "--simple", help="It only stores offsets; readers share shards among themselves."
+        ),
     ] = False,
     new: OnlyNew = False,
     set_: Settings = None,
@@ -122,7 +127,9 @@ def reset(
     shards: Annotated[
         list[int] | None, typer.Option("--shard", help="Only this one; repeat for more.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, and do nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Take a group elsewhere: what it reads next. Members must have left it."""

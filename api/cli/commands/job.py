@@ -42,8 +42,10 @@ class KindWord(StrEnum):
 @verb(job, "ls", examples=["millstream job ls", "millstream job ls --state failed"])
 def list_jobs(
     cli: Terminal,
-    state: Annotated[StateWord | None, typer.Option("--state", help="Only those.")] = None,
-    kind: Annotated[KindWord | None, typer.Option("--kind", help="Only those.")] = None,
+    state: Annotated[
+        StateWord | None, typer.Option("--state", help="Only jobs in this state.")
+    ] = None,
+    kind: Annotated[KindWord | None, typer.Option("--kind", help="Only jobs of this kind.")] = None,
     most: Most = 50,
 ) -> None:
     """List the jobs, the newest first."""

@@ -48,19 +48,25 @@ def _grants(option: str, help: str) -> Any:
     )
 
 
-Name = Annotated[str, typer.Argument(help="Who will have it.")]
+Name = Annotated[str, typer.Argument(help="Whose it is: any name.")]
 Roles = Annotated[list[RoleWord] | None, typer.Option("--role", help="A role; repeat for more.")]
 Allow = Annotated[
-    list[Any] | None, _grants("--allow", "Actions on names, by commas; repeat for more.")
+    list[Any] | None,
+    _grants(
+        "--allow", "Actions, separated by commas, and the names they are for; repeat for more."
+    ),
 ]
-Deny = Annotated[list[Any] | None, _grants("--deny", "The same; it wins over everything else.")]
-Expires = Annotated[Any, duration("--expires", help="How long it lives.")]
+Deny = Annotated[
+    list[Any] | None,
+    _grants("--deny", "The same, denied; it wins over everything that is allowed."),
+]
+Expires = Annotated[Any, duration("--expires", help="How long it is valid.")]
 Everywhere = Annotated[
-    bool, typer.Option("--everywhere", help="For all namespaces, and to manage them.")
+    bool, typer.Option("--everywhere", help="For all namespaces, and for managing them.")
 ]
 Local = Annotated[
     bool,
-    typer.Option("--local", help="Ask the database, not the service: when every key is lost."),
+    typer.Option("--local", help="Ask the database directly, for when every key is lost."),
 ]
 Data = Annotated[
     Path | None, typer.Option("--data", help="With --local: the directory of `millstream up`.")
@@ -174,7 +180,7 @@ def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
 @verb(key, "ls", examples=["millstream key ls", "millstream key ls --name shop"])
 def list_keys(
     cli: Terminal,
-    name: Annotated[str | None, typer.Option("--name", help="Only those of this name.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Only keys with this name.")] = None,
 ) -> None:
     """List keys and pairs by name, those too that ended within 90 days."""
     from millstream_client.core.api.keys import list_keys as core
@@ -200,7 +206,9 @@ def show(cli: Terminal, key_id: KeyId) -> None:
 def rotate(
     cli: Terminal,
     key_id: KeyId,
-    overlap: Annotated[Any, duration("--overlap", help="How long the old one goes on.")] = 86_400.0,
+    overlap: Annotated[
+        Any, duration("--overlap", help="How long the old one stays valid.")
+    ] = 86_400.0,
 ) -> None:
     """Make another key of the same name and rights; the old one goes on for a while beside it."""
     from millstream_client.core.api.keys.rotate_key import rotate_key

@@ -58,7 +58,7 @@ def send(
     cli: Terminal,
     name: QueueName,
     bodies: Annotated[
-        list[str], typer.Argument(help="What to send; - is standard input, a message a line.")
+        list[str], typer.Argument(help="What to send; - is standard input, one message per line.")
     ],
     whole: Annotated[bool, typer.Option("--whole", help="Standard input is one message.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Bodies are JSON values.")] = False,
@@ -67,10 +67,20 @@ def send(
         typer.Option("--messages", help="Lines are messages, as `queue peek -o ndjson` has them."),
     ] = False,
     group: Annotated[str, typer.Option("--group", help="The message group.")] = "",
-    dedup_id: Annotated[str, typer.Option("--dedup-id", help="Sends it once.")] = "",
-    delay: Annotated[Any, duration("--delay", help="How long it waits.")] = None,
-    ttl: Annotated[Any, duration("--ttl", help="How long it is worth anything.")] = None,
-    priority: Annotated[int, typer.Option("--priority", help="Higher goes first.")] = 0,
+    dedup_id: Annotated[
+        str,
+        typer.Option(
+            "--dedup-id",
+            help="Repeats with the same id within five minutes add nothing (FIFO queues).",
+        ),
+    ] = "",
+    delay: Annotated[
+        Any, duration("--delay", help="How long it waits before it can be received.")
+    ] = None,
+    ttl: Annotated[Any, duration("--ttl", help="How long it may wait before it expires.")] = None,
+    priority: Annotated[
+        int, typer.Option("--priority", help="0 to 9; higher ones are delivered first.")
+    ] = 0,
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
@@ -112,19 +122,22 @@ def send(
 def receive(
     cli: Terminal,
     name: QueueName,
-    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many at most.")] = 1,
-    wait: Annotated[Any, duration("--wait", help="How long for the first to come.")] = 0.0,
+    most: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many at most.")] = 1,
+    wait: Annotated[Any, duration("--wait", help="How long to wait for the first message.")] = 0.0,
     visibility: Annotated[
-        Any, duration("--visibility", help="How long one is hidden, unless it is settled.")
+        Any,
+        duration(
+            "--visibility", help="How long received messages are hidden, unless they are settled."
+        ),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Continue with what comes, until Ctrl-C.")
     ] = False,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --follow: so many at a time.")
+        int, typer.Option("--batch", min=1, help="With --follow: how many to take at a time.")
     ] = 1,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Acknowledge nothing: they stay in flight.")
+        bool, typer.Option("--keep", help="Acknowledge nothing: the messages stay in flight.")
     ] = False,
 ) -> None:
     """Receive messages, and acknowledge each once it is written out.
@@ -164,9 +177,13 @@ def settle(
     verdict: Annotated[
         VerdictWord, typer.Option("--as", help="How the delivery went.")
     ] = VerdictWord.ACK,
-    delay: Annotated[Any, duration("--delay", help="Of nack: until it comes again.")] = None,
-    visibility: Annotated[Any, duration("--visibility", help="Of extend: hidden so long.")] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Of nack and reject.")] = "",
+    delay: Annotated[
+        Any, duration("--delay", help="For nack: how long until it is delivered again.")
+    ] = None,
+    visibility: Annotated[
+        Any, duration("--visibility", help="For extend: how long it stays hidden.")
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", help="For nack and reject: why.")] = "",
 ) -> None:
     """Say how deliveries went, by their receipt handles."""
     from millstream_client.messages import Settlement, Verdict
@@ -223,7 +240,9 @@ def _result(handle: str, result: Any) -> Row:
 def peek(
     cli: Terminal,
     name: QueueName,
-    state: Annotated[StateWord | None, typer.Option("--state", help="Only those.")] = None,
+    state: Annotated[
+        StateWord | None, typer.Option("--state", help="Only messages in this state.")
+    ] = None,
     most: Most = 20,
 ) -> None:
     """Look at messages without taking any."""

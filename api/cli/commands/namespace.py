@@ -37,11 +37,17 @@ Name = Annotated[str, typer.Argument(help="The namespace.")]
 def put(
     cli: Terminal,
     name: Name,
-    calls: Annotated[float | None, typer.Option("--calls", help="A second, at most.")] = None,
-    messages: Annotated[float | None, typer.Option("--messages", help="As --calls.")] = None,
-    size: Annotated[float | None, typer.Option("--bytes", help="As --calls.")] = None,
+    calls: Annotated[
+        float | None, typer.Option("--calls", help="Calls per second, at most.")
+    ] = None,
+    messages: Annotated[
+        float | None, typer.Option("--messages", help="Messages per second, at most.")
+    ] = None,
+    size: Annotated[
+        float | None, typer.Option("--bytes", help="Bytes per second, at most.")
+    ] = None,
     burst: Annotated[
-        float | None, typer.Option("--burst", help="So many seconds' worth may pass at once.")
+        float | None, typer.Option("--burst", help="How many seconds' worth may pass at once.")
     ] = None,
     new: OnlyNew = False,
     set_: Settings = None,

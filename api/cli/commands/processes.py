@@ -29,12 +29,12 @@ MemoryMb = Annotated[
     typer.Option(
         "--memory-mb",
         min=0,
-        help="What that Valkey may use; 0: no limit. Else half of the machine's.",
+        help="Memory of that Valkey in MiB; 0: no limit. Default: half of the machine's.",
     ),
 ]
 Insecure = Annotated[
     bool | None,
-    typer.Option("--insecure", help="Listen beyond loopback without asking who calls."),
+    typer.Option("--insecure", help="Listen beyond loopback without asking callers for a key."),
 ]
 
 

@@ -34,9 +34,13 @@ COUNTS = table(
 )
 
 Visibility = Annotated[Any, duration("--visibility", help="How long a received message is hidden.")]
-Delay = Annotated[Any, duration("--delay", help="How long a new message waits.")]
-Ttl = Annotated[Any, duration("--ttl", help="How long a message is worth anything.")]
-Attempts = Annotated[int | None, typer.Option("--attempts", help="Failures until it is dead.")]
+Delay = Annotated[
+    Any, duration("--delay", help="How long a new message waits before it can be received.")
+]
+Ttl = Annotated[Any, duration("--ttl", help="How long a message may wait before it expires.")]
+Attempts = Annotated[
+    int | None, typer.Option("--attempts", help="Failures until a message becomes a dead letter.")
+]
 
 
 @verb(
@@ -51,7 +55,9 @@ Attempts = Annotated[int | None, typer.Option("--attempts", help="Failures until
 def create(
     cli: Terminal,
     name: QueueName,
-    fifo: Annotated[bool, typer.Option("--fifo", help="In order within a group.")] = False,
+    fifo: Annotated[
+        bool, typer.Option("--fifo", help="A FIFO queue: in order within a group.")
+    ] = False,
     visibility: Visibility = None,
     delay: Delay = None,
     ttl: Ttl = None,
@@ -115,7 +121,8 @@ def list_queues(
     cli: Terminal,
     prefix: Prefix = "",
     counts: Annotated[
-        bool, typer.Option("--counts", help="How many messages they have: a call for each.")
+        bool,
+        typer.Option("--counts", help="Show how many messages they have; one more call for each."),
     ] = False,
 ) -> None:
     """List the queues."""

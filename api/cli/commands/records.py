@@ -16,7 +16,7 @@ OLDEST = Place(end="oldest")
 
 From = Annotated[Any, place("--from", help="oldest, latest, 10m (ago), a time, or an offset.")]
 Shard = Annotated[int | None, typer.Option("--shard", help="Only this one.")]
-Long = Annotated[bool, typer.Option("--long", "-l", help="Each with its time, place and key.")]
+Long = Annotated[bool, typer.Option("--long", "-l", help="Show each with its time, place and key.")]
 
 
 @verb(
@@ -34,10 +34,10 @@ def put(
     name: StreamName,
     data: Annotated[
         list[str] | None,
-        typer.Argument(help="What to put; - or nothing is standard input, a record a line."),
+        typer.Argument(help="What to put; - or nothing is standard input, one record per line."),
     ] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Lines are data as they are. That is the default.")
+        bool, typer.Option("--lines", help="Lines are data as they are (the default).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Data are JSON values.")] = False,
     as_records: Annotated[
@@ -45,7 +45,9 @@ def put(
         typer.Option("--records", help="Lines are records, as `stream read -o ndjson` has them."),
     ] = False,
     whole: Annotated[bool, typer.Option("--whole", help="Standard input is one record.")] = False,
-    key: Annotated[str, typer.Option("--key", help="Of all: records of a key stay in order.")] = "",
+    key: Annotated[
+        str, typer.Option("--key", help="The key of all records: records of a key stay in order.")
+    ] = "",
     key_field: Annotated[
         str, typer.Option("--key-field", help="With --json: the field that is the key.")
     ] = "",
@@ -119,9 +121,11 @@ def tail(
     cli: Terminal,
     name: StreamName,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Continue with what comes, until Ctrl-C.")
     ] = False,
-    last: Annotated[int, typer.Option("-n", "--last", min=0, help="So many of the last.")] = 10,
+    last: Annotated[
+        int, typer.Option("-n", "--last", min=0, help="Begin with the last so many records.")
+    ] = 10,
     shard: Shard = None,
     long: Long = False,
 ) -> None:

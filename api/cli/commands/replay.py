@@ -28,7 +28,7 @@ Bound = Annotated[Any, place("--from", help="oldest, 10m (ago), or a time.")]
 
 
 class OrderWord(StrEnum):
-    """What keeps its order."""
+    """What keeps its order in the target."""
 
     SHARD = "shard"
     KEY = "key"
@@ -47,23 +47,32 @@ class OrderWord(StrEnum):
 def start(
     cli: Terminal,
     stream: StreamName,
-    to_stream: Annotated[str | None, typer.Option("--to-stream", help="Where to.")] = None,
-    to_queue: Annotated[str | None, typer.Option("--to-queue", help="Or where to.")] = None,
+    to_stream: Annotated[
+        str | None, typer.Option("--to-stream", help="The stream to send them to.")
+    ] = None,
+    to_queue: Annotated[
+        str | None, typer.Option("--to-queue", help="Or the queue to send them to.")
+    ] = None,
     from_: Bound = None,
     until: Annotated[Any, place("--until", help="10m (ago), or a time.")] = None,
     keys: Annotated[
         list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
     ] = None,
     order: Annotated[
-        OrderWord | None, typer.Option("--order", help="What keeps its order.")
+        OrderWord | None, typer.Option("--order", help="What keeps its order in the target.")
     ] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="So many records a second.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Records per second.")] = None,
     speed: Annotated[
-        float | None, typer.Option("--speed", help="Times as fast as they came.")
+        float | None, typer.Option("--speed", help="How many times as fast as the records came.")
     ] = None,
     most: Most = None,
-    id_: Annotated[str | None, typer.Option("--id", help="Begun once, however often said.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do.")] = False,
+    id_: Annotated[
+        str | None,
+        typer.Option("--id", help="An id of your own: a repeated command starts nothing more."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Until it is over; Ctrl-C leaves it going.")] = True,
 ) -> None:
     """Send records of a stream again, to another stream or to a queue."""
@@ -97,7 +106,9 @@ def bound(place: Place | None, option: str) -> Row | None:
 @verb(replay, "ls", examples=["millstream replay ls"])
 def list_replays(
     cli: Terminal,
-    state: Annotated[StateWord | None, typer.Option("--state", help="Only those.")] = None,
+    state: Annotated[
+        StateWord | None, typer.Option("--state", help="Only replays in this state.")
+    ] = None,
     most: Most = 50,
 ) -> None:
     """List the replays, the newest first."""

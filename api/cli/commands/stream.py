@@ -44,7 +44,7 @@ Retention = Annotated[Any, duration("--retention", help="How long records are ke
 def create(
     cli: Terminal,
     name: StreamName,
-    shards: Annotated[int | None, typer.Option("--shards", help="How many.")] = None,
+    shards: Annotated[int | None, typer.Option("--shards", help="How many shards.")] = None,
     retention: Retention = None,
     new: OnlyNew = False,
     set_: Settings = None,
@@ -97,10 +97,14 @@ def show(cli: Terminal, name: StreamName) -> None:
 def reshard(
     cli: Terminal,
     name: StreamName,
-    shards: Annotated[int | None, typer.Option("--shards", help="So many equal ones.")] = None,
-    split: Annotated[int | None, typer.Option("--split", help="Halve this one.")] = None,
+    shards: Annotated[
+        int | None, typer.Option("--shards", help="Split and merge to this number of equal shards.")
+    ] = None,
+    split: Annotated[
+        int | None, typer.Option("--split", help="Split this shard in two halves.")
+    ] = None,
     merge: Annotated[
-        tuple[int, int] | None, typer.Option("--merge", help="These two neighbours.")
+        tuple[int, int] | None, typer.Option("--merge", help="Merge these two neighbouring shards.")
     ] = None,
 ) -> None:
     """Change the number of shards: say one of --shards, --split and --merge."""

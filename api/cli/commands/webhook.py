@@ -44,7 +44,7 @@ def create(
     cli: Terminal,
     name: Name,
     source: Annotated[str, typer.Argument(help="queue: or group:, and a name.")],
-    target: Annotated[str, typer.Argument(help="Where to.", metavar="url")],
+    target: Annotated[str, typer.Argument(help="The URL to post to.", metavar="url")],
     headers: Headers = None,
     new: OnlyNew = False,
     set_: Settings = None,
@@ -103,7 +103,9 @@ def _get(cli: Terminal, name: str) -> Row:
 def deliveries(
     cli: Terminal,
     name: Name,
-    status: Annotated[StatusWord | None, typer.Option("--status", help="Only those.")] = None,
+    status: Annotated[
+        StatusWord | None, typer.Option("--status", help="Only deliveries with this status.")
+    ] = None,
     most: Most = 50,
 ) -> None:
     """List what was delivered, or could not be, the newest first."""

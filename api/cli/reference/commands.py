@@ -9,7 +9,7 @@ from api.cli.reference.markdown import code, page, table
 from api.cli.terminal import COMMON
 
 INTRO = """\
-Every command with its arguments and options, as `--help` tells them; [the command line](cli.md) tells how they go together. Verbs of nouns talk to a service, and have these options beside their own:
+Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, talk to a running service, and also have these options:
 """
 RUN_ELSEWHERE = "<!-- not run: tests/contract/test_cli.py runs the examples of every help -->"
 WORDS = {

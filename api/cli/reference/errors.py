@@ -10,10 +10,12 @@ from api.native.errors import TABLE, AnyCode, error_of, is_retryable, nothing_ha
 from storage.domain.errors import ErrorCode
 
 INTRO = """\
-Every refusal of the REST API is a problem (RFC 9457) with a stable `code`; `error` frames of the WebSocket hold the same. *Retryable*: the same call may succeed later, unchanged. *Nothing
-happened*: the call is known to have changed nothing; where it is not, retry with the same idempotency key, producer sequence or deduplication id ([delivery](../explanation/delivery.md#when-the-answer-is-missing)).
+Every error of the REST API is a problem document (RFC 9457) with a stable `code`, which programs can rely on, and a `detail` for people. `error` frames of the WebSocket have the same.
 
-The last two columns are what an SQS and a Kinesis client is told, where their doors can meet the error: the code of the Query protocol, and the exception. Faults of a request's form have Amazon's own codes.
+*Retryable*: the same call may succeed later, unchanged. *Nothing happened*: the call has certainly changed nothing. Where that says no, the call may have taken effect: retry with the same idempotency key, producer sequence or deduplication id
+([delivery](../explanation/delivery.md#when-the-answer-is-missing)).
+
+The last two columns are what SQS clients (the code of the Query protocol) and Kinesis clients (the exception) get for the same error. Malformed requests get Amazon's own codes there.
 """
 COMMANDS = """\
 ## The command line

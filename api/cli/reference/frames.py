@@ -7,10 +7,10 @@ from api.asyncapi import build_asyncapi
 from api.cli.reference.markdown import code, page, table
 
 INTRO = """\
-Every frame of `/v1/ws`, with an example; `openapi/asyncapi.json`, which a service also shows at `/asyncapi.json`, has every field with its type and bounds. [Push](push.md) tells what they are for.
+Every frame of `/v1/ws`, with an example. [Push](push.md) explains what they are for. The AsyncAPI document, `openapi/asyncapi.json` or `/asyncapi.json` of a running service, has every field with its type and bounds.
 """
 SENT, HEARD = "receive", "send"
-HEADINGS = {SENT: "What you send", HEARD: "What you hear"}
+HEADINGS = {SENT: "What you send", HEARD: "What you receive"}
 
 
 def frames_page() -> str:

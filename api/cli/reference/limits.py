@@ -10,11 +10,15 @@ from api.cli.reference.markdown import code, page, table
 from storage.domain import limits
 
 INTRO = """\
-Every limit has a name, and most a reason; they stand in `storage/domain/limits.py`. What a queue, a stream or a namespace may be told is never more than the limit of that name. Those of a deployment are
-[settings](settings.md), those of a tenant [quotas](../how-to/quotas.md).
+What you meet first: a message has at most 1 MiB, a record 1 MiB (10 MiB where its stream allows it), a call 1,000 messages or records and 16 MiB, a name 80 characters. A receive takes up to 1,000 messages and waits up to 20 seconds; a visibility timeout lasts up to
+12 hours, a delay up to ten years. A stream has up to 1,024 shards. The number of queues and streams has no limit but memory.
+
+Below are all limits, as `storage/domain/limits.py` has them, with the reason where there is one. `_DEFAULT` is what holds if you say nothing, `_MAX` the most you may ask for. Many are internal: they bound the work of one step, and nobody can change them. What you can
+change for a deployment are [settings](settings.md), for a tenant [quotas](../how-to/quotas.md).
 """
 DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+RING = 1 << 128  # of hash keys
 _UNITS = re.compile(r"^(?:SECOND|MINUTE|HOUR|DAY)_MS$|^[KM]IB$")
 
 
@@ -71,10 +75,14 @@ def spelled(name: str, value: Any) -> str:
     """A value with the unit that its name tells."""
     if isinstance(value, tuple):
         return ", ".join(spelled(name, one) for one in value)
-    if "_MS" in name and isinstance(value, int):
-        return _in_units(value, DURATIONS)
+    if name.endswith("_S") and isinstance(value, int):
+        return f"{value} s"
+    if "_MS" in name and value == int(value):
+        return _in_units(int(value), DURATIONS)
     if "BYTES" in name and "PER_SECOND" not in name and isinstance(value, int):
         return _in_units(value, SIZES)
+    if isinstance(value, int) and value > RING // 1_000_000:
+        return f"1/{RING // value:,} of the ring"
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 

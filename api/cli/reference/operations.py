@@ -7,10 +7,10 @@ from api.app import create_app
 from api.cli.reference.markdown import code, page, table
 
 INTRO = """\
-Every operation of the native API; `openapi/openapi.json`, which a service also shows at `/openapi.json`, has every field of it. Names are 1 to 80 of `A-Z a-z 0-9 _ . -`; durations are in seconds and may be
-fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC. What goes wrong is a problem: [errors](errors.md).
+Every operation of the native API. All their fields, with examples, are in the OpenAPI document: `openapi/openapi.json` in the repository, `/openapi.json` of a running service. Names have 1 to 80 of the characters `A-Z a-z 0-9 _ . -`; durations are in seconds and
+may be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC. Failures are described in [errors](errors.md).
 
-*Again* says what a second call does where no answer came. `safe`: nothing more. `keyed`: nothing more with the same `Idempotency-Key`. `guarded`: nothing more if the body has the named field. `unsafe`: perhaps the same once more.
+*Again* says what happens if you repeat a call whose answer was lost. `safe`: nothing more. `keyed`: nothing more, if you send the same `Idempotency-Key`. `guarded`: nothing more, if the body has the named field. `unsafe`: it may happen twice.
 """
 HEAD = ("operation", "call", "again", "what it does")
 

@@ -12,9 +12,10 @@ from api.cli.reference.markdown import code, page, table
 from api.settings import Settings
 
 INTRO = """\
-Each is an environment variable, a key of `millstream.toml`, or a line of `.env` in the folder where the command is started; those of `millstream up` that are asked for often
-are also options. First wins: option, environment, `.env`, `millstream.toml`, default. `millstream config show --origin` tells what is in force and who said it, `millstream config check`
-what nobody knows. In `millstream.toml` a setting has its name without the prefix, in lower case: `port = 9000`.
+You can give each setting as an environment variable, as a line of `.env`, or as a key of `millstream.toml`, both in the folder where the command is started. Some are also options of `millstream up`. The first of these wins: option, environment, `.env`,
+`millstream.toml`, default. In `millstream.toml` a setting has its name without the prefix, in lower case: `port = 9000`.
+
+`millstream config show --origin` shows each setting's value and where it comes from; `millstream config check` finds misspelt ones. A change needs a restart.
 
 The settings of the command line as a client (`MILLSTREAM_URL`, `MILLSTREAM_API_KEY`, `MILLSTREAM_CA_FILE`, `MILLSTREAM_PROFILE`) are in [the command line](cli.md).
 """
@@ -27,12 +28,18 @@ def settings_page() -> str:
         (
             ", ".join(code(word) for word in _variables(name, field)),
             _kind(field),
-            code(str(field.default)) if field.default not in (None, "") else "none",
+            _default(field.default),
             field.description or "",
         )
         for name, field in Settings.model_fields.items()
     ]
     return page("Settings", INTRO, table(("variable", "is", "default", "what it says"), rows))
+
+
+def _default(value: Any) -> str:
+    if value in (None, ""):
+        return "none"
+    return code(str(value).lower() if isinstance(value, bool) else str(value))
 
 
 def _variables(name: str, field: FieldInfo) -> list[str]:
