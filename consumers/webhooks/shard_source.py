@@ -121,9 +121,7 @@ class ShardSource:
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
-        if (
-            not found
-        ):  # it is gone: the group gives it to nobody any more, which is heard before long
+        if not found:  # the shard is gone: its group will say so before long
             return limits.WEBHOOK_SOURCE_RETRY_MS
         [read] = found
         if read.gap is not None:
