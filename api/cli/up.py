@@ -1,7 +1,7 @@
 """`millstream up`: everything on one machine, and `millstream serve`: the API alone.
 
     up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸
-           first key, where keys are asked for ▸ wait
+           first key, where keys are asked for ▸ tell ▸ wait
     serve                   port ▸                               api x N ▸ /readyz ▸ wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
@@ -265,7 +265,7 @@ def _run(
     remark: str = "",
     first: Sequence[Program] = (),
 ) -> None:
-    """Start, and stay. `first`: what is run once the service is ready, which says what it did by itself."""
+    """Start, and stay. `first`: what is run once the service is ready and before that is told; it says what it did by itself."""
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
     steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
@@ -284,7 +284,7 @@ async def _start_and_stay(
     supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[Program]
 ) -> None:
     await start(supervisor)
-    typer.echo(announcement)
     for program in first:
         await supervisor.run_once(program)
+    typer.echo(announcement)
     await asyncio.Event().wait()

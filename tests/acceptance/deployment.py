@@ -30,10 +30,10 @@ class Deployment:
         self.process = process
         self.log = log
         self.announcement = self._read_announcement()
-        self.url = self.announcement.split()[4]
+        self.url = self.announcement.partition("ready at ")[2].split()[0]
 
     def _read_announcement(self) -> str:
-        """Everything it prints: the line with the URL, and three curl lines."""
+        """Everything it prints: a new deployment's key, the line with the URL, and three curl lines."""
         assert self.process.stdout is not None
         pipe, said = self.process.stdout.fileno(), ""
         deadline = time.monotonic() + READY_S

@@ -110,7 +110,7 @@ async def soak(minutes: float, place: Path, tools: Tools, *, archives: bool) -> 
         for _ in range(max(1, round(minutes))):
             await asyncio.sleep(min(MINUTE_S, minutes * MINUTE_S))
             latencies.append(tally.latencies())
-            assert not workload.failed(), "a client has ended"
+            workload.check()
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
         await workload.stop()

@@ -99,6 +99,7 @@ class Workload:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self.stage.over.set()  # a client may be at a place where being cancelled is lost on it
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -147,9 +148,12 @@ class Workload:
             socket_clients.belong,
         )
 
-    def failed(self) -> bool:
-        """Whether a client ended before it was told to."""
-        return any(task.done() for task in self._tasks)
+    def check(self) -> None:
+        """Raise what a client raised; none ends before it is told to."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
+                raise AssertionError(f"{task.get_name()} has ended")
 
     async def stop(self) -> None:
         """Let everybody finish what they are at. What a client raised is raised."""
