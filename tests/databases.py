@@ -56,6 +56,22 @@ def execute(url: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
+@contextmanager
+def nobody_connects(url: str) -> Iterator[None]:
+    """Within the block the database is as if it were away: whoever is connected is not any more."""
+    name = urlsplit(url).path.removeprefix("/")
+    server = database(url, "template1")
+    execute(server, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+    try:
+        execute(
+            server,
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        yield
+    finally:
+        execute(server, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+
+
 class ReusedDatabase:
     """A copy of the template; `clean` makes it that again, and where its schema was changed, copies it anew."""
 

@@ -488,6 +488,7 @@ POSTGRES_CONNECTION_WAIT_MS_MAX = 2 * SECOND_MS  # every connection is in use; t
 POSTGRES_DECISION_MS_MAX = 30 * SECOND_MS  # deciding the store epoch asks the hot store as well
 POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # another process is migrating
 LISTEN_CHECK_MS = 5 * SECOND_MS  # how soon a dead LISTEN connection is noticed
+LISTEN_GRACE_MS = 5 * SECOND_MS  # what is known stays in use without it: a restart takes less
 LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS
 MENDS_MAX = 8  # times one call may find its log not ready before it gives up
 DUTY_MS_MAX = 5 * MINUTE_MS  # one round of a sweep; what is left waits for the next

@@ -4,7 +4,8 @@ What keeps the cache true:
 
     this process changes a definition      dropped when the change is committed, or may have been
     another process does                   its announcement drops it (LISTEN/NOTIFY)
-    announcements may have been missed     everything is dropped; nothing is kept until they come again
+    announcements may have been missed     everything is dropped once they come again, or after a grace; until then
+                                           nothing new is kept
     an announcement was lost all the same  a definition is read again after `age_ms_max`
     it changed while it was being read     that read is not kept
 """

@@ -1,7 +1,12 @@
 """What other processes announce: one LISTEN connection per process.
 
-Postgres keeps nothing for a listener that is away. Whoever subscribes is therefore told when the
-connection is lost, and must then forget what an announcement could have changed.
+Postgres keeps nothing for a listener that is away. Whoever subscribes is therefore told that the
+connection was lost, and must then forget what an announcement could have changed.
+
+    lost ──▶ found again ──▶ told at once, and all is read anew
+         └─▶ not found again within a grace ──▶ told
+
+Within the grace what is known stays in use, so that a database that starts again interrupts no message.
 """
 
 import asyncio
@@ -21,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = limits.LISTEN_CHECK_MS / limits.SECOND_MS
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
+_GRACE_SECONDS = limits.LISTEN_GRACE_MS / limits.SECOND_MS
 _BACKOFF_SECONDS = 0.1
 _BACKOFF_SECONDS_MAX = limits.LISTEN_BACKOFF_MS_MAX / limits.SECOND_MS
 
@@ -35,10 +41,11 @@ class Listener:
         self._url = libpq_url(url)
         self._channels: dict[str, tuple[OnChange, OnLost]] = {}
         self._listening = False
+        self._forgetting: asyncio.TimerHandle | None = None
         self._attempted = asyncio.Event()
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
-        """Call `on_change(payload)` for each announcement, and `on_lost()` when some may be missed.
+        """Call `on_change(payload)` for each announcement, and `on_lost()` when some may have been missed.
 
         To be called before the listener runs.
         """
@@ -76,6 +83,7 @@ class Listener:
         async with connection:
             for channel in self._channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            self.forget()
             self._listening = True
             self._attempted.set()
             while True:
@@ -91,9 +99,17 @@ class Listener:
 
     def _lose(self) -> None:
         """Stop counting on announcements before anything else runs."""
-        if not self.listening:
+        if self.listening:
+            self._listening = False
+            loop = asyncio.get_running_loop()
+            self._forgetting = loop.call_later(_GRACE_SECONDS, self.forget)
+
+    def forget(self) -> None:
+        """Tell everybody what was lost, if that is still to be told."""
+        if self._forgetting is None:
             return
-        self._listening = False
+        self._forgetting.cancel()
+        self._forgetting = None
         for _, on_lost in self._channels.values():
             on_lost()
 
@@ -106,6 +122,7 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
         yield listener
     finally:
         await end(task)
+        listener.forget()
 
 
 def _keepalive_options() -> dict[str, Any]:

@@ -33,6 +33,7 @@ from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
 from storage.postgres.reservations import Reservations
 from storage.settings import StorageSettings
+from tests.databases import nobody_connects
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
@@ -501,6 +502,23 @@ async def test_losing_the_listen_connection_empties_the_cache(catalog, database_
     end_listeners(database_url)
 
     await eventually(lambda: version_of(catalog, ORDERS), 99)
+
+
+async def test_what_is_known_outlives_a_short_absence_of_the_database(
+    catalog, database_url, monkeypatch
+):
+    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 1.0)
+    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+
+    with nobody_connects(database_url):
+        await asyncio.sleep(0.2)  # the connection's end is heard
+        known = await catalog.queue(ORDERS)
+        with pytest.raises(StorageUnavailable):
+            await eventually(lambda: catalog.queue(ORDERS), None)
+
+    assert known == created
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
 
 
 async def test_the_listen_connection_comes_back_and_the_cache_with_it(catalog, other, database_url):
