@@ -15,7 +15,7 @@ from storage.domain.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from storage.domain.limits import Limits
+from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, Limits
 from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
@@ -296,6 +296,19 @@ async def test_a_deleted_queue_made_anew_is_another_queue(storage, redis_url, da
         await other.queues.send(ORDERS, [NewMessage(b"new")])
         [message] = await storage.queues.receive(ORDERS)
         assert message.body == b"new"
+
+
+async def test_what_a_log_remembers_of_calls_goes_by_itself_when_nobody_writes_to_it_any_more(
+    storage, redis_url
+):
+    """Each shard that was split or merged left its idempotency keys behind for as long as it was kept: a day."""
+    stream, _ = await storage.catalog.put_stream(CLICKS, StreamSpec())
+
+    await storage.streams.append(CLICKS, [Record(b"x")], idempotency_key="k")
+
+    with redis.Redis.from_url(redis_url) as client:
+        left_ms = client.pttl(key("default", stream.shards[0].log_id, "idem"))
+    assert 2 * IDEMPOTENCY_WINDOW_MS < left_ms <= 3 * IDEMPOTENCY_WINDOW_MS
 
 
 async def test_offsets_are_reserved_ahead_of_a_fast_log(redis_url, database_url):

@@ -17,6 +17,9 @@ local function remember(meta, newer, older, since, now, window_ms, items_max, fi
       end
     end
     redis.call('HSET', meta, since, word(now))
+    redis.call('HSET', newer, field, value)
+    redis.call('PEXPIRE', newer, 3 * window_ms)  -- of a log that nobody writes to any more
+  else
+    redis.call('HSET', newer, field, value)
   end
-  redis.call('HSET', newer, field, value)
 end
