@@ -294,7 +294,7 @@ async def test_a_speed_gives_the_records_their_rhythm_back(storage, clock):
     rhythm = Rhythm(oldest, SystemClock().now_ms(), 3600 * 10)
     assert await send(storage, job, spec, rhythm=rhythm) == TaskEnd()
 
-    assert 0.15 < loop.time() - begun < 2
+    assert 0.15 < loop.time() - begun < 60  # and not the two hours that lie between them
     assert len(await everything(storage)) == 6
 
 

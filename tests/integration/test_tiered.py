@@ -421,7 +421,7 @@ async def test_many_readers_of_a_row_group_load_it_once(engines, settings, monke
     monkeypatch.setattr(LocalRoot, "read", note)
 
     reads = await asyncio.gather(
-        *(read(engines, ReadFrom(offset=first), records_max=5) for first in range(0, 500, 5))
+        *(read(engines, ReadFrom(offset=first), records_max=10) for first in range(0, 500, 10))
     )
 
     assert [offset for one in reads for offset in offsets(one)] == list(range(500))
