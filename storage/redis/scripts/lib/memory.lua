@@ -8,7 +8,8 @@ end
 local function remember(meta, newer, older, since, now, window_ms, items_max, field, value)
   local started = tonumber(redis.call('HGET', meta, since) or '0')
   local full = redis.call('HLEN', newer) * 2 >= items_max
-  if full or now - started >= window_ms then
+  local begins = full or now - started >= window_ms
+  if begins then
     if redis.call('EXISTS', newer) == 1 then
       redis.call('UNLINK', older)
       redis.call('RENAME', newer, older)
@@ -17,9 +18,9 @@ local function remember(meta, newer, older, since, now, window_ms, items_max, fi
       end
     end
     redis.call('HSET', meta, since, word(now))
-    redis.call('HSET', newer, field, value)
-    redis.call('PEXPIRE', newer, 3 * window_ms)  -- of a log that nobody writes to any more
-  else
-    redis.call('HSET', newer, field, value)
+  end
+  redis.call('HSET', newer, field, value)
+  if begins then
+    redis.call('PEXPIRE', newer, 3 * window_ms)  -- goes by itself when nobody writes to the log any more
   end
 end
