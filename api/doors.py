@@ -55,7 +55,7 @@ from api.refusals import ClientGone
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from api.rest import callers
-from api.traced import begin_hot, end_request
+from api.traced import begin_hot, name_by_route
 from api.tracing import Tracing, failure_of
 from api.unfinished import Unfinished
 from storage.domain import limits
@@ -96,7 +96,6 @@ class Doors:
         access: AccessLog | None = None,
     ) -> None:
         self._tracing = tracing
-        self._access = access
         self.control = control
         self.dispatcher = dispatcher
         self._aws = aws
@@ -105,8 +104,7 @@ class Doors:
         self._gate = gate
         self._standing = standing
         self._auditing = auditing
-        self._metrics = RequestMetrics(counts, "http")
-        self._ended = Ended(self._metrics, access)
+        self._ended = Ended(RequestMetrics(counts, "http"), access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """What requests of other sites' pages take; None where there are none."""
         self.unfinished = Unfinished()
@@ -142,9 +140,7 @@ class Doors:
         headers = dict(scope["headers"])
         place = self._place_of(method, scope["path"], scope["query_string"])
         if place is None:
-            started = time.perf_counter()
-            operation, status = await self._serve_control(headers, scope, receive, send)
-            self._metrics.observe(operation, status, time.perf_counter() - started)
+            await self._serve_control(headers, scope, receive, send)
             return
         query_string = scope["query_string"]
         there = partial(is_open, receive)
@@ -224,8 +220,7 @@ class Doors:
 
     async def _serve_control(
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
-    ) -> tuple[str, int]:
-        """Names the operation and its status."""
+    ) -> None:
         request_id, started = request_id_of(headers), time.perf_counter()
         answer = _Observed(send, request_id)
         principal: Principal | None = None
@@ -262,14 +257,11 @@ class Doors:
             around = Circumstances(principal, trace, started)
             log_failure(error, path, answer.status, request_id, around)
         route = scope.get("route")
-        status = answer.status or CLIENT_GONE_STATUS
         if trace is not None:
-            end_request(trace, scope["method"], getattr(route, "path", ""), status, failure)
-        operation = getattr(route, "name", "no_route")
-        if self._access is not None:
-            around = Circumstances(principal, trace, started)
-            self._access.note(operation, status, request_id, around)
-        return operation, status
+            name_by_route(trace, scope["method"], getattr(route, "path", ""))
+        operation, status = getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+        around = Circumstances(principal, trace, started)
+        self._ended.note(operation, status, request_id, around, failure)
 
     async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
         """Spend one call; how the caller stands then, if it is to be told."""

@@ -33,12 +33,11 @@ def begin(
     return tracing.begin(verb, operation, destination, parent, headers.get(_STATE, b""))
 
 
-def end_request(trace: Trace, method: str, route: str, status: int, failure: str) -> None:
-    """The span of any other request is over; it is called what its route is."""
+def name_by_route(trace: Trace, method: str, route: str) -> None:
+    """The span of any other request is called what its route is, which is known once it is over."""
     if route:
         trace.named(f"{method} {route}")
         trace.about({"http.route": route})
-    trace.end(status, failure)
 
 
 def contexts_of_records(records: Iterable[Record]) -> Iterable[bytes]:
