@@ -97,18 +97,50 @@ async def hang_in_the_body(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(3600)
 
 
-class Receiver:
+class Connections:
+    """Whoever posts here, and what each request gets. Subclasses say `answer_one`."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+        """Do with a request what is to be done."""
+        raise NotImplementedError
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection."""
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while not writer.is_closing():
+                await self.answer_one(await request_of(reader), writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def end(self) -> None:
+        """End every connection."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Receiver(Connections):
     """`behaviours` are done one after another, and then the `usual` one."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.got: list[Got] = []
         self.behaviours: list[Behaviour] = []
         self.usual: Behaviour = answer()
         self.busy = 0
         self.busy_max = 0
         self.some = asyncio.Condition()
-        self.port = 0
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -126,23 +158,8 @@ class Receiver:
             await self.some.wait_for(lambda: len(self.got) >= count)
         return self.got
 
-    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection."""
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while not writer.is_closing():
-                await self._one(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        got = await request_of(reader)
+    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+        """As Connections."""
         behave = self.behaviours.pop(0) if self.behaviours else self.usual
         self.busy += 1
         self.busy_max = max(self.busy_max, self.busy)
@@ -154,24 +171,27 @@ class Receiver:
         finally:
             self.busy -= 1
 
-    async def end(self) -> None:
-        """End every connection."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+@asynccontextmanager
+async def listening(
+    connections: Connections, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncGenerator[None]:
+    """Serve on this loop, at `connections.port`."""
+    server = await asyncio.start_server(connections.serve, "127.0.0.1", port, ssl=tls)
+    connections.port = server.sockets[0].getsockname()[1]
+    try:
+        yield
+    finally:
+        server.close()
+        await connections.end()
 
 
 @asynccontextmanager
 async def receiving(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncGenerator[Receiver]:
     """A receiver on this loop."""
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", port, ssl=tls)
-    receiver.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(receiver, tls, port):
         yield receiver
-    finally:
-        server.close()
-        await receiver.end()
 
 
 @contextmanager

@@ -1,28 +1,19 @@
 """A follower of a stream's events, which comes back with the id of the last one after every end of a connection."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 
 from tests.chaos.callers import Caller, Told
 from tests.chaos.history import Gap, Kind, Outcome
 from tests.chaos.stream_door import records_of
+from tests.server_sent_events import Event, events_as_they_come
 
 SILENT_S = 4.0
 """Without a byte for so long it comes back: a half-open connection tells nothing more."""
 COME_BACK_S = 0.2
-
-
-class Event(NamedTuple):
-    """What a browser hands on."""
-
-    kind: str
-    id: str
-    data: Any
 
 
 class Follower:
@@ -53,7 +44,7 @@ class Follower:
             "GET", path, headers=headers, timeout=timeout
         ) as answer:
             if answer.is_success:
-                async for event in events_of(answer.aiter_lines()):
+                async for event in events_as_they_come(answer.aiter_lines()):
                     self._hear(event)
             else:
                 await answer.aread()
@@ -89,21 +80,3 @@ class Follower:
             problem["code"],
             Told(),
         )
-
-
-async def events_of(lines: AsyncIterable[str]) -> AsyncIterator[Event]:
-    """The events of an answer. One that is not whole is none, and its id does not count."""
-    kind, id_, data = "message", "", list[str]()
-    async for line in lines:
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if not line:
-            if data:
-                yield Event(kind, id_, json.loads("\n".join(data)))
-            kind, data = "message", []
-        elif name == "event":
-            kind = value
-        elif name == "id":
-            id_ = value
-        elif name == "data":
-            data.append(value)

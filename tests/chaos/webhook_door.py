@@ -19,7 +19,7 @@ import standardwebhooks
 from tests.chaos.callers import Caller, Told
 from tests.chaos.checking.webhooks import UNSIGNED
 from tests.chaos.history import Kind, Outcome, Seen
-from tests.receiver import Got, answer, close, request_of, reset
+from tests.receiver import Connections, Got, answer, close, listening, reset
 
 SLOWLY_S = (0.05, 0.4)
 TIMEOUT_S = 2.0
@@ -31,16 +31,15 @@ FAILS, DROPS, SLOW, LATE = 0.02, 0.02, 0.01, 0.001
 """How often. Behind a record that fails its shard waits, so that more of it would keep a stream from being posted."""
 
 
-class Hooks:
+class Hooks(Connections):
     """Receives for all webhooks, by the last word of the path that they post to."""
 
     def __init__(self, caller: Caller, chance: Random) -> None:
+        super().__init__()
         self._caller = caller
         self._chance = chance
         self._logs: dict[str, str] = {}
         self._verifiers: dict[str, standardwebhooks.Webhook] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
         self.reached: dict[int, int] = {}
         """By shard of a stream, behind the last record that was taken."""
 
@@ -61,22 +60,8 @@ class Hooks:
         now = self._caller.history.now()
         self._caller.went_well(Kind.WEBHOOK, log, now, Told())
 
-    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection."""
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while not writer.is_closing():
-                await self._one(await request_of(reader), writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    async def _one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+    async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
+        """As Connections."""
         invoked, luck = self._caller.history.now(), self._chance.random()
         if not self._is_signed(got):
             self._note(got, invoked, Outcome.FAIL, UNSIGNED)
@@ -120,12 +105,6 @@ class Hooks:
             self.reached[seen.shard] = max(seen.offset + 1, self.reached.get(seen.shard, 0))
         self._caller.note(Kind.POSTED, log, invoked, outcome, 0, code, Told((seen,)))
 
-    async def end(self) -> None:
-        """End every connection."""
-        for task in [*self._tasks]:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
 
 def _name(got: Got) -> str:
     return httpx.URL(got.path).path.rpartition("/")[2]
@@ -135,10 +114,5 @@ def _name(got: Got) -> str:
 async def receiving_hooks(caller: Caller, chance: Random) -> AsyncGenerator[Hooks]:
     """A receiver on this loop."""
     hooks = Hooks(caller, chance)
-    server = await asyncio.start_server(hooks.serve, "127.0.0.1", 0)
-    hooks.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(hooks):
         yield hooks
-    finally:
-        server.close()
-        await hooks.end()

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,36 +16,11 @@ import pytest
 
 from storage.domain.streams import RING_SIZE
 from tests.contract.conftest import _running_service
+from tests.server_sent_events import Event, events_of
 
 LINES = {"accept": "application/jsonl"}
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "push.md"
 KEYS = [f"key-{number}" for number in range(8)]
-
-
-class Event(NamedTuple):
-    """What a browser hands on."""
-
-    kind: str
-    id: str
-    data: Any
-
-
-def events_of(lines: Iterable[str]) -> Iterator[Event]:
-    """Parsed as the HTML standard has it: an event is what has data, and an id stays until the next one."""
-    kind, last_id, data = "message", "", list[str]()
-    for line in lines:
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if not line:
-            if data:
-                yield Event(kind, last_id, json.loads("\n".join(data)))
-            kind, data = "message", []
-        elif name == "event":
-            kind = value
-        elif name == "id":
-            last_id = value
-        elif name == "data":
-            data.append(value)
 
 
 @contextmanager

@@ -11,10 +11,10 @@ import standardwebhooks
 
 from tests.chaos.callers import Caller
 from tests.chaos.checking.webhooks import UNSIGNED, every_post_is_signed
-from tests.chaos.events_door import Event, events_of
 from tests.chaos.history import History, Kind, Operation, Outcome
 from tests.chaos.webhook_door import Hooks, receiving_hooks
 from tests.chaos.workload import is_well
+from tests.server_sent_events import Event, events_as_they_come
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -96,13 +96,13 @@ async def _lines(*lines: str) -> AsyncIterator[str]:
 async def test_an_event_that_was_cut_is_none():
     cut = _lines("retry: 2000", "", "id: 1", 'data: {"a":1}', "", ": still here", "", "id: 2", "")
 
-    assert [event async for event in events_of(cut)] == [Event("message", "1", {"a": 1})]
+    assert [event async for event in events_as_they_come(cut)] == [Event("message", "1", {"a": 1})]
 
 
 async def test_what_is_no_record_has_a_name():
     gap = _lines("event: gap", "id: 7", 'data: {"shard":0}', "", "id: 8", 'data: {"b":2}', "")
 
-    assert [event async for event in events_of(gap)] == [
+    assert [event async for event in events_as_they_come(gap)] == [
         Event("gap", "7", {"shard": 0}),
         Event("message", "8", {"b": 2}),
     ]
