@@ -5,6 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # with it every process that starts compiles all of Millstream anew
 INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
