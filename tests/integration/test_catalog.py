@@ -34,6 +34,7 @@ from storage.postgres.listener import Listener
 from storage.postgres.reservations import Reservations
 from storage.settings import StorageSettings
 from tests.databases import nobody_connects
+from tests.waiting import eventually
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
@@ -562,15 +563,6 @@ async def version_of(catalog: Catalog, name: QueueName) -> int:
 async def is_cached(catalog: Catalog, name: QueueName) -> bool:
     """Whether two readings give one and the same object."""
     return await catalog.queue(name) is await catalog.queue(name)
-
-
-async def eventually(reading, wanted) -> None:
-    """Wait until the reading gives what is wanted: announcements take a moment."""
-    for _ in range(500):
-        if await reading() == wanted:
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail(f"still not {wanted}")
 
 
 def change_unheard(url: str) -> None:

@@ -30,8 +30,10 @@ from storage.domain.credentials import (
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
+from tests.databases import nobody_connects
 from tests.guarded import LET_IN, Guarded, guarding
 from tests.sockets import Socket
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.one_store
 
@@ -111,6 +113,27 @@ async def test_a_revoked_key_opens_nothing_from_then_on(guarded: Guarded):
     await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
 
     assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 401
+
+
+async def test_a_key_is_good_through_a_short_absence_of_the_database(
+    guarded: Guarded, database_url, monkeypatch
+):
+    """For as long as the grace lasts (ADR 0045); then nobody knows whether it was revoked."""
+    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 1.0)
+    key = await guarded.key()
+
+    async def send() -> int:
+        answer = await guarded.ask("POST", "/v1/queues/orders/messages", key, json={"body": "a"})
+        return int(answer.status_code)
+
+    assert await send() == 201
+    with nobody_connects(database_url):
+        await asyncio.sleep(0.2)  # the connection's end is heard
+        away = await send()
+        await eventually(send, 503)
+    await eventually(send, 201)
+
+    assert away == 201
 
 
 async def test_a_key_may_do_what_its_grants_say_and_sees_no_more(guarded: Guarded):
