@@ -71,8 +71,9 @@ def wrk(
     if not result:
         raise Unmeasurable(f"wrk gave no result: {said.strip()[-200:]}")
     load = Load(**json.loads(result))
-    wrong = load.bad_status + load.broken + load.timed_out + load.refused
-    if wrong or not load.calls:
+    if not load.calls:
+        raise Unmeasurable(f"no call was answered within {seconds} s")
+    if load.bad_status + load.broken + load.timed_out + load.refused:
         raise Unmeasurable(
             f"of {load.calls} calls {load.bad_status} were answered with an error status, "
             f"{load.broken} broke, {load.timed_out} timed out; {load.refused} answers held errors"

@@ -19,6 +19,7 @@ from tests.bench.rows_sqs import KIND as SQS
 from tests.bench.wire import JSON, MSGPACK, REPLY_S_MAX, call, post_all
 
 ONE_AT_A_TIME, OF_BATCHES = 64, 8  # connections
+ROUND_S_MAX = 300.0  # with what is sent before it, a message and a wait for the disk each
 TEN = 10
 NAME = "compare"
 READS = 40
@@ -198,7 +199,12 @@ def native(program: Path, broker: str, url: str, *words: str) -> dict[str, Round
         def round_(seconds: int) -> Did:
             numbers = (str(seconds), str(payloads.BODY_BYTES), str(callers))
             command = [str(program), broker, url, operation, *numbers, *words]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=ROUND_S_MAX, check=False
+                )
+            except subprocess.TimeoutExpired:
+                raise Unmeasurable(f"did not end within {ROUND_S_MAX:.0f} s") from None
             if done.returncode:
                 raise Unmeasurable(f"{broker}: {done.stderr.strip()[-200:]}")
             told = json.loads(done.stdout)
