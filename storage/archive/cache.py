@@ -40,9 +40,11 @@ class ArchiveCache:
         self._root = root
         self._threads = ThreadPoolExecutor(limits.ARCHIVE_READERS, "archive")
         self._in_threads = 0
-        self._footers: _Loaded[str, Footer] = _Loaded(limits.ARCHIVE_FOOTERS_MAX, lambda _: 1)
+        self._footers: _Loaded[str, Footer] = _Loaded(
+            limits.ARCHIVE_FOOTERS_BYTES, lambda footer: footer.bytes_held
+        )
         self._groups: _Loaded[GroupKey, pa.RecordBatch] = _Loaded(
-            known.archive_cache_bytes, pa.RecordBatch.get_total_buffer_size
+            known.archive_cache_bytes, _group_bytes
         )
 
     async def close(self) -> None:
@@ -83,6 +85,10 @@ class ArchiveCache:
             raise
         finally:
             self._in_threads -= 1
+
+
+def _group_bytes(batch: pa.RecordBatch) -> int:
+    return limits.ARCHIVE_GROUP_BYTES + int(batch.get_total_buffer_size())
 
 
 def _footer(root: Root, file: ArchivedFile) -> Footer:

@@ -34,7 +34,8 @@ def read_group(
     Raises ArchiveDamaged when it is not what was written, and what a root raises.
     """
     # The digest answers for every byte, so the pages' checksums would say nothing new.
-    return _decoded(footer, number, _raw(root, footer, number), fields, check_pages=False)
+    raw = _raw(root, footer, number)
+    return _decoded(footer, footer.metadata(), number, raw, fields, check_pages=False)
 
 
 def _raw(root: Root, footer: Footer, number: int) -> bytes:
@@ -46,13 +47,19 @@ def _raw(root: Root, footer: Footer, number: int) -> bytes:
 
 
 def _decoded(
-    footer: Footer, number: int, raw: bytes, fields: Sequence[str], *, check_pages: bool
+    footer: Footer,
+    metadata: pq.FileMetaData,
+    number: int,
+    raw: bytes,
+    fields: Sequence[str],
+    *,
+    check_pages: bool,
 ) -> pa.RecordBatch:
     window = _Window(raw, footer.facts.groups[number].start, footer.file_bytes)
     try:
         file = pq.ParquetFile(
             window,
-            metadata=footer.metadata,
+            metadata=metadata,
             read_dictionary=["key"],
             pre_buffer=False,
             page_checksum_verification=check_pages,
@@ -71,10 +78,11 @@ def verify_file(root: Root, path: str, file_bytes: int, digest: bytes) -> Footer
     the footer says; and what a root raises.
     """
     footer = read_footer(root, path, file_bytes, digest)
+    metadata = footer.metadata()
     content, edge = ContentDigest(), footer.facts.first_offset
     for number, group in enumerate(footer.facts.groups):
         raw = _raw(root, footer, number)
-        batch = _decoded(footer, number, raw, SCHEMA.names, check_pages=True)
+        batch = _decoded(footer, metadata, number, raw, SCHEMA.names, check_pages=True)
         if not _is_as_told(batch, group, edge):
             raise not_written(path)
         content.add(batch)

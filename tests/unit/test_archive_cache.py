@@ -121,7 +121,8 @@ async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
 async def test_what_was_used_longest_ago_makes_room(root):
     file = written(root)
     one = batch(range(10)).select(["offset", "ts", "event_ts", "key", "data", "headers"])
-    cache = ArchiveCache(root, Limits(archive_cache_bytes=2 * one.nbytes + one.nbytes // 2))
+    each = limits.ARCHIVE_GROUP_BYTES + one.nbytes
+    cache = ArchiveCache(root, Limits(archive_cache_bytes=2 * each + each // 2))
     footer = await cache.footer(file)
     for number in (0, 1, 0, 2):
         await cache.group(file, footer, number)
@@ -132,6 +133,36 @@ async def test_what_was_used_longest_ago_makes_room(root):
     await cache.group(file, footer, 1)
 
     assert (kept, len(root.reads)) == (0, 1)
+    await cache.close()
+
+
+async def test_many_small_groups_are_no_more_than_fit(root):
+    file = written(root, groups=40)
+    cache = ArchiveCache(root, Limits(archive_cache_bytes=10 * limits.ARCHIVE_GROUP_BYTES))
+    footer = await cache.footer(file)
+
+    for number in range(40):
+        await cache.group(file, footer, number)
+
+    assert 5 <= len(cache._groups._kept) <= 10
+    await cache.close()
+
+
+async def test_footers_are_kept_by_their_size(root, monkeypatch):
+    """A file of many row groups has a large one."""
+    small = [written(root, f"small-{number}.parquet", groups=1) for number in range(8)]
+    large = written(root, "large.parquet", groups=40)
+    whole = ArchiveCache(root, Limits())
+    most = (await whole.footer(large)).bytes_held
+    assert most > 5 * (await whole.footer(small[0])).bytes_held
+    monkeypatch.setattr(limits, "ARCHIVE_FOOTERS_BYTES", most)
+
+    cache = ArchiveCache(root, Limits())
+    for file in (*small, large):
+        await cache.footer(file)
+
+    assert [*cache._footers._kept] == [large.file_id]
+    await whole.close()
     await cache.close()
 
 
