@@ -14,13 +14,14 @@ MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos soak chromium faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install up test check chaos faults soak chromium faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
 	@echo "make test     run every test"
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
+	@echo "make faults   the first of these alone"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
@@ -82,10 +83,12 @@ test: install chromium
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
 REDIS := $(if $(filter redis,$(STORE)),--store redis)
-chaos: install faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+chaos: faults
 	$(BIN)/python -m tests.chaos.apart $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
+
+faults: install faketime
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 
 # Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
 soak: install
