@@ -172,6 +172,9 @@ class _Sender:
         lanes = [asyncio.create_task(one(part)) for part in parts]
         try:
             await asyncio.gather(*lanes)
+        except _Halted:
+            await asyncio.wait(lanes)  # each ends by itself, and what it has just sent is counted
+            raise
         finally:
             await end(*lanes)
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from spark_worker.sending import TaskEnd
+from spark_worker.sending import TaskEnd, _ToStream
 from storage.domain.batches import Record
 from storage.domain.clock import SystemClock
 from storage.domain.errors import (
@@ -270,6 +270,33 @@ async def test_a_task_stops_when_the_owner_wishes_and_has_noted_how_far_it_is(
     parts = await storage.replays.parts(asked.job.job_id)
     assert sum(part.sent for part in parts) == len(await everything(storage)) < 200
     assert await storage.jobs.give_back(job.claim) == JobState(state)
+
+
+async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
+    await fill(storage, 200)
+    asked = await storage.replays.submit(
+        "default", wanted(pacing=Pacing(records_per_second=1)), "slow"
+    )
+    job, spec, _ = await begin(storage)
+    append, is_there, answered = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+
+    async def answered_late(self, records) -> Risen:
+        risen = await append(self, records)
+        is_there.set()
+        await answered.wait()
+        return risen
+
+    monkeypatch.setattr(_ToStream, "__call__", answered_late)
+    sending = asyncio.create_task(send(storage, job, spec))
+    await asyncio.wait_for(is_there.wait(), 5)
+    await storage.replays.cancel("default", "slow")
+    await asyncio.sleep(0.3)  # the other part, which waits for its turn, hears that it is to stop
+    answered.set()
+
+    assert await asyncio.wait_for(sending, 5) == TaskEnd(halted=True)
+    parts = await storage.replays.parts(asked.job.job_id)
+    assert sum(part.sent for part in parts) == len(await everything(storage)) > 0
 
 
 async def test_a_rate_is_one_for_all_parts(storage):
