@@ -16,6 +16,8 @@ from millstream_client.sync.transport import Transport
 
 T = TypeVar("T")
 
+END_S = 1.0  # that what is under way has when a subscription is closed
+
 
 class Subscription:
     """Deliveries as they come: Messages of a queue, Records of a stream. Use it `with`, once. See AsyncSubscription."""
@@ -32,9 +34,12 @@ class Subscription:
 
     def __enter__(self) -> "Subscription":
         self._thread.start()
+        opening = asyncio.run_coroutine_threadsafe(self._open(), self._loop)
         try:
-            self._inner = self._run(self._open())
+            self._inner = opening.result()
         except BaseException:
+            opening.cancel()  # a signal ends the wait, not what was waited for
+            self._run(_wait_for_others())
             self._end()
             raise
         return self
@@ -61,9 +66,7 @@ class Subscription:
 
     async def _close_transport(self) -> None:
         await self._transport.aclose()
-        others = asyncio.all_tasks() - {asyncio.current_task()}  # a thread may be waiting for one
-        if others:
-            await asyncio.wait(others, timeout=1.0)
+        await _wait_for_others()  # a thread may be waiting for one
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -99,3 +102,10 @@ class Subscription:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+async def _wait_for_others() -> None:
+    """Until all other tasks of this loop have ended, or for a while."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=END_S)
