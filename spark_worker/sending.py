@@ -172,7 +172,8 @@ class _Sender:
         lanes = [asyncio.create_task(one(part)) for part in parts]
         try:
             await asyncio.gather(*lanes)
-        except _Halted:
+        except (_Halted, MillstreamError):
+            self._halt.set()
             await asyncio.wait(lanes)  # each ends by itself, and what it has just sent is counted
             raise
         finally:

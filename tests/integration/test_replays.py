@@ -299,6 +299,33 @@ async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, mon
     assert sum(part.sent for part in parts) == len(await everything(storage)) > 0
 
 
+async def test_what_a_part_is_sending_when_another_one_fails_counts(storage, monkeypatch):
+    await fill(storage, 20)
+    asked = await storage.replays.submit("default", wanted(), "short")
+    job, spec, _ = await begin(storage)
+    append, is_there, has_failed = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+    calls: list[int] = []
+
+    async def one_of_two(self, records) -> Risen:
+        calls.append(len(records))
+        if len(calls) > 1:
+            await is_there.wait()
+            has_failed.set()
+            raise StreamNotFound("There is no stream 'target'.")
+        risen = await append(self, records)
+        is_there.set()
+        await has_failed.wait()
+        await asyncio.sleep(0.1)
+        return risen
+
+    monkeypatch.setattr(_ToStream, "__call__", one_of_two)
+    ended = await asyncio.wait_for(send(storage, job, spec), 5)
+
+    assert "no stream" in ended.failure
+    parts = await storage.replays.parts(asked.job.job_id)
+    assert sum(part.sent for part in parts) == len(await everything(storage)) == calls[0]
+
+
 async def test_a_rate_is_one_for_all_parts(storage):
     await fill(storage, 60)
     loop = asyncio.get_running_loop()
