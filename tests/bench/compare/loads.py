@@ -2,7 +2,6 @@
 
 import base64
 import json
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import httpx
 
 from tests.bench import payloads
 from tests.bench.compare.results import Did
-from tests.bench.load import Load, wrk
+from tests.bench.load import Load, output_of, wrk
 from tests.bench.ratios import Unmeasurable
 from tests.bench.rows_kinesis import KIND as KINESIS
 from tests.bench.rows_kinesis import TARGET
@@ -199,15 +198,7 @@ def native(program: Path, broker: str, url: str, *words: str) -> dict[str, Round
         def round_(seconds: int) -> Did:
             numbers = (str(seconds), str(payloads.BODY_BYTES), str(callers))
             command = [str(program), broker, url, operation, *numbers, *words]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=ROUND_S_MAX, check=False
-                )
-            except subprocess.TimeoutExpired:
-                raise Unmeasurable(f"did not end within {ROUND_S_MAX:.0f} s") from None
-            if done.returncode:
-                raise Unmeasurable(f"{broker}: {done.stderr.strip()[-200:]}")
-            told = json.loads(done.stdout)
+            told = json.loads(output_of(command, ROUND_S_MAX))
             return Did(told["messages"] / told["seconds"], told["p99_ms"])
 
         return round_
