@@ -39,8 +39,10 @@ class Subscription:
             self._inner = opening.result()
         except BaseException:
             opening.cancel()  # a signal ends the wait, not what was waited for
-            self._run(_wait_for_others())
-            self._end()
+            try:
+                self._run(_wait_for_others())
+            finally:
+                self._end()
             raise
         return self
 
