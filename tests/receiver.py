@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
@@ -97,16 +98,16 @@ async def hang_in_the_body(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(3600)
 
 
-class Connections:
-    """Whoever posts here, and what each request gets. Subclasses say `answer_one`."""
+class Connections(ABC):
+    """Whoever posts here, and what each request gets."""
 
     def __init__(self) -> None:
         self.port = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @abstractmethod
     async def answer_one(self, got: Got, writer: asyncio.StreamWriter) -> None:
         """Do with a request what is to be done."""
-        raise NotImplementedError
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection."""
