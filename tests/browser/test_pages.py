@@ -31,7 +31,21 @@ REFRESH = """() => new Promise(done => {
 })"""
 """What a page does every few seconds, now."""
 
+NEWS_MAX = 5
+"""So often something may come up, or be over, while a page is looked at: a machine that is busy just then."""
+
 every_page = pytest.mark.parametrize("at", PAGES, ids=lambda at: at.name)
+
+
+async def moved_by_refreshing(page) -> float:
+    """How much a refresh without news moves. What needs attention is a list above the rest, which news make longer."""
+    news = page.locator(".attention b")
+    for _ in range(NEWS_MAX):
+        before = await news.all_text_contents(), await layout_shift(page)
+        await page.evaluate(REFRESH)
+        if await news.all_text_contents() == before[0]:
+            return await layout_shift(page) - before[1]
+    pytest.fail("Each refresh brought news.")
 
 
 @every_page
@@ -44,8 +58,7 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert answer is not None
     policy = (await answer.all_headers())["content-security-policy"]
     moved = await layout_shift(page), await shifted(page)
-    await page.evaluate(REFRESH)
-    refreshed = await layout_shift(page) - moved[0], await shifted(page)
+    refreshed = await moved_by_refreshing(page)
     broken = await violations(page)
     await look(page, f"{at.name}-light-{DESK}")
     faults = await axe(page)
@@ -66,6 +79,6 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert faults == []
     assert too_wide == []
     assert moved[0] < SHIFT_MAX, moved[1]
-    assert refreshed[0] < REFRESH_SHIFT_MAX, refreshed[1]
+    assert refreshed < REFRESH_SHIFT_MAX, await shifted(page)
     assert weighed.total < PAGE_BYTES_MAX, weighed.of
     assert calls.total < at.calls_max, calls
