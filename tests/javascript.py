@@ -53,7 +53,7 @@ def run(folder: Path, *command: str | Path, seconds_max: float) -> str:
     return done.stdout
 
 
-def steps_of(folder: Path, *command: str | Path, seconds_max: float = 30) -> dict[str, Any]:
+def steps_of(folder: Path, *command: str | Path, seconds_max: float = 100) -> dict[str, Any]:
     """What each step of a script told, by the step's name: a line of JSON each."""
     lines = run(folder, *command, seconds_max=seconds_max).splitlines()
     return {told.pop("step"): told for told in map(json.loads, lines)}

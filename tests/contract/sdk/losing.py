@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 
 class Losing:
-    """Its URL, and its switches. `lose`: so many of the next answers are lost. `refuse`: no connection gets through."""
+    """Its URL, and its switches. `lose`: so many of the next answers are lost. `lose_every`: of so many answers, one is
+    lost. `refuse`: no connection gets through."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -16,7 +17,9 @@ class Losing:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: set[socket.socket] = set()
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.lose = 0
+        self._turn = threading.Lock()
+        self._answers = 0
+        self.lose = self.lose_every = 0
         self.refuse = False
 
     def run(self) -> None:
@@ -37,12 +40,19 @@ class Losing:
     def _copy(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with suppress(OSError):
             while data := source.recv(65_536):
-                if answers and self.lose:
-                    self.lose -= 1
+                if answers and self._loses():
                     break
                 target.sendall(data)
         self._end(source)
         self._end(target)
+
+    def _loses(self) -> bool:
+        with self._turn:
+            self._answers += 1
+            if self.lose:
+                self.lose -= 1
+                return True
+            return bool(self.lose_every) and self._answers % self.lose_every == 0
 
     def _end(self, ended: socket.socket) -> None:
         with suppress(OSError):
