@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from api.push.inbox import Inbox
+
 ABORT = "millstream.abort"
 """In a scope's extensions: cuts the connection."""
 
@@ -20,6 +22,10 @@ LOST = 1006
 
 class PushProtocol(WebSocketsSansIOProtocol):
     """To be named to uvicorn: `--ws api.push.protocol:PushProtocol`."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.queue = cast(Any, Inbox[Any]())
 
     async def run_asgi(self) -> None:
         """Give the application the means to cut the connection; go to the part of it that serves sockets."""
