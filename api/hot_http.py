@@ -53,7 +53,9 @@ class HotCycle:
         client: tuple[str, int] | None = None,
     ) -> None:
         self.place = place
-        self.request = HotRequest(place.words, headers, query, self.is_open, client=client)
+        self.request: HotRequest | None = HotRequest(
+            place.words, headers, query, self.is_open, client=client
+        )
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
         self.disconnected = False
@@ -143,7 +145,11 @@ class HotProtocol(PacedProtocol):
 
     async def _serve(self, cycle: HotCycle) -> None:
         request, chunks = cycle.request, cycle.chunks
-        cycle.chunks = self.headers = _SPENT  # an idle wait keeps as little as it can
+        assert request is not None
+        # An idle wait keeps as little as it can. The request knows the cycle: were it known to it, its body would stay
+        # until somebody looks for garbage.
+        cycle.request, cycle.chunks = None, _SPENT
+        self.headers = _SPENT
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         try:
             answer = await cycle.place.answer(request, None)
