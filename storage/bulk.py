@@ -37,19 +37,17 @@ class Bulk:
     async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
         """As `Streams.append_columns`."""
         stream = await self._appending.stream(name)
-        sizes = _check(stream, columns)
+        _check(stream, columns)
         if idempotency_key:
             return await self._as_records(name, columns, idempotency_key)
-        return await self._on_stream.do(
-            stream, lambda current: self._append(current, columns, sizes)
-        )
+        return await self._on_stream.do(stream, lambda current: self._append(current, columns))
 
-    async def _append(self, stream: Stream, columns: Columns, sizes: Sequence[int]) -> Ranges:
+    async def _append(self, stream: Stream, columns: Columns) -> Ranges:
         groups = _by_shard(stream, columns)
         if len(groups) == 1:
             [(shard, numbers)] = groups
-            return await self._append_some(stream, _Part(shard, numbers, columns, sum(sizes)))
-        begun = [self._begin(stream, part) for part in _parts(groups, columns, sizes)]
+            return await self._append_some(stream, _part(shard, numbers, columns))
+        begun = [self._begin(stream, part) for part in _parts(groups, columns)]
         try:
             return [one for some in begun for one in await self._finish(stream, *some)]
         finally:
@@ -60,7 +58,7 @@ class Bulk:
         """Many shards take their parts at once, without a task for each."""
         at = LogAddress(stream.name.namespace, part.shard.log_id)
         try:
-            return part, self._appending.begin(stream, at, part.to_append())
+            return part, self._appending.begin(stream, at, part.to_append)
         except MillstreamError as error:  # the others may be on their way
             return part, _failed(error)
 
@@ -72,13 +70,13 @@ class Bulk:
         except MillstreamError as error:
             return await self._refused(stream, part, error)
         at = LogAddress(stream.name.namespace, part.shard.log_id)
-        self._appending.note(at, part.to_append(), done)
+        self._appending.note(at, part.to_append, done)
         return [part.placed(done)]
 
     async def _append_some(self, stream: Stream, part: "_Part") -> Ranges:
         """One shard's records, or why they were refused: the other shards' records stand."""
         try:
-            done = await self._appending.put(stream, part.shard, part.to_append())
+            done = await self._appending.put(stream, part.shard, part.to_append)
         except MillstreamError as error:
             return await self._refused(stream, part, error)
         return [part.placed(done)]
@@ -100,11 +98,7 @@ class _Part(msgspec.Struct, gc=False):
     shard: Shard
     numbers: Sequence[int]
     columns: Columns
-    size_bytes: int
-
-    def to_append(self) -> AppendPart:
-        """What the shard's log is told."""
-        return AppendPart(self.columns, size_bytes=self.size_bytes)
+    to_append: AppendPart
 
     def placed(self, done: PartAppended) -> AppendedRange:
         """Where they went."""
@@ -129,30 +123,28 @@ def _let_go(answer: Answer) -> None:
         answer.exception()
 
 
-def _parts(
-    groups: Sequence[tuple[Shard, Sequence[int]]], columns: Columns, sizes: Sequence[int]
-) -> list[_Part]:
-    return [
-        _Part(shard, numbers, columns.chosen(numbers), sum([sizes[number] for number in numbers]))
-        for shard, numbers in groups
-    ]
+def _parts(groups: Sequence[tuple[Shard, Sequence[int]]], columns: Columns) -> list[_Part]:
+    return [_part(shard, numbers, columns.chosen(numbers)) for shard, numbers in groups]
 
 
-def _check(stream: Stream, columns: Columns) -> list[int]:
-    """The records' sizes in bytes. Raises for columns that this stream does not take."""
+def _part(shard: Shard, numbers: Sequence[int], columns: Columns) -> _Part:
+    return _Part(shard, numbers, columns, AppendPart(columns, size_bytes=columns.size_bytes))
+
+
+def _check(stream: Stream, columns: Columns) -> None:
+    """Raises for columns that this stream does not take."""
     columns.check()
     if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
         detail = "The stream takes records with an event time only; columns have none"
         raise ValidationFailed.at("", detail, "missing")
-    sizes = columns.sizes()
-    largest = stream.spec.record_bytes_max
-    if max(sizes) > largest:
-        place = next(nth for nth, size in enumerate(sizes) if size > largest)
+    most = stream.spec.record_bytes_max
+    place = columns.larger_than(most)
+    if place is not None:
+        size = columns.sizes()[place]
         raise MessageTooLarge(
-            f"Record {place} has {sizes[place]} bytes, key included; the stream takes {largest}.",
-            record_bytes_max=largest,
+            f"Record {place} has {size} bytes, key included; the stream takes {most}.",
+            record_bytes_max=most,
         )
-    return sizes
 
 
 def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[int]]]:

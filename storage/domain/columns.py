@@ -11,6 +11,9 @@ from storage.domain.batches import VERSION, Record
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 
 _encoder = msgspec.msgpack.Encoder()
+_HEAD = b"\x96" + _encoder.encode(VERSION)  # an array of six, and the first of them
+_TAIL = b"\xc0\xc0"  # no headers, no event times
+_KEY_BYTES_MAX = 4 * limits.KEY_CHARACTERS_MAX  # in UTF-8
 
 
 class Columns(msgspec.Struct, frozen=True, gc=False):
@@ -36,6 +39,18 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
             detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at(f"/keys/{place}", detail, "too_long")
 
+    @property
+    def size_bytes(self) -> int:
+        """All bodies and keys."""
+        return sum(map(len, self.data)) + len("".join(self.keys).encode())
+
+    def larger_than(self, most: int) -> int | None:
+        """The place of the first record of which more than `most` bytes count; None if there is none. Of columns that
+        were checked."""
+        if max(map(len, self.data)) <= most - _KEY_BYTES_MAX:
+            return None
+        return next((nth for nth, size in enumerate(self.sizes()) if size > most), None)
+
     def sizes(self) -> list[int]:
         """What counts of each record against limits, in bytes."""
         if not self.keys:
@@ -60,10 +75,23 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_columns(parts: Sequence[Columns]) -> bytes:
-    """The batch v1 form of all these records, in order (`storage.domain.batches`)."""
-    data = [*chain.from_iterable(part.data for part in parts)]
-    keys = None
-    if any(part.keys for part in parts):
-        keys = [*chain.from_iterable(part.keys or [""] * len(part) for part in parts)]
+    """The batch v1 form of all these records, in order (`storage.domain.batches`); bodies are copied once."""
+    data, keys = parts[0].data, parts[0].keys
+    if len(parts) > 1:
+        data = [*chain.from_iterable([part.data for part in parts])]
+        if any(part.keys for part in parts):
+            keys = [*chain.from_iterable([part.keys or [""] * len(part) for part in parts])]
     ends = [*accumulate(map(len, data))]
-    return _encoder.encode((VERSION, b"".join(data), ends, keys, None, None))
+    encode = _encoder.encode
+    return b"".join(
+        (_HEAD, _bytes_head(ends[-1]), *data, encode(ends), encode(keys or None), _TAIL)
+    )
+
+
+def _bytes_head(size: int) -> bytes:
+    """How MessagePack begins so many bytes."""
+    if size < 1 << 8:
+        return b"\xc4%c" % size
+    if size < 1 << 16:
+        return b"\xc5" + size.to_bytes(2, "big")
+    return b"\xc6" + size.to_bytes(4, "big")

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from storage.domain import limits
 from storage.domain.batches import Record, decode_batch, encode_batch
 from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
@@ -124,7 +125,7 @@ async def test_columns_go_on_at_the_children_of_a_shard_that_was_split(engines, 
     await engines.streams.split(CLICKS, 0, RING_SIZE // 4)
     sent = columns(200, 40)
 
-    ranges = await engines.streams._bulk._append(stale, sent, sent.sizes())
+    ranges = await engines.streams._bulk._append(stale, sent)
 
     found = await everything(engines)
     assert found == placed(columns(40), before) | placed(sent, ranges)
@@ -185,6 +186,24 @@ def test_columns_are_encoded_as_their_records_are():
     records = [record for part in parts for record in part.records()]
     assert encoded == encode_batch(records)
     assert decode_batch(encoded) == records
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 65_535, 65_536, 300_000])
+def test_bodies_of_any_size_together_are_encoded_as_records_are(size):
+    one = Columns([b"a" * (size - 1), b"b"])
+
+    assert encode_columns([one]) == encode_batch(one.records())
+
+
+@pytest.mark.parametrize("key", ["", "k", "ä", "\N{GRINNING FACE}" * limits.KEY_CHARACTERS_MAX])
+def test_the_first_record_that_is_larger_is_found(key):
+    """Its key counts, in UTF-8."""
+    one = Columns([b"", b"a" * 2_000, b"a" * 2_000], [key] * 3)
+    size = one.records()[1].size_bytes
+
+    assert one.larger_than(size) is None
+    assert one.larger_than(size - 1) == 1
+    assert one.size_bytes == sum(record.size_bytes for record in one.records())
 
 
 async def test_the_newest_record_of_a_key_is_found_that_came_in_columns(engines):
