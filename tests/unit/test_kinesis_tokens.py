@@ -18,6 +18,15 @@ def test_an_iterator_comes_back_as_it_went():
     assert len(text) <= 512
 
 
+@given(st.binary(min_size=1))
+def test_no_token_looks_like_an_option_of_a_command_line(secret):
+    """`aws kinesis get-records --shard-iterator -x…` is refused by the program itself."""
+    listed = ListToken("shards", "default", "a", "b", "c", None, 0)
+
+    for token in (POSITION, listed):
+        assert seal(token, secret[:32])[0].isalnum()
+
+
 @pytest.mark.parametrize("place", [0, 20, 40, -1])
 def test_a_changed_token_is_refused(place):
     text = list(seal(POSITION, SECRET))

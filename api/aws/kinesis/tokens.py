@@ -1,8 +1,9 @@
 """Tokens that a client brings back: shard iterators, and where a list goes on. Signed, and good for five minutes.
 
-    base64url( 16 bytes of keyed BLAKE2b ‖ MessagePack of the token )
+    base64url( MessagePack of the token ‖ 16 bytes of keyed BLAKE2b )
 
-The key is the deployment's secret, so that a token of one process is good in every other.
+The key is the deployment's secret, so that a token of one process is good in every other. The signature, which may begin
+with anything, comes last: what begins with "-" is an option to a command line, and `aws` refuses it as an iterator.
 """
 
 import base64
@@ -55,14 +56,14 @@ _decoders: dict[type[Any], msgspec.msgpack.Decoder[Any]] = {
 def seal(token: msgspec.Struct, secret: bytes) -> str:
     """The token as a client sees it."""
     packed = _encoder.encode(token)
-    return base64.urlsafe_b64encode(_signature(packed, secret) + packed).decode()
+    return base64.urlsafe_b64encode(packed + _signature(packed, secret)).decode()
 
 
 def unseal(text: str, kind: type[T], secret: bytes) -> T:
     """The token. Raises NotOurs."""
     try:
         raw = base64.b64decode(text.encode(), b"-_", validate=True)
-        signature, packed = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+        packed, signature = raw[:-_SIGNATURE_BYTES], raw[-_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, _signature(packed, secret)):
             raise NotOurs
         token: T = _decoders[kind].decode(packed)
