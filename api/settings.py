@@ -24,6 +24,7 @@ from storage.settings import Durability, StorageSettings
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _ACCESS_RATES = {"off": 0.0, "sampled": 0.01, "all": 1.0}
+_SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://.*")
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -202,6 +203,13 @@ class Settings(BaseSettings):
     def scheme(self) -> str:
         """Of the service's own URL."""
         return "http" if self.ssl_certfile is None else "https"
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _no_service_link(cls, told: object) -> object:
+        """Kubernetes gives MILLSTREAM_PORT=tcp://10.0.0.1:8080 to every pod beside a Service named millstream: not our port."""
+        is_link = isinstance(told, str) and _SERVICE_LINK.fullmatch(told)
+        return cls.model_fields["port"].default if is_link else told
 
     @field_validator("access_log")
     @classmethod

@@ -1,5 +1,6 @@
 """Settings, and who said them: the environment, `.env`, `millstream.toml`, or nobody."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,10 @@ from api.settings import ORIGINS, Settings, read_settings
 OF_COMMANDS = frozenset(
     {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE", ORIGINS}
 )
+# What Kubernetes tells every pod beside a Service named millstream: not said by anybody.
+_SERVICE_LINK = re.compile(
+    r"MILLSTREAM_(SERVICE_(HOST|PORT)\w*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
 
 
 def settings_told() -> dict[str, Said]:
@@ -28,12 +33,15 @@ def settings_told() -> dict[str, Said]:
 
 def faults(folder: Path) -> list[str]:
     """A sentence for each thing that is wrong with the settings in force in a folder."""
+    return [*unknown(folder), *_profiles(), *_values()]
+
+
+def unknown(folder: Path) -> list[str]:
+    """A sentence for each setting of a service that a folder, or the environment, names and nobody knows."""
     return [
         *_unknown_variables(environment(), "environment"),
         *_unknown_variables(_dotenv(folder / DOTENV), DOTENV),
         *_unknown_keys(folder / TOML),
-        *_profiles(),
-        *_values(),
     ]
 
 
@@ -44,7 +52,9 @@ def _unknown_variables(variables: Mapping[str, Any], origin: str) -> list[str]:
     return [
         f"{origin}: unknown setting {name}{did_you_mean(name.upper(), known)}"
         for name in variables
-        if name.upper().startswith(PREFIX) and name.upper() not in known
+        if name.upper().startswith(PREFIX)
+        and name.upper() not in known
+        and not _SERVICE_LINK.fullmatch(name)
     ]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from api.settings import read_settings
 from tests.commands import millstream
 
 
@@ -51,6 +52,33 @@ def test_what_nobody_knows_is_told_with_what_may_be_meant(folder, monkeypatch):
         "setting workers: Input should be a valid integer, unable to parse string as an integer",
         "millstream: 3 settings are wrong, as said above",
     ]
+
+
+def test_a_service_that_starts_says_which_of_its_settings_nobody_knows(folder, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_WORKRES", "4")
+    (folder / ".env").unlink()
+
+    ran = millstream("serve")
+
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "millstream: environment: unknown setting MILLSTREAM_WORKRES: did you mean 'MILLSTREAM_WORKERS'?",
+        "millstream: REDIS_URL and DATABASE_URL must be set, or use `millstream up`",
+    ]
+
+
+def test_what_kubernetes_says_of_a_service_named_millstream_is_no_setting(folder, monkeypatch):
+    """https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables"""
+    address = "tcp://10.96.7.8:8080"
+    links = {"PORT": address, "SERVICE_HOST": "10.96.7.8", "SERVICE_PORT": "8080"}
+    links |= {"SERVICE_PORT_HTTP": "8080", "PORT_8080_TCP": address}
+    links |= {"PORT_8080_TCP_PROTO": "tcp", "PORT_8080_TCP_ADDR": "10.96.7.8"}
+    for name, value in links.items():
+        monkeypatch.setenv(f"MILLSTREAM_{name}", value)
+    (folder / "millstream.toml").unlink()
+
+    assert millstream("config", "check").code == 0
+    assert read_settings().port == 8080
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,11 @@ def test_pods_are_told_settings_that_there_are(case):
 
 
 @each_case
+def test_no_pod_is_told_of_services_in_names_of_ours(case):
+    assert all(pod["enableServiceLinks"] is False for pod in pods(case).values())
+
+
+@each_case
 def test_what_serves_is_asked_whether_it_lives_and_is_ready(case):
     [container] = pods(case)["api"]["containers"]
     scheme = "HTTPS" if case == "everything" else "HTTP"

@@ -58,19 +58,19 @@ def up(
     """
     from api.cli.up import up as run
 
-    run(
-        settings_said(
-            host=host,
-            port=port,
-            data=data,
-            workers=workers,
-            ephemeral=ephemeral,
-            durability=durability,
-            server=server,
-            memory_mb=memory_mb,
-            insecure=insecure,
-        )
+    settings = settings_said(
+        host=host,
+        port=port,
+        data=data,
+        workers=workers,
+        ephemeral=ephemeral,
+        durability=durability,
+        server=server,
+        memory_mb=memory_mb,
+        insecure=insecure,
     )
+    _remark_on_unknown_settings()
+    run(settings)
 
 
 @processes.command()
@@ -80,7 +80,17 @@ def serve(
     """Run the API alone, against REDIS_URL and DATABASE_URL."""
     from api.cli.up import serve as run
 
-    run(with_stores(settings_said(host=host, port=port, workers=workers, insecure=insecure)))
+    settings = settings_said(host=host, port=port, workers=workers, insecure=insecure)
+    _remark_on_unknown_settings()
+    run(with_stores(settings))
+
+
+def _remark_on_unknown_settings() -> None:
+    """A misspelt setting would have no effect, and nobody would know."""
+    from api.cli.origins import unknown
+
+    for fault in unknown(Path.cwd()):
+        typer.echo(f"millstream: {fault}", err=True)
 
 
 @processes.command()

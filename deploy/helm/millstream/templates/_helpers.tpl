@@ -70,6 +70,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "millstream.fullname" $root }}
   automountServiceAccountToken: false
+  enableServiceLinks: false  # a Service named millstream would say MILLSTREAM_PORT=tcp://…
   terminationGracePeriodSeconds: {{ index . 4 }}
   {{- with $root.Values.image.pullSecrets }}
   imagePullSecrets:
