@@ -39,6 +39,7 @@ async def test_a_process_killed_under_load_comes_back_and_nothing_acknowledged_i
     acknowledged = await load.run(when_warm=lambda: os.kill(before, signal.SIGKILL))
     received = await drain(client, queue)
     after = await new_process(millstream, victim, before)
+    await ready(millstream, client)
 
     assert len(acknowledged) >= SENDS, (
         f"refused: {load.refusals}\n{millstream.log.read_text()[-4_000:]}"
@@ -116,3 +117,11 @@ async def new_process(millstream: Deployment, name: str, before: int) -> int:
         assert time.monotonic() < deadline, f"{name} was not started again"
         await asyncio.sleep(0.1)
     return found
+
+
+async def ready(millstream: Deployment, client: httpx.AsyncClient) -> None:
+    """Return when it says that it is: a process that was started again may have a log to read."""
+    deadline = time.monotonic() + RESTART_S
+    while (answer := await client.get(f"{millstream.url}/readyz")).is_error:
+        assert time.monotonic() < deadline, answer.text
+        await asyncio.sleep(0.1)

@@ -20,6 +20,7 @@ from storage.embedded.postgres import PostgresServer, running_postgres
 from storage.embedded.processes import stop
 from storage.embedded.servers import running, start
 from storage.embedded.valkey import ValkeyServer, running_valkey
+from tests.clusters import ClusterClient
 
 START_AND_SLEEP = """
 import sys, time
@@ -47,7 +48,7 @@ def test_valkey_writes_to_disk_before_it_answers_and_evicts_nothing(valkey_url):
 
 
 def test_the_cluster_node_owns_every_slot(valkey_cluster_url):
-    with redis.RedisCluster.from_url(valkey_cluster_url) as client:
+    with ClusterClient.from_url(valkey_cluster_url) as client:
         client.set("{a}", "1")
         client.set("{b}", "2")
 

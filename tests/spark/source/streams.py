@@ -4,10 +4,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 
+from storage.archive.layout import STAGED_FOLDER
 from storage.domain.names import StreamName
 from storage.lifespan import open_storage
 from storage.settings import StorageSettings
@@ -79,6 +81,20 @@ class Stream:
         for one in self.records():
             found[one["key"]].append(int(one["data"]))
         return dict(found)
+
+    def staging(self, settings: StorageSettings) -> Path:
+        """Where lies what was put aside to be written to it."""
+        assert settings.archive_url is not None
+        root = Path(settings.archive_url.removeprefix("file://"))
+        return root / STAGED_FOLDER / "default" / asyncio.run(self._id(settings))
+
+    def staged(self, settings: StorageSettings) -> list[Path]:
+        """Its files. Those of other streams are not ours to judge: a task that outlives its job leaves some until they are old."""
+        return [one for one in self.staging(settings).rglob("*") if one.is_file()]
+
+    async def _id(self, settings: StorageSettings) -> str:
+        async with open_storage(settings) as storage:
+            return (await storage.catalog.stream(StreamName(self.name))).stream_id
 
     def archive(self, settings: StorageSettings) -> None:
         """Move all there is to the archive."""

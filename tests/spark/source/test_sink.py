@@ -57,8 +57,7 @@ def test_a_batch_that_runs_again_and_shuffles_differently_adds_nothing(
 
     assert target.records() == before
     assert sorted(target.numbers()) == [*range(100)]
-    folder = Path(settings.archive_url.removeprefix("file://"), "_staged")
-    assert [one for one in folder.rglob("*") if one.is_file()] == []
+    assert target.staged(settings) == []
 
 
 def test_a_batch_that_fails_is_written_whole_by_the_next_run(spark, stream, target, checkpoint):

@@ -1,11 +1,12 @@
 """Writing to a stream: all of a write, once."""
 
 import time
-from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+
+OTHER_TASK_S = 60
 
 
 def numbered(spark, count, partitions=4):
@@ -20,16 +21,11 @@ def writing(frame, target, **options):
     return frame.write.format("millstream").mode("append").options(**target.options, **options)
 
 
-def staged(settings):
-    folder = Path(settings.archive_url.removeprefix("file://"), "_staged")
-    return [one for one in folder.rglob("*") if one.is_file()]
-
-
 def test_a_data_frame_is_appended(spark, target, settings):
     writing(numbered(spark, 500), target).save()
 
     assert sorted(target.numbers()) == [*range(500)]
-    assert staged(settings) == []
+    assert target.staged(settings) == []
 
 
 def test_a_record_has_what_its_columns_say(spark, target):
@@ -62,14 +58,18 @@ def test_a_write_with_a_name_is_written_once(spark, target, settings):
     writing(numbered(spark, 60, partitions=2), target, writerId="load-7").save()
 
     assert sorted(target.numbers()) == [*range(60)]
-    assert staged(settings) == []
+    assert target.staged(settings) == []
 
 
 def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
+    staging, until = target.staging(settings), time.time() + OTHER_TASK_S
+
     def fail_late(batches):
         for batch in batches:
             if "99" in batch.column("data").to_pylist():
-                time.sleep(2)  # until the other task has put its records aside
+                while not any(staging.glob("*")) and time.time() < until:
+                    time.sleep(0.05)
+                time.sleep(0.5)  # the other task has put its records aside, and says so
                 raise ValueError("no more")
             yield batch
 
@@ -79,7 +79,7 @@ def test_nothing_of_a_write_that_fails_is_there(spark, target, settings):
         writing(frame, target).save()
 
     assert target.records() == []
-    assert staged(settings) == []
+    assert target.staged(settings) == []
 
 
 @pytest.mark.parametrize(
