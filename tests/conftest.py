@@ -5,7 +5,6 @@ Every server ends with the run, also when the run is killed: see `child_setup` i
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from storage.embedded.servers import running
 from storage.embedded.valkey import running_valkey
 from tests.clusters import Masters, running_masters
 from tests.databases import TEMPLATE, ReusedDatabase, database, execute, fresh_database
+from tests.folders import quick_folder
 from tests.redis_server import MISSING, NamedServer, find_redis
 
 # Real servers stand behind the examples: how long one takes says nothing.
@@ -100,8 +100,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def valkey_url() -> Iterator[str]:
     """One Valkey for the run, fsync always. Tests share its keys."""
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-valkey-") as data,
-        running_valkey(Path(data)) as url,
+        quick_folder("valkey") as data,
+        running_valkey(data) as url,
     ):
         yield url
 
@@ -113,8 +113,8 @@ def redis_server_url() -> Iterator[str]:
     if program is None:
         pytest.skip(MISSING)
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-redis-") as data,
-        running(NamedServer(Path(data), program)) as url,
+        quick_folder("redis") as data,
+        running(NamedServer(data, program)) as url,
     ):
         yield url
 
@@ -123,8 +123,8 @@ def redis_server_url() -> Iterator[str]:
 def valkey_cluster_url() -> Iterator[str]:
     """One Valkey with `cluster-enabled yes`, which owns every slot."""
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-cluster-") as data,
-        running_valkey(Path(data), cluster=True) as url,
+        quick_folder("cluster") as data,
+        running_valkey(data, cluster=True) as url,
     ):
         yield url
 
@@ -133,8 +133,8 @@ def valkey_cluster_url() -> Iterator[str]:
 def valkey_masters() -> Iterator[Masters]:
     """Three masters that share the slots, and a replica of each."""
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-masters-") as data,
-        running_masters(Path(data)) as masters,
+        quick_folder("masters") as data,
+        running_masters(data) as masters,
     ):
         yield masters
 
@@ -165,8 +165,8 @@ def redis_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 def postgres_server_url() -> Iterator[str]:
     """One Postgres for the run; the URL names its own database `millstream`, which is empty."""
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-postgres-") as data,
-        running_postgres(Path(data)) as url,
+        quick_folder("postgres") as data,
+        running_postgres(data) as url,
     ):
         yield url
 

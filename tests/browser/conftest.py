@@ -3,7 +3,6 @@
 import inspect
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from storage.settings import StorageSettings
 from tests.browser.looking import DESK, WATCH, Complaints
 from tests.browser.world import make_crowd, make_world
 from tests.databases import database
+from tests.folders import quick_folder
 from tests.sockets import serving
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
@@ -85,8 +85,8 @@ async def service(
     with psycopg.connect(postgres_server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE browser TEMPLATE "{migrated_template}"'.encode())
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-browser-") as data,
-        running_valkey(Path(data)) as redis_url,
+        quick_folder("browser") as data,
+        running_valkey(data) as redis_url,
     ):
         settings = StorageSettings(
             redis_url=redis_url,

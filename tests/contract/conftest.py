@@ -5,12 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 
 import httpx
 import msgspec
@@ -27,6 +25,7 @@ from storage.embedded.valkey import running_valkey
 from storage.redis.keys import presence_keys
 from storage.secrets import new_key
 from storage.settings import StorageSettings
+from tests.folders import quick_folder
 
 START_SECONDS_MAX = 30
 SECRET_KEY = new_key()
@@ -64,8 +63,8 @@ def deployment(
         connection.execute(f'CREATE DATABASE {name} TEMPLATE "{template}"'.encode())
     database_url = postgres_server_url.replace("/millstream", f"/{name}", 1)
     with (
-        tempfile.TemporaryDirectory(prefix=f"millstream-{name}-") as data,
-        running_valkey(Path(data)) as redis_url,
+        quick_folder(name) as data,
+        running_valkey(data) as redis_url,
     ):
         archive_url = f"file://{data}/archive"
         environment = {
