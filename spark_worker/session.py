@@ -141,17 +141,20 @@ def _spark_home() -> Path:
 def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
     """Spark's options. A cluster decides about its executors itself; the driver is always here."""
     here = settings.spark_master.startswith("local")
-    java_options = (
-        f"-Djava.io.tmpdir={folder} -Dlog4j2.configurationFile=file:{_LOG4J}"
-        " -Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC"  # it hands Arrow on, and little else
-    )
+    java_options = [
+        f"-Djava.io.tmpdir={folder}",
+        f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+        "-Duser.timezone=UTC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:+UseSerialGC",  # it hands Arrow on, and little else
+    ]
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return {
         "spark.master": settings.spark_master,
         "spark.app.name": "millstream",
         "spark.submit.deployMode": "client",
         "spark.driver.memory": f"{settings.spark_memory_mb}m",
-        "spark.driver.extraJavaOptions": java_options,
+        "spark.driver.extraJavaOptions": " ".join(map(_quoted, java_options)),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
@@ -166,6 +169,12 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **(loopback if here else {}),
     }
+
+
+def _quoted(word: str) -> str:
+    """One option among others, as Spark's launcher reads them: a folder's name may have spaces and quotes."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _connect(jvm: Jvm) -> "SparkSession":

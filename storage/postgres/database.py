@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import cast
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import QueuePool, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
@@ -142,9 +143,11 @@ def driver_url(url: str) -> str:
     return make_url(url).set(drivername=_DRIVER).render_as_string(hide_password=False)
 
 
-def libpq_url(url: str) -> str:
-    """`postgresql+psycopg://…` as Postgres's own programs and psycopg want it."""
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+def conninfo(url: str) -> str:
+    """`postgresql://…`, as SQLAlchemy reads it, for psycopg alone: libpq reads URLs otherwise, spaces for one."""
+    parsed = make_url(driver_url(url))
+    _, options = parsed.get_dialect()().create_connect_args(parsed)
+    return make_conninfo(**options)
 
 
 @contextmanager

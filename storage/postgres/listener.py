@@ -20,7 +20,7 @@ from psycopg import AsyncConnection, sql
 
 from storage.domain import limits
 from storage.domain.tasks import end
-from storage.postgres.database import connection_options, libpq_url
+from storage.postgres.database import connection_options, conninfo
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Listener:
     """Hears the announcements of a database while it runs; reconnects by itself."""
 
     def __init__(self, url: str) -> None:
-        self._url = libpq_url(url)
+        self._conninfo = conninfo(url)
         self._channels: dict[str, tuple[OnChange, OnLost]] = {}
         self._listening = False
         self._forgetting: asyncio.TimerHandle | None = None
@@ -78,7 +78,7 @@ class Listener:
 
     async def _listen(self) -> None:
         connection = await AsyncConnection.connect(
-            self._url, autocommit=True, **_keepalive_options()
+            self._conninfo, autocommit=True, **_keepalive_options()
         )
         async with connection:
             for channel in self._channels:

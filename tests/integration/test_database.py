@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
-from storage.postgres.database import Database, driver_url, libpq_url, open_database
+from storage.postgres.database import Database, conninfo, driver_url, open_database
 from storage.settings import StorageSettings
 
 ADD = text("insert into namespaces (name, account_id) values ('acme', '123456789012')")
@@ -122,8 +123,34 @@ def test_urls_keep_all_but_the_drivers_name():
     url = "postgresql://me:p%40ss@/db?host=%2Ftmp%2Fa"
 
     assert driver_url(url) == "postgresql+psycopg://me:p%40ss@/db?host=%2Ftmp%2Fa"
-    assert libpq_url(driver_url(url)) == url
-    assert libpq_url("postgres://host/db") == "postgresql://host/db"
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("postgres://host/db", {"host": "host", "dbname": "db"}),
+        (
+            "postgresql+psycopg://me:p%40s%20s+'\\@h:1/db",
+            {"user": "me", "password": "p@s s+'\\", "host": "h", "port": "1", "dbname": "db"},
+        ),
+        (
+            "postgresql://me@/db?host=/my%20data/%C3%BC%20%231%25/it's&port=5432",
+            {"user": "me", "host": "/my data/ü #1%/it's", "port": "5432", "dbname": "db"},
+        ),
+        (
+            "postgresql://me@/db?host=a:1&host=b:2&target_session_attrs=read-write",
+            {
+                "user": "me",
+                "host": "a,b",
+                "port": "1,2",
+                "dbname": "db",
+                "target_session_attrs": "read-write",
+            },
+        ),
+    ],
+)
+def test_psycopg_alone_connects_as_it_does_for_sqlalchemy(url, options):
+    assert conninfo_to_dict(conninfo(url)) == options
 
 
 async def count(database: Database) -> int:

@@ -8,7 +8,7 @@ import pytest
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import Claim, JobKind, JobPart, JobState, LeaseLost, Outcome, Wish
 from storage.lifespan import open_storage
-from storage.postgres.database import libpq_url, open_database
+from storage.postgres.database import conninfo, open_database
 from storage.postgres.jobs import ended, let_go
 from storage.settings import StorageSettings
 
@@ -27,7 +27,7 @@ def later(database_url):
     """Let time pass for all jobs."""
 
     def move(ms: int) -> None:
-        with psycopg.connect(libpq_url(database_url)) as connection:
+        with psycopg.connect(conninfo(database_url)) as connection:
             connection.execute(
                 "update jobs set run_after_ms = run_after_ms - %(ms)s,"
                 " lease_until_ms = lease_until_ms - %(ms)s, ended_at_ms = ended_at_ms - %(ms)s",

@@ -372,9 +372,9 @@ async def test_ten_thousand_queues_take_bounded_calls_and_little_room(
 def _make_queues(database_url, count):
     import psycopg
 
-    from storage.postgres.database import libpq_url
+    from storage.postgres.database import conninfo
 
-    with psycopg.connect(libpq_url(database_url), autocommit=True) as connection:
+    with psycopg.connect(conninfo(database_url), autocommit=True) as connection:
         connection.execute(
             "insert into queues (log_id, namespace, name, spec, version, created_at_ms, changed_at_ms)"
             " select lpad(to_hex(n), 16, '0'), 'default', 'q-' || n, '{}', 1, 0, 0"

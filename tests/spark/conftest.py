@@ -14,7 +14,7 @@ from spark_worker.sparks import SharedSpark
 from spark_worker.work import Handler
 from storage.domain.jobs import JobKind, JobState
 from storage.lifespan import open_storage
-from storage.postgres.database import libpq_url
+from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.contract.conftest import deployment
 from tests.spark.lending import SparkOfTheRun, worker_settings
@@ -71,7 +71,7 @@ def rewrite(database_url):
     """Change what the database says, behind everybody's back."""
 
     async def execute(statement: LiteralString, *values: object) -> None:
-        async with await psycopg.AsyncConnection.connect(libpq_url(database_url)) as connection:
+        async with await psycopg.AsyncConnection.connect(conninfo(database_url)) as connection:
             await connection.execute(statement, values)
 
     return execute

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any, cast
@@ -121,6 +122,14 @@ def test_no_option_of_spark_holds_a_secret():
 
     assert "secret" not in repr(said)
     assert said["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_a_folder_may_be_called_anything():
+    said = options(WorkerSettings(storage=STORES), Path("""/my data/it's "ä" \\ #1"""))
+
+    [where, *others] = shlex.split(said["spark.driver.extraJavaOptions"])
+    assert where == """-Djava.io.tmpdir=/my data/it's "ä" \\ #1"""
+    assert all(one.startswith("-") for one in others)
 
 
 def test_spark_listens_on_loopback_where_it_runs_on_one_machine():

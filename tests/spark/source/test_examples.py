@@ -17,7 +17,7 @@ from spark_worker.main import HANDLERS
 from spark_worker.runner import Runner
 from spark_worker.sparks import SharedSpark
 from storage.lifespan import open_storage
-from storage.postgres.database import libpq_url
+from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.documentation import DOCS, blocks
 from tests.spark.lending import SparkOfTheRun, worker_settings
@@ -31,7 +31,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 @pytest.fixture
 def dsn(empty_database_url) -> str:
-    return libpq_url(empty_database_url)
+    return conninfo(empty_database_url)
 
 
 @pytest.fixture
