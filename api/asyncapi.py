@@ -8,7 +8,7 @@ import msgspec
 
 from api.native.message_schemas import MessageIn
 from api.native.record_schemas import RecordIn
-from api.openapi_parts import problem_schema
+from api.openapi_parts import problem_schema, schemas_of
 from api.payloads import JSON, MSGPACK
 from api.push.frame_examples import EXAMPLES
 from api.push.frames import (
@@ -216,7 +216,7 @@ def _snake(frame: type[msgspec.Struct]) -> str:
 def _schemas() -> Document:
     """The frames' schemas, with what msgspec leaves open: items that are read later, and problems."""
     kinds = (*CLIENT_FRAMES, *SERVER_FRAMES, MessageIn, RecordIn)
-    _, schemas = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
+    schemas = schemas_of(kinds, _SCHEMAS)
     items = [{"$ref": _SCHEMAS.format(name=kind.__name__)} for kind in (MessageIn, RecordIn)]
     schemas["Publish"]["properties"]["items"]["items"] = {"anyOf": items}
     schemas["ServerError"]["properties"]["problem"] = {"$ref": _SCHEMAS.format(name="Problem")}

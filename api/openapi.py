@@ -21,6 +21,7 @@ from api.openapi_parts import (
     description,
     mark_repeats,
     problem_schema,
+    schemas_of,
 )
 from api.payloads import JSON
 from api.rest.examples import EXAMPLES
@@ -91,7 +92,7 @@ def _read_better(operation: Document) -> None:
 def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
     types = {kind for route in routes for kind in _types(route)}
     ordered = sorted(types, key=lambda kind: kind.__name__)
-    _, schemas = msgspec.json.schema_components(ordered, ref_template=REF)
+    schemas = schemas_of(ordered, REF)
     for route in routes:
         operations = document["paths"].setdefault(route.path, {})
         operations[route.method.lower()] = _operation(route, schemas)

@@ -1,6 +1,10 @@
 """The parts of the OpenAPI document that are written by hand: tags, credentials, what problems and repeats mean."""
 
+from collections.abc import Iterable
+from inspect import cleandoc
 from typing import Any
+
+import msgspec
 
 from api.native.errors import TABLE, is_retryable, nothing_happened
 from api.rest.repeats import GUARDS, Repeat, repeat_of
@@ -88,6 +92,15 @@ def mark_repeats(document: Document) -> None:
             operation["x-millstream-repeat"] = str(repeat)
             if repeat is Repeat.GUARDED:
                 operation["x-millstream-guards"] = list(GUARDS[name])
+
+
+def schemas_of(kinds: Iterable[Any], references: str) -> dict[str, Document]:
+    """What kinds look like, by name. Their docstrings lose their indentation, which would be code in Markdown."""
+    _, found = msgspec.json.schema_components(kinds, ref_template=references)
+    for schema in found.values():
+        if "description" in schema:
+            schema["description"] = cleandoc(schema["description"])
+    return found
 
 
 def problem_schema() -> Document:

@@ -21,12 +21,12 @@ class AppendedRangeOut:
 
     `records` are their numbers in the call; without them it is all of the call's records.
 
-    Attributes:
-        shard (int | Unset):
-        offset (int | Unset):
-        duplicate (bool | Unset):  Default: False.
-        error (ItemError | Unset): Why one item of a batch was refused.
-        records (list[int] | Unset):
+        Attributes:
+            shard (int | Unset):
+            offset (int | Unset):
+            duplicate (bool | Unset):  Default: False.
+            error (ItemError | Unset): Why one item of a batch was refused.
+            records (list[int] | Unset):
     """
 
     shard: int | Unset = UNSET

@@ -20,11 +20,11 @@ class CommitIn:
 
     In a simple group there is no member, and nothing is fenced without a generation.
 
-    Attributes:
-        token (str | Unset):  Default: ''.
-        member (str | Unset):  Default: ''.
-        generation (int | None | Unset):
-        offsets (list[OffsetIn] | Unset):
+        Attributes:
+            token (str | Unset):  Default: ''.
+            member (str | Unset):  Default: ''.
+            generation (int | None | Unset):
+            offsets (list[OffsetIn] | Unset):
     """
 
     token: str | Unset = ""

@@ -21,15 +21,15 @@ class GroupRecords:
     """Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
     archive when any of them came from there.
 
-    Attributes:
-        records (list[RecordOut]):
-        member (str):
-        generation (int):
-        shards (list[int]):
-        token (str):
-        behind_seconds (float):
-        tier (Tier): Where records were read from: offsets, values and order are the same.
-        gaps (list[GapOut]):
+        Attributes:
+            records (list[RecordOut]):
+            member (str):
+            generation (int):
+            shards (list[int]):
+            token (str):
+            behind_seconds (float):
+            tier (Tier): Where records were read from: offsets, values and order are the same.
+            gaps (list[GapOut]):
     """
 
     records: list[RecordOut]

@@ -16,16 +16,16 @@ T = TypeVar("T", bound="SettlementIn")
 class SettlementIn:
     """A verdict on one delivery.
 
-        ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not
-    tried, back at once.
-        extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried,
+    back at once.
+    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
 
         Attributes:
             receipt_handle (str):
             action (SettleAction): What a consumer says of a delivery.
 
-                    ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
-                    failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
+                ack: done. nack: it failed; try again after a while. release: not tried, back at once and no
+                failure. extend: still working, hide it for `visibility_timeout_ms` from now. reject: never again.
             delay_seconds (float | None | Unset):
             visibility_timeout_seconds (float | None | Unset):
             reason (str | Unset):  Default: ''.

@@ -25,17 +25,17 @@ class ShardRecords:
 
     `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
 
-    Attributes:
-        records (list[RecordOut]):
-        next_offset (int):
-        start (int):
-        tip (int):
-        behind_seconds (float):
-        tier (Tier): Where records were read from: offsets, values and order are the same.
-        ended (bool):
-        gap (GapOut | Unset): Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never
-            filled.
-        children (list[ChildOut] | Unset):
+        Attributes:
+            records (list[RecordOut]):
+            next_offset (int):
+            start (int):
+            tip (int):
+            behind_seconds (float):
+            tier (Tier): Where records were read from: offsets, values and order are the same.
+            ended (bool):
+            gap (GapOut | Unset): Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never
+                filled.
+            children (list[ChildOut] | Unset):
     """
 
     records: list[RecordOut]

@@ -21,12 +21,12 @@ class StreamRecords:
     """Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
     from there.
 
-    Attributes:
-        records (list[RecordOut]):
-        next_cursor (str):
-        behind_seconds (float):
-        tier (Tier): Where records were read from: offsets, values and order are the same.
-        gaps (list[GapOut]):
+        Attributes:
+            records (list[RecordOut]):
+            next_cursor (str):
+            behind_seconds (float):
+            tier (Tier): Where records were read from: offsets, values and order are the same.
+            gaps (list[GapOut]):
     """
 
     records: list[RecordOut]
