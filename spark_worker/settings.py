@@ -45,18 +45,15 @@ class WorkerSettings(BaseModel):
     ) -> dict[str, str]:
         """What the JVM, and so every task on this machine, finds in its environment."""
         inherited = {name: word for name, word in os.environ.items() if name not in _NOT_INHERITED}
-        return (
-            inherited
-            | {
-                "JAVA_HOME": str(java_home),
-                "SPARK_HOME": str(spark_home),
-                "PYSPARK_PYTHON": sys.executable,
-                "PYSPARK_DRIVER_PYTHON": sys.executable,
-                "LC_ALL": "C.UTF-8",  # or a JVM finds no file whose name is not ASCII: services are often told no locale
-                "PYTHONSAFEPATH": "1",  # a folder named `storage` where the user stands is not ours
-                _TASK_FILE: str(task_file),
-            }
-        )
+        return inherited | {
+            "JAVA_HOME": str(java_home),
+            "SPARK_HOME": str(spark_home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "LC_ALL": "C.UTF-8",  # without a locale a JVM finds no file whose name is not ASCII
+            "PYTHONSAFEPATH": "1",  # a folder named `storage` where the user stands is not ours
+            _TASK_FILE: str(task_file),
+        }
 
 
 def java_home() -> Path | None:

@@ -16,9 +16,9 @@ from api.settings import ORIGINS, Settings, read_settings
 OF_COMMANDS = frozenset(
     {"MILLSTREAM_URL", "MILLSTREAM_API_KEY", "MILLSTREAM_CA_FILE", "MILLSTREAM_PROFILE", ORIGINS}
 )
-# What Kubernetes tells every pod beside a Service named millstream: not said by anybody.
+# What Kubernetes tells every pod beside a Service named millstream, or millstream-valkey: not said by anybody.
 _SERVICE_LINK = re.compile(
-    r"MILLSTREAM_(SERVICE_(HOST|PORT)\w*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+    r"MILLSTREAM_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
 

@@ -73,6 +73,7 @@ def test_what_kubernetes_says_of_a_service_named_millstream_is_no_setting(folder
     links = {"PORT": address, "SERVICE_HOST": "10.96.7.8", "SERVICE_PORT": "8080"}
     links |= {"SERVICE_PORT_HTTP": "8080", "PORT_8080_TCP": address}
     links |= {"PORT_8080_TCP_PROTO": "tcp", "PORT_8080_TCP_ADDR": "10.96.7.8"}
+    links |= {"VALKEY_PORT": "tcp://10.96.7.9:6379", "VALKEY_SERVICE_PORT": "6379"}
     for name, value in links.items():
         monkeypatch.setenv(f"MILLSTREAM_{name}", value)
     (folder / "millstream.toml").unlink()
