@@ -1,18 +1,46 @@
 """Replays without Spark: what its handler does, with each task in this process."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from spark_worker.sending import SendParts, TaskEnd, send_parts
+from storage.domain.batches import Record
 from storage.domain.jobs import Job, JobKind
+from storage.domain.limits import HOUR_MS
 from storage.domain.names import QueueName, StreamName
+from storage.domain.queues import QueueSpec
 from storage.domain.replays import Replaying, ReplayRequest, ReplaySpec, Target, waves
-from storage.domain.streams import LogRecord
+from storage.domain.streams import LogRecord, StreamSpec
 from storage.lifespan import Storage
 from storage.replays import spec_of
 
 SOURCE, TARGET, WORK = StreamName("source"), StreamName("target"), QueueName("work")
+KEYS = ["", *(f"key {number}" for number in range(12))]
+KEEP = StreamSpec(retention_ms=1_000 * HOUR_MS, shards=2)
 
 Begun = tuple[Job, ReplaySpec, list[Replaying]]
+
+
+async def put_places(storage: Storage) -> None:
+    """What is replayed, and where to: two streams and a queue."""
+    await storage.catalog.put_stream(SOURCE, KEEP)
+    await storage.catalog.put_stream(TARGET, KEEP)
+    await storage.catalog.put_queue(WORK, QueueSpec())
+
+
+async def fill(storage: Storage, count: int, first: int = 0) -> list[Record]:
+    """Records of `source` whose bodies are JSON, with keys in turn."""
+    records = [
+        Record(b'{"n": %d, "odd": %s}' % (n, b"true" if n % 2 else b"false"), KEYS[n % len(KEYS)])
+        for n in range(first, first + count)
+    ]
+    for nth in range(0, count, 100):
+        await storage.streams.append(SOURCE, records[nth : nth + 100])
+    return records
+
+
+def bodies(found: Iterable[LogRecord]) -> list[bytes]:
+    return [one.record.data for one in found]
 
 
 def wanted(**said: Any) -> ReplayRequest:

@@ -1,0 +1,307 @@
+"""How the tasks of a replay send: attempts that break off, halts, paces, and targets that change (R1)."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from spark_worker.sending import TaskEnd, _ToStream
+from storage.domain.batches import Record
+from storage.domain.clock import SystemClock
+from storage.domain.errors import (
+    OutcomeUnknown,
+    StreamNotFound,
+)
+from storage.domain.groups import GroupSpec
+from storage.domain.jobs import JobState
+from storage.domain.limits import HOUR_MS
+from storage.domain.messages import NewMessage
+from storage.domain.names import GroupName
+from storage.domain.pacing import Pacing, Rhythm
+from storage.domain.replays import Order, Target
+from storage.domain.rising import Risen
+from storage.domain.streams import RING_SIZE, StreamSpec
+from tests.replaying import (
+    KEEP,
+    KEYS,
+    TARGET,
+    WORK,
+    begin,
+    bodies,
+    everything,
+    fill,
+    put_places,
+    replay,
+    send,
+    wanted,
+)
+
+pytestmark = pytest.mark.one_store
+
+
+@pytest.fixture
+async def storage(engines):
+    await put_places(engines)
+    return engines
+
+
+@pytest.mark.parametrize("order", list(Order))
+async def test_an_attempt_that_begins_anywhere_again_adds_nothing_twice(
+    storage, order, monkeypatch
+):
+    """R1: the worker is gone between what it sent and what it noted, again and again."""
+    monkeypatch.setattr("storage.domain.limits.REPLAY_RANGE_RECORDS", 40)
+    monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 7)
+    records = await fill(storage, 300)
+    await storage.replays.submit("default", wanted(order=order), "r")
+    job, spec, _ = await begin(storage)
+    append = storage.streams.append_rising_together
+    calls = 0
+
+    async def dies(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls % 5 == 0:
+            await append(*args, **kwargs)
+            raise StreamNotFound("the worker is gone")
+        return await append(*args, **kwargs)
+
+    monkeypatch.setattr(storage.streams, "append_rising_together", dies)
+    for _ in range(200):
+        ended = await send(storage, job, spec)
+        if ended == TaskEnd():
+            break
+        [shard, *_] = await storage.streams.shards(TARGET)
+        if shard.shard.is_open and calls > 20:
+            await storage.streams.split(TARGET, 0, RING_SIZE // 4)
+    assert ended == TaskEnd()
+
+    found = await everything(storage)
+    assert Counter(bodies(found)) == Counter(one.data for one in records)
+    for one in KEYS[1:]:
+        if order is not Order.NONE:
+            sent = [record.data for record in records if record.key == one]
+            assert [at.record.data for at in found if at.record.key == one] == sent
+
+
+async def test_two_attempts_at_once_send_each_record_once(storage, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 9)
+    records = await fill(storage, 400)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+
+    ends = await asyncio.gather(send(storage, job, spec), send(storage, job, spec))
+
+    assert [*ends] == [TaskEnd(), TaskEnd()]
+    assert Counter(bodies(await everything(storage))) == Counter(one.data for one in records)
+
+
+async def test_what_an_attempt_sends_after_the_replay_is_over_is_refused(storage):
+    await fill(storage, 20)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+    await storage.replays.forget(job, spec)
+
+    ended = await send(storage, job, spec)
+
+    assert not ended.retry
+    assert "over" in ended.failure
+    assert await everything(storage) == []
+
+
+async def test_another_attempt_stops_the_one_before(storage, clock):
+    await fill(storage, 20)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+    await storage.jobs.give_back(job.claim)
+    again, _, _ = await begin(storage, "other")
+
+    assert await send(storage, job, spec) == TaskEnd(halted=True)
+    assert await send(storage, again, spec) == TaskEnd()
+    assert len(await everything(storage)) == 20
+
+
+async def _some_are_there(storage) -> None:
+    for _ in range(250):
+        if await everything(storage):
+            return
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("word", "state"), [("pause", "paused"), ("cancel", "cancelled")])
+async def test_a_task_stops_when_the_owner_wishes_and_has_noted_how_far_it_is(
+    storage, word, state, monkeypatch
+):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
+    await fill(storage, 200)
+    asked = await storage.replays.submit(
+        "default", wanted(pacing=Pacing(records_per_second=100)), "slow"
+    )
+    job, spec, _ = await begin(storage)
+    sending = asyncio.create_task(send(storage, job, spec))
+    await _some_are_there(storage)
+
+    told = await getattr(storage.replays, word)("default", "slow")
+    ended = await asyncio.wait_for(sending, 5)
+
+    assert told.job.wish == word
+    assert ended == TaskEnd(halted=True)
+    parts = await storage.replays.parts(asked.job.job_id)
+    assert sum(part.sent for part in parts) == len(await everything(storage)) < 200
+    assert await storage.jobs.give_back(job.claim) == JobState(state)
+
+
+async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
+    await fill(storage, 200)
+    asked = await storage.replays.submit(
+        "default", wanted(pacing=Pacing(records_per_second=1)), "slow"
+    )
+    job, spec, _ = await begin(storage)
+    append, is_there, answered = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+
+    async def answered_late(self, records) -> Risen:
+        risen = await append(self, records)
+        is_there.set()
+        await answered.wait()
+        return risen
+
+    monkeypatch.setattr(_ToStream, "__call__", answered_late)
+    sending = asyncio.create_task(send(storage, job, spec))
+    await asyncio.wait_for(is_there.wait(), 5)
+    await storage.replays.cancel("default", "slow")
+    await asyncio.sleep(0.3)  # the other part, which waits for its turn, hears that it is to stop
+    answered.set()
+
+    assert await asyncio.wait_for(sending, 5) == TaskEnd(halted=True)
+    parts = await storage.replays.parts(asked.job.job_id)
+    assert sum(part.sent for part in parts) == len(await everything(storage)) > 0
+
+
+async def test_what_a_part_is_sending_when_another_one_fails_counts(storage, monkeypatch):
+    await fill(storage, 20)
+    asked = await storage.replays.submit("default", wanted(), "short")
+    job, spec, _ = await begin(storage)
+    append, is_there, has_failed = _ToStream.__call__, asyncio.Event(), asyncio.Event()
+    calls: list[int] = []
+
+    async def one_of_two(self, records) -> Risen:
+        calls.append(len(records))
+        if len(calls) > 1:
+            await is_there.wait()
+            has_failed.set()
+            raise StreamNotFound("There is no stream 'target'.")
+        risen = await append(self, records)
+        is_there.set()
+        await has_failed.wait()
+        await asyncio.sleep(0.1)
+        return risen
+
+    monkeypatch.setattr(_ToStream, "__call__", one_of_two)
+    ended = await asyncio.wait_for(send(storage, job, spec), 5)
+
+    assert "no stream" in ended.failure
+    parts = await storage.replays.parts(asked.job.job_id)
+    assert sum(part.sent for part in parts) == len(await everything(storage)) == calls[0]
+
+
+async def test_a_rate_is_one_for_all_parts(storage):
+    await fill(storage, 60)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+
+    await replay(storage, wanted(pacing=Pacing(records_per_second=60)))
+
+    assert 0.6 < loop.time() - begun < 3
+
+
+async def test_a_speed_gives_the_records_their_rhythm_back(storage, clock):
+    for n in range(3):
+        await fill(storage, 2, first=2 * n)
+        clock.advance(ms=HOUR_MS)
+    await storage.replays.submit("default", wanted(pacing=Pacing(speed=3600 * 10)))
+    job, spec, parts = await begin(storage)
+    oldest = await storage.replays.oldest_arrival("default", spec, parts)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    rhythm = Rhythm(oldest, SystemClock().now_ms(), 3600 * 10)
+    assert await send(storage, job, spec, rhythm=rhythm) == TaskEnd()
+
+    assert 0.15 < loop.time() - begun < 60  # and not the two hours that lie between them
+    assert len(await everything(storage)) == 6
+
+
+async def test_a_replay_waits_for_readers_who_are_behind(storage, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
+    monkeypatch.setattr("storage.domain.limits.REPLAY_BATCH_RECORDS", 10)
+    await fill(storage, 100)
+    request = wanted(target=Target(queue="work"), pacing=Pacing(lag_records_max=0))
+    await storage.queues.send(WORK, [NewMessage(b"before")])
+    await storage.replays.submit("default", request)
+    job, spec, _ = await begin(storage)
+    sending = asyncio.create_task(send(storage, job, spec))
+    await asyncio.sleep(0.4)
+    assert (await storage.queues.stats(WORK)).ready == 1
+
+    while not sending.done():
+        await storage.queues.purge(WORK)
+        await asyncio.sleep(0.05)
+
+    assert sending.result() == TaskEnd()
+
+
+async def test_a_group_of_the_target_that_is_behind_is_waited_for(storage):
+    await fill(storage, 5)
+    await storage.groups.put(GroupName("slow"), GroupSpec(stream="target"))
+    await storage.streams.append(TARGET, [Record(b"unread")] * 3)
+    await storage.replays.submit("default", wanted(pacing=Pacing(lag_records_max=2)))
+    _, spec, _ = await begin(storage)
+
+    assert await storage.replays.is_lagging("default", spec)
+    await storage.groups.delete(GroupName("slow"))
+    assert not await storage.replays.is_lagging("default", spec)
+
+
+async def test_a_target_that_is_made_anew_in_the_middle_gets_nothing_more(storage):
+    await fill(storage, 10)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+    await storage.catalog.delete_stream(TARGET)
+    await storage.catalog.put_stream(TARGET, KEEP)
+
+    ended = await send(storage, job, spec)
+
+    assert (ended.retry, "anew" in ended.failure) == (False, True)
+    assert await everything(storage) == []
+
+
+async def test_a_lost_answer_is_asked_for_again(storage, monkeypatch):
+    await fill(storage, 100)
+    append = storage.streams.append_rising_together
+    lost = iter([True, False, True] + [False] * 100)
+
+    async def loses(*args, **kwargs) -> Risen:
+        risen: Risen = await append(*args, **kwargs)
+        if next(lost):
+            raise OutcomeUnknown
+        return risen
+
+    monkeypatch.setattr(storage.streams, "append_rising_together", loses)
+    parts = await replay(storage, wanted())
+
+    assert len(await everything(storage)) == 100
+    assert sum(part.sent + part.duplicates for part in parts) == 100
+
+
+async def test_a_record_that_the_target_does_not_take_ends_the_replay_with_a_reason(storage):
+    await storage.catalog.put_stream(
+        TARGET, StreamSpec(shards=2, record_bytes_max=5), if_match=None
+    )
+    await fill(storage, 10)
+    await storage.replays.submit("default", wanted())
+    job, spec, _ = await begin(storage)
+
+    ended = await send(storage, job, spec)
+
+    assert not ended.retry
+    assert "takes 5" in ended.failure
