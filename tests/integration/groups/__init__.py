@@ -1,0 +1,1 @@
+"""Webhooks over real stores and real sockets."""

@@ -1,0 +1,27 @@
+"""A stream of four shards, and a group that reads it; time passes in leaps."""
+
+import pytest
+
+from storage.domain.groups import GroupSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+from storage.settings import StorageSettings
+from tests.integration.groups.reading import CLICKS, NEVER_AWAY, READERS
+
+
+@pytest.fixture
+def settings(redis_url, database_url):
+    return StorageSettings(redis_url=redis_url, database_url=database_url)
+
+
+@pytest.fixture
+async def storage(settings, clock):
+    async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
+        await storage.groups.put(READERS, GroupSpec(stream="clicks"))
+        yield storage
+
+
+@pytest.fixture
+def groups(storage):
+    return storage.groups

@@ -1,0 +1,31 @@
+"""What tests of groups read, and how they look at it."""
+
+from storage.domain.batches import Record
+from storage.domain.groups import Commit, Fetched
+from storage.domain.limits import Limits
+from storage.domain.names import GroupName, StreamName
+
+CLICKS = StreamName("clicks")
+READERS = GroupName("readers")
+SESSION_MS = 30_000
+NEVER_AWAY = Limits(outage_ms=10**15)  # tests let time pass in leaps, which is no outage
+
+
+async def fill(storage, count: int = 3) -> None:
+    """So many records in each shard."""
+    for shard in range(4):
+        records = [Record(b"%d.%d" % (shard, number)) for number in range(count)]
+        await storage.streams.append_to_shard(CLICKS, shard, records)
+
+
+def data(fetched: Fetched) -> list[bytes]:
+    return [one.record.data for read in fetched.reads for one in read.records]
+
+
+def commits(fetched: Fetched) -> list[Commit]:
+    member, generation = fetched.membership.member_id, fetched.membership.generation
+    return [Commit(shard, at, member, generation) for shard, at in fetched.positions.items()]
+
+
+def shards_of(membership) -> list[int]:
+    return [place.shard for place in membership.assigned]

@@ -1,0 +1,220 @@
+"""Who is in a group, and who reads which shard."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from consumers.sweeper import settle_groups
+from storage.domain.errors import MemberUnknown, StaleGeneration
+from storage.domain.groups import Commit, Committed, GroupSpec
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+from tests.integration.groups.reading import (
+    CLICKS,
+    READERS,
+    SESSION_MS,
+    commits,
+    data,
+    fill,
+    shards_of,
+)
+
+pytestmark = pytest.mark.one_store
+
+
+async def test_a_member_alone_reads_every_shard(groups):
+    joined = await groups.join(READERS)
+
+    assert shards_of(joined) == [0, 1, 2, 3]
+    assert (await groups.heartbeat(READERS, joined.member_id)).assigned == joined.assigned
+
+
+async def test_a_second_member_gets_what_the_first_gives_up(groups):
+    await groups.join(READERS, member_id="a")
+    b = await groups.join(READERS, member_id="b")
+    told = await groups.heartbeat(READERS, "a")
+
+    assert shards_of(b) == []
+    assert (shards_of(told), [place.shard for place in told.revoked]) == ([0, 1], [2, 3])
+
+    await groups.heartbeat(READERS, "a", owned=[0, 1, 3])
+    assert shards_of(await groups.heartbeat(READERS, "b")) == [2]
+    await groups.heartbeat(READERS, "a", owned=[0, 1])
+    assert shards_of(await groups.heartbeat(READERS, "b")) == [2, 3]
+
+
+async def test_a_shard_that_is_being_given_up_can_still_be_committed(storage, groups):
+    await fill(storage)
+    a = await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="b")
+
+    before = await groups.commit(READERS, [Commit(3, 2, "a", a.generation)])
+    await groups.heartbeat(READERS, "a", owned=[])
+    after = await groups.commit(READERS, [Commit(3, 3, "a", a.generation)])
+
+    assert before == [Committed(3, 2)]
+    assert isinstance(after[0], StaleGeneration)
+    b = await groups.heartbeat(READERS, "b")
+    assert {place.shard: place.committed for place in b.assigned}[3] == 2
+
+
+async def test_a_shard_that_is_not_given_up_moves_in_the_end(groups, clock):
+    spec = GroupSpec(stream="clicks", revoke_timeout_ms=5_000)
+    await groups.put(READERS, spec)
+    await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="b")
+
+    clock.advance(ms=5_000)
+    await groups.heartbeat(READERS, "a")
+
+    assert shards_of(await groups.heartbeat(READERS, "b")) == [2, 3]
+
+
+async def test_a_silent_member_is_found_out_by_another_ones_heartbeat(groups, clock):
+    await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="b")
+    clock.advance(ms=SESSION_MS - 1)
+    await groups.heartbeat(READERS, "b")
+    clock.advance(ms=1)
+
+    told = await groups.heartbeat(READERS, "b")
+
+    assert shards_of(told) == [0, 1, 2, 3]
+    with pytest.raises(MemberUnknown):
+        await groups.heartbeat(READERS, "a")
+
+
+async def test_a_sweep_finds_silent_members_too(storage, groups, clock):
+    await groups.join(READERS, member_id="a")
+    clock.advance(ms=SESSION_MS)
+
+    found = await settle_groups(storage)
+
+    _, members, shards = await groups.describe(READERS)
+    assert (found, members) == (1, ())
+    assert all(one.lease.owner is None for one in shards.values())
+    assert await settle_groups(storage) == 0
+
+
+async def test_a_member_that_slept_past_its_session_commits_nothing(storage, groups, clock):
+    """G2: the shard went to another while it slept."""
+    await fill(storage)
+    asleep = await groups.fetch(READERS, "a")
+    clock.advance(ms=SESSION_MS)
+    taken = await groups.fetch(READERS, "b")
+
+    results = await groups.commit(READERS, commits(asleep))
+
+    assert all(isinstance(one, MemberUnknown) for one in results)
+    assert data(taken) == data(asleep) == data(await groups.fetch(READERS, "b"))
+
+
+async def test_a_former_self_commits_nothing(storage, groups, clock):
+    """G2: the same name, in a later life."""
+    await fill(storage)
+    asleep = await groups.fetch(READERS, "a")
+    clock.advance(ms=SESSION_MS)
+    await settle_groups(storage)
+    await groups.fetch(READERS, "a")
+
+    results = await groups.commit(READERS, commits(asleep))
+
+    assert all(isinstance(one, StaleGeneration) for one in results)
+
+
+async def test_a_generation_that_never_was_commits_nothing(storage, groups):
+    await fill(storage)
+    generation = (await groups.join(READERS, member_id="a")).generation
+
+    [result] = await groups.commit(READERS, [Commit(0, 1, "a", generation + 1)])
+
+    assert isinstance(result, StaleGeneration)
+
+
+async def test_a_late_member_whose_shards_nobody_wanted_goes_on(storage, groups, clock):
+    await fill(storage)
+    late = await groups.fetch(READERS, "a")
+    clock.advance(ms=10 * SESSION_MS)
+
+    results = await groups.commit(READERS, commits(late))
+
+    assert all(isinstance(one, Committed) for one in results)
+    assert shards_of(await groups.heartbeat(READERS, "a")) == [0, 1, 2, 3]
+
+
+async def test_joining_again_fences_the_former_self(groups):
+    old = await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="a")
+
+    [result] = await groups.commit(READERS, [Commit(0, 0, "a", old.generation)])
+
+    assert isinstance(result, StaleGeneration)
+    with pytest.raises(StaleGeneration):
+        await groups.heartbeat(READERS, "a", generation=old.generation)
+
+
+async def test_who_leaves_gives_up_everything_at_once(groups):
+    await groups.join(READERS, member_id="a")
+    await groups.join(READERS, member_id="b")
+
+    await groups.leave(READERS, "a")
+
+    assert shards_of(await groups.heartbeat(READERS, "b")) == [0, 1, 2, 3]
+    with pytest.raises(MemberUnknown):
+        await groups.leave(READERS, "a")
+
+
+async def test_a_static_member_comes_back_to_its_shards(groups, clock):
+    await groups.join(READERS, instance_id="worker-1")
+    await groups.join(READERS, member_id="b")
+    await groups.heartbeat(READERS, "worker-1", owned=[0, 1])
+    await groups.leave(READERS, "worker-1", for_good=False)
+    for _ in range(3):
+        clock.advance(ms=SESSION_MS - 1)
+        assert shards_of(await groups.heartbeat(READERS, "b")) == [2, 3]
+
+    back = await groups.join(READERS, instance_id="worker-1")
+
+    assert shards_of(back) == [0, 1]
+
+
+async def test_a_static_member_that_does_not_come_back_loses_its_shards(groups, clock):
+    await groups.put(READERS, GroupSpec(stream="clicks", static_timeout_ms=60_000))
+    await groups.join(READERS, instance_id="worker-1")
+    await groups.leave(READERS, "worker-1", for_good=False)
+    clock.advance(ms=60_000)
+
+    assert shards_of(await groups.join(READERS, member_id="b")) == [0, 1, 2, 3]
+
+
+async def test_many_members_join_at_once(groups):
+    await asyncio.gather(*(groups.join(READERS, member_id=f"m{nth}") for nth in range(20)))
+    for _ in range(3):
+        told = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
+
+    counts = Counter(len(one.membership.assigned) for one in told)
+    assert counts == {1: 4, 0: 16}
+
+
+async def test_after_an_outage_nobody_is_expelled_for_a_session(settings, clock):
+    async with open_storage(settings, clock=clock) as storage:  # with the limits of a deployment
+        groups = storage.groups
+        await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
+        await groups.put(READERS, GroupSpec(stream="clicks"))
+        await groups.join(READERS, member_id="a")
+        await groups.join(READERS, member_id="b")
+        await groups.heartbeat(READERS, "a", owned=[])
+        clock.advance(ms=10 * SESSION_MS)  # nobody reached the database
+
+        await groups.heartbeat(READERS, "b")
+        for _ in range(SESSION_MS // 1_000 - 1):
+            clock.advance(ms=1_000)
+            await settle_groups(storage)
+            await groups.heartbeat(READERS, "b")
+        _, members, _ = await groups.describe(READERS)
+        clock.advance(ms=1_000)
+        told = await groups.heartbeat(READERS, "b")
+
+        assert {member.member_id for member in members} == {"a", "b"}
+        assert shards_of(told) == [0, 1, 2, 3]

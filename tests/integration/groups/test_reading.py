@@ -1,0 +1,133 @@
+"""What members fetch, and what they commit."""
+
+import asyncio
+
+import pytest
+
+from storage.domain.batches import Record
+from storage.domain.errors import (
+    MemberUnknown,
+    OffsetOutOfRange,
+    ShardNotFound,
+    ValidationFailed,
+)
+from storage.domain.groups import Commit, Committed
+from tests.integration.groups.reading import CLICKS, READERS, commits, data, fill
+
+pytestmark = pytest.mark.one_store
+
+
+async def test_a_fetch_can_be_repeated_until_it_is_committed(storage, groups):
+    await fill(storage)
+
+    first = await groups.fetch(READERS, "a")
+    again = await groups.fetch(READERS, "a")
+    await groups.commit(READERS, commits(again))
+    after = await groups.fetch(READERS, "a")
+
+    assert data(first) == data(again)
+    assert len(data(first)) == 12
+    assert (data(after), after.positions) == ([], {})
+
+
+async def test_a_fetch_reads_on_from_positions_of_this_generation(storage, groups):
+    await fill(storage)
+    first = await groups.fetch(READERS, "a", records_max=4)
+    generation = first.membership.generation
+
+    second = await groups.fetch(
+        READERS, "a", positions=first.positions, generation=generation, records_max=4
+    )
+    of_old = await groups.fetch(
+        READERS, "a", positions=first.positions, generation=0, records_max=4
+    )
+
+    assert data(first) == [b"0.0", b"1.0", b"2.0", b"3.0"]
+    assert data(second) == [b"0.1", b"1.1", b"2.1", b"3.1"]
+    assert data(of_old) == data(first)
+
+
+async def test_a_waiting_fetch_hears_of_a_record(storage, groups):
+    await groups.fetch(READERS, "a")
+    waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=10_000))
+    await asyncio.sleep(0.05)
+
+    await storage.streams.append_to_shard(CLICKS, 3, [Record(b"new")])
+
+    assert data(await asyncio.wait_for(waiting, 5)) == [b"new"]
+
+
+async def test_two_members_share_what_there_is(storage, groups):
+    await fill(storage)
+    await groups.fetch(READERS, "a")
+    await groups.fetch(READERS, "b")
+
+    a, b = await groups.fetch(READERS, "a"), await groups.fetch(READERS, "b")
+
+    assert len(data(a)) == len(data(b)) == 6
+    assert not set(data(a)) & set(data(b))
+
+
+async def test_a_commit_answers_shard_by_shard(storage, groups):
+    await fill(storage)
+    generation = (await groups.join(READERS, member_id="a")).generation
+    asked = [
+        Commit(0, 2, "a", generation),
+        Commit(1, 4, "a", generation),
+        Commit(9, 0, "a", generation),
+    ]
+
+    done, past_the_end, nowhere = await groups.commit(READERS, asked)
+
+    assert done == Committed(0, 2)
+    assert isinstance(past_the_end, OffsetOutOfRange)
+    assert isinstance(nowhere, ShardNotFound)
+
+
+async def test_a_commit_never_moves_back(storage, groups):
+    await fill(storage)
+    generation = (await groups.join(READERS, member_id="a")).generation
+    await groups.commit(READERS, [Commit(0, 3, "a", generation)])
+
+    [result] = await groups.commit(READERS, [Commit(0, 1, "a", generation)])
+
+    assert result == Committed(0, 3)
+
+
+async def test_commits_at_one_time_are_each_answered(storage, groups):
+    await fill(storage, 50)
+    generation = (await groups.join(READERS, member_id="a")).generation
+    asked = [Commit(shard, at, "a", generation) for at in range(1, 51) for shard in range(4)]
+
+    results = await asyncio.gather(*(groups.commit(READERS, [one]) for one in asked))
+    stale = await groups.commit(READERS, [Commit(0, 50, "b", generation)])
+
+    reached = dict.fromkeys(range(4), 0)
+    for [result] in results:
+        assert isinstance(result, Committed)
+        reached[result.shard] = max(reached[result.shard], result.offset)
+    assert set(reached.values()) == {50}
+    assert isinstance(stale[0], MemberUnknown)
+
+
+async def test_a_commit_says_its_member_and_generation(storage, groups):
+    await fill(storage)
+
+    [result] = await groups.commit(READERS, [Commit(0, 1)])
+
+    assert isinstance(result, ValidationFailed)
+
+
+async def test_what_expired_unread_is_a_gap(storage, groups, clock):
+    await fill(storage)
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
+    clock.advance(ms=8 * 86_400_000)
+    await storage.streams.append_to_shard(CLICKS, 0, [Record(b"new")])
+    await storage.streams.trim(CLICKS, 1_000)
+
+    found = await groups.fetch(READERS, "a")
+
+    assert data(found) == [b"new"]
+    assert {(shard, gap.first, gap.next, gap.reason) for shard, gap in found.gaps} >= {
+        (0, 1, 3, "expired")
+    }

@@ -1,0 +1,231 @@
+"""Groups whose stream is split and merged, or forgets what was read."""
+
+import asyncio
+
+import pytest
+
+from consumers import sweeper
+from consumers.sweeper import settle_groups
+from storage.domain.batches import Record
+from storage.domain.groups import (
+    Commit,
+    Committed,
+    GroupKind,
+    GroupSpec,
+    ResetSpec,
+    ResetTo,
+    StartAt,
+)
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import Gap, StreamSpec
+from storage.lifespan import open_storage
+from tests.integration.groups.reading import (
+    CLICKS,
+    NEVER_AWAY,
+    READERS,
+    commits,
+    data,
+    fill,
+    shards_of,
+)
+
+pytestmark = pytest.mark.one_store
+
+HALF = 2**125  # in the middle of the first of four shards
+INTEREST = StreamName("interest")
+
+
+async def test_children_are_read_after_their_parent_was_committed_to_its_end(storage, groups):
+    await fill(storage)
+    await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+
+    before = await groups.fetch(READERS, "a")
+    await groups.commit(READERS, commits(before))
+    after = await groups.fetch(READERS, "a")
+
+    assert len(data(before)) == 12
+    assert data(after) == [b"child"]
+    assert shards_of(after.membership) == [1, 2, 3, 4, 5]
+
+
+async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_the_next_fetch(
+    storage, groups
+):
+    await fill(storage)
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
+
+    assert data(await groups.fetch(READERS, "a")) == [b"child"]
+
+
+async def test_a_parent_that_was_committed_before_it_was_closed_is_finished_by_a_sweep(
+    storage, groups
+):
+    await fill(storage)
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await storage.streams.split(CLICKS, 0, HALF)
+
+    await settle_groups(storage)
+
+    assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
+
+
+async def test_what_was_read_ahead_of_a_closed_shard_is_not_committed_by_that(storage, groups):
+    """A fetch from positions beyond the committed ones meets the end; the group has not been there."""
+    await fill(storage)
+    first = await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+
+    ahead = await groups.fetch(
+        READERS, "a", positions=first.positions, generation=first.membership.generation
+    )
+    again = await groups.fetch(READERS, "a")
+
+    assert data(ahead) == []
+    assert data(again) == data(first)
+    assert shards_of(again.membership) == [0, 1, 2, 3]
+
+
+async def test_a_process_that_has_not_heard_of_a_split_finishes_the_parent_too(
+    storage, settings, clock
+):
+    """Its definition says that the shard is open; what it reads says that it has ended."""
+    await fill(storage)
+    async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
+        read = await other.groups.fetch(READERS, "a")
+        await other.groups.commit(READERS, commits(read))
+        await storage.streams.split(CLICKS, 0, HALF)
+
+        async with asyncio.timeout(5):
+            after = await other.groups.fetch(READERS, "a", wait_ms=100)
+
+        assert shards_of(after.membership) == [1, 2, 3, 4, 5]
+
+
+async def test_a_waiting_fetch_goes_on_with_the_children(storage, groups):
+    await groups.fetch(READERS, "a")
+    waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
+    await asyncio.sleep(0.05)
+
+    await storage.streams.split(CLICKS, 0, HALF)
+    await asyncio.sleep(0.05)
+    await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
+
+    assert data(await asyncio.wait_for(waiting, 10)) == [b"child"]
+
+
+async def test_a_merged_shard_waits_for_both_parents(storage, groups):
+    await fill(storage)
+    await storage.streams.merge(CLICKS, 0, 1)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+    read = await groups.fetch(READERS, "a")
+    generation = read.membership.generation
+
+    await groups.commit(READERS, [Commit(0, 3, "a", generation)])
+    one = await groups.heartbeat(READERS, "a")
+    await groups.commit(READERS, [Commit(1, 3, "a", generation)])
+    both = await groups.heartbeat(READERS, "a")
+
+    assert len(data(read)) == 12
+    assert shards_of(one) == [1, 2, 3]
+    assert shards_of(both) == [2, 3, 4]
+
+
+async def test_a_reset_to_before_a_split_reads_parent_and_children_again(storage, groups):
+    await fill(storage)
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+
+    await groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    parents = await groups.fetch(READERS, "a")
+    await groups.commit(READERS, commits(parents))
+    children = await groups.fetch(READERS, "a")
+
+    assert shards_of(parents.membership) == [0, 1, 2, 3]
+    assert (len(data(parents)), data(children)) == (12, [b"child"])
+
+
+async def test_a_group_at_the_latest_begins_with_the_open_shards(storage, groups):
+    late = GroupName("late")
+    await fill(storage)
+    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
+
+    assert shards_of(await groups.join(late)) == [1, 2, 3, 4, 5]
+
+
+async def test_a_simple_group_follows_a_split_too(storage, groups):
+    simple = GroupName("simple")
+    await fill(storage, 1)
+    await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
+
+    first = await groups.fetch(simple)
+    await groups.commit(simple, commits(first))
+    second = await groups.fetch(simple)
+    results = await groups.commit(simple, commits(second))
+
+    assert (len(data(first)), data(second)) == (4, [b"child"])
+    assert all(isinstance(one, Committed) for one in results)
+    assert data(await groups.fetch(simple)) == []
+
+
+async def test_a_shard_that_expired_unfinished_is_told_as_a_gap_until_its_children_are_committed(
+    storage, groups, clock
+):
+    await fill(storage, 1)
+    await groups.fetch(READERS, "a")
+    await storage.streams.split(CLICKS, 0, HALF)
+    clock.advance(ms=8 * 86_400_000)
+    await storage.streams.trim(CLICKS, 1_000)
+    await storage.streams.expire_shards(CLICKS)
+
+    told = await groups.fetch(READERS, "a", wait_ms=1_000)
+    again = await groups.fetch(READERS, "a", wait_ms=1_000)
+    results = await groups.commit(READERS, commits(again))
+    after = await groups.fetch(READERS, "a")
+
+    assert shards_of(told.membership) == [1, 2, 3, 4, 5]
+    assert (0, Gap(0, 0, "expired")) in told.gaps
+    assert again == told
+    assert all(isinstance(one, Committed) for one in results)
+    assert after.gaps == []
+    assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
+
+
+async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
+    spec = StreamSpec(shards=1, drop_when_read=True)
+    await storage.catalog.put_stream(INTEREST, spec)
+    for number in range(4):  # an entry each
+        await storage.streams.append(INTEREST, [Record(b"%d" % number, "k")])
+    first, second = GroupName("first"), GroupName("second")
+    for group in (first, second):
+        await groups.put(group, GroupSpec(stream=INTEREST.name, kind=GroupKind.SIMPLE))
+
+    async def oldest_after(group: GroupName, offset: int) -> int:
+        [done] = await groups.commit(group, [Commit(0, offset)])
+        assert isinstance(done, Committed)
+        await sweeper.drop_read(storage)
+        [state] = await storage.streams.shards(INTEREST)
+        start: int = state.start
+        return start
+
+    assert await oldest_after(first, 3) == 0  # the second group has committed nothing
+    assert await oldest_after(second, 1) == 1
+    assert await oldest_after(second, 4) == 3
+
+
+async def test_without_a_group_nothing_is_forgotten_for_being_read(storage):
+    await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
+    await storage.streams.append(INTEREST, [Record(b"1", "k")])
+
+    await sweeper.drop_read(storage)
+
+    [state] = await storage.streams.shards(INTEREST)
+    assert (state.start, state.next) == (0, 1)
