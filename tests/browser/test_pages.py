@@ -34,6 +34,8 @@ REFRESH = """() => new Promise(done => {
 NEWS_MAX = 5
 """So often something may come up, or be over, while a page is looked at: a machine that is busy just then."""
 
+SLOW_BYTES_PER_S = 15_000
+
 every_page = pytest.mark.parametrize("at", PAGES, ids=lambda at: at.name)
 
 
@@ -82,3 +84,16 @@ async def test_a_page_is_for_everyone_and_small_and_stays_where_it_is(page, at: 
     assert refreshed < REFRESH_SHIFT_MAX, await shifted(page)
     assert weighed.total < PAGE_BYTES_MAX, weighed.of
     assert calls.total < at.calls_max, calls
+
+
+async def test_a_page_that_comes_a_little_at_a_time_is_shown_when_all_of_it_is_there(page):
+    """Tables grew wider with their rows."""
+    await page.goto("/ui")  # what all pages share is kept from now on
+    network = await page.context.new_cdp_session(page)
+    slowly = {"offline": False, "latency": 0, "downloadThroughput": SLOW_BYTES_PER_S}
+    await network.send("Network.emulateNetworkConditions", slowly | {"uploadThroughput": -1})
+
+    for path in ("/ui/streams/ledger/browse?at=earliest&shard=0", "/ui/webhooks/crm"):
+        await page.goto(path)
+
+        assert await layout_shift(page) == 0, await shifted(page)
