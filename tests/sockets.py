@@ -19,7 +19,7 @@ from api.settings import Settings
 from storage.domain.limits import Limits
 from storage.lifespan import Storage
 
-PATIENCE_S = 10.0
+PATIENCE_S = 20.0
 
 Frame = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 
 T = TypeVar("T")
 
-WITHIN_S = 10.0
+WITHIN_S = 20.0
 PAUSE_S = 0.01
 
 

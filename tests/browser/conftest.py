@@ -28,7 +28,7 @@ from tests.folders import quick_folder
 from tests.sockets import serving
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
-PATIENCE_MS = 5_000
+PATIENCE_MS = 15_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -301,7 +301,7 @@ async def entries(
     guarded: Guarded, *, outcome: str | None = None, resource: str | None = None
 ) -> Any:
     """The newest first, those with that outcome; some are written beside their request."""
-    for _ in range(100):
+    for _ in range(500):
         found = await guarded.storage.audit.page(Wanted(resource=resource))
         if told := [entry for entry in found if outcome in (None, entry.outcome)]:
             return told

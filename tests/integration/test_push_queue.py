@@ -15,7 +15,7 @@ from tests.sockets import PATIENCE_S, Frame, Server, serving
 pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
-KNOWN = Limits(push_tick_ms=50, resume_ms=600)
+KNOWN = Limits(push_tick_ms=50, resume_ms=1_500)
 
 
 @pytest.fixture

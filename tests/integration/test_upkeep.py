@@ -108,12 +108,11 @@ async def _said(caplog, words: str) -> bool:
 async def test_the_sweeper_works_through_its_duties(storage, redis_url):
     sweeping = asyncio.create_task(sweep(storage))
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
-        for _ in range(100):
-            await asyncio.sleep(0.02)
-            if client.hget(STORE_KEY, "beacon"):
-                break
 
-        assert int(client.hget(STORE_KEY, "beacon") or 0) > 0
+        async def shines() -> bool:
+            return int(client.hget(STORE_KEY, "beacon") or 0) > 0
+
+        await eventually(shines, True)
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)
 
