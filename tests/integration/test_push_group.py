@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import msgspec
 import pytest
 
 from storage.domain.batches import Record
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
+KNOWN = Limits(push_tick_ms=50, resume_ms=60_000)
 SPEC = GroupSpec(stream="clicks", session_timeout_ms=1_500, revoke_timeout_ms=1_500)
 
 
@@ -23,7 +25,16 @@ SPEC = GroupSpec(stream="clicks", session_timeout_ms=1_500, revoke_timeout_ms=1_
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
     await storage.groups.put(READERS, SPEC)
-    async with serving(storage, Limits(push_tick_ms=50, resume_ms=700)) as server:
+    async with serving(storage, KNOWN) as server:
+        yield server
+
+
+@pytest.fixture
+async def forgetful(storage) -> AsyncGenerator[Server]:
+    """A server that keeps the sessions of broken sockets for a moment."""
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await storage.groups.put(READERS, SPEC)
+    async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=700)) as server:
         yield server
 
 
@@ -156,8 +167,8 @@ async def test_who_does_not_give_up_loses_it_when_the_deadline_has_passed(server
     assert revoked["shards"] == list(shards)
 
 
-async def test_a_broken_socket_keeps_its_shards_for_a_while(server, storage):
-    async with server.socket() as one, server.socket() as other:
+async def test_a_broken_socket_keeps_its_shards_for_a_while(forgetful, storage):
+    async with forgetful.socket() as one, forgetful.socket() as other:
         await share(one)
         await assigned(one, 2)
         await share(other)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import msgspec
 import pytest
 
 from storage.domain.errors import StorageUnavailable
@@ -15,13 +16,21 @@ from tests.sockets import PATIENCE_S, Frame, Server, serving
 pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
-KNOWN = Limits(push_tick_ms=50, resume_ms=1_500)
+KNOWN = Limits(push_tick_ms=50, resume_ms=60_000)
 
 
 @pytest.fixture
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     async with serving(storage, KNOWN) as server:
+        yield server
+
+
+@pytest.fixture
+async def forgetful(storage) -> AsyncGenerator[Server]:
+    """A server that keeps the sessions of broken sockets for a moment."""
+    await storage.catalog.put_queue(ORDERS, QueueSpec())
+    async with serving(storage, msgspec.structs.replace(KNOWN, resume_ms=600)) as server:
         yield server
 
 
@@ -239,8 +248,8 @@ async def test_a_subscription_that_ends_gives_everything_back_at_once(server, st
         await socket.messages(1)
 
 
-async def test_a_broken_socket_keeps_its_messages_for_a_while(server, storage):
-    async with server.socket() as socket:
+async def test_a_broken_socket_keeps_its_messages_for_a_while(forgetful, storage):
+    async with forgetful.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
         await socket.messages(1)
@@ -311,15 +320,15 @@ async def test_what_was_settled_meanwhile_is_not_sent_again(server, storage):
         await again.nothing("messages")
 
 
-async def test_a_session_that_is_over_is_not_resumed(server, storage):
-    async with server.socket() as socket:
+async def test_a_session_that_is_over_is_not_resumed(forgetful, storage):
+    async with forgetful.socket() as socket:
         await socket.subscribe("a", "queue:orders", visibility_timeout_seconds=3600)
         await send(storage, b"one")
         await socket.messages(1)
         socket.cut()
     await until(storage, ready=1, in_flight=0)
 
-    async with server.socket(greet=False) as again:
+    async with forgetful.socket(greet=False) as again:
         welcome = await again.hello(resume={"session": socket.welcome["session"], "seq": 0})
 
     assert not welcome["resumed"]

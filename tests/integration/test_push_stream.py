@@ -25,7 +25,7 @@ ALL = {"messages": 10_000, "bytes": 2**24}
 @pytest.fixture
 async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_stream(CLICKS, StreamSpec())
-    async with serving(storage, Limits(push_tick_ms=50, resume_ms=2_000)) as server:
+    async with serving(storage, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
         yield server
 
 
@@ -242,9 +242,8 @@ async def test_five_hundred_come_back_at_once(server, storage):
 
     async def come_back(before: Socket) -> list[int]:
         async with server.socket(greet=False) as socket:
-            seq = 1
-            resume = {"session": before.welcome["session"], "seq": seq}
-            await socket.hello(resume=resume)
+            welcome = await socket.hello(resume={"session": before.welcome["session"], "seq": 1})
+            assert welcome["resumed"]
             return numbers(await socket.records(10))
 
     found = await asyncio.gather(*(come_back(socket) for socket in some))
@@ -268,7 +267,7 @@ async def expire_parents(storage, clock) -> None:
 async def halves(engines) -> AsyncGenerator[Server]:
     """A stream of two shards, on a clock that tests move."""
     await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2, retention_ms=DAY_MS))
-    async with serving(engines, Limits(push_tick_ms=50, resume_ms=2_000)) as server:
+    async with serving(engines, Limits(push_tick_ms=50, resume_ms=60_000)) as server:
         yield server
 
 
