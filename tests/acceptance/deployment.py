@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-READY_S = 60.0
-END_S = 30.0
+READY_S = 120.0
+END_S = 60.0
 MARKS = {
     "valkey": "valkey-server",
     "postgres": "/bin/postgres",

@@ -19,7 +19,7 @@ from tests.acceptance.deployment import deployed, descendants
 
 RECORDS = 300
 TYPING_S = 0.01  # between two lines
-CATCH_UP_S = 40.0
+CATCH_UP_S = 90.0
 QUIET_S = 1.0
 NO_WORKER = {"MILLSTREAM_ARCHIVE_URL": "off"}
 

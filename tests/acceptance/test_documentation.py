@@ -19,7 +19,7 @@ from tests.javascript import compile_typescript
 
 TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
-SESSION_S = 110  # a busy machine takes a minute to start Spark
+SESSION_S = 240  # a busy machine takes a minute to start Spark
 
 READ = {"text", "json", "toml", "yaml", "ini"}
 """Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""

@@ -17,7 +17,7 @@ SENDERS = 4
 SENDS = 400  # acknowledged, before and after the kill together
 SENDS_BEFORE_KILL = 100
 LOAD_S = 30.0
-RESTART_S = 15.0
+RESTART_S = 60.0
 PAUSE_S = 0.05
 
 

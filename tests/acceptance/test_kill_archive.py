@@ -14,7 +14,7 @@ from tests.acceptance.writers import read_everything, write
 WRITERS = 4
 STREAM = "/streams/clicks"
 BETWEEN_KILLS_S = 3.0
-ARCHIVED_S = 90.0
+ARCHIVED_S = 200.0
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.acceptance.writers import read_everything, write
 WRITERS = 4
 SHARDS = 64
 BEFORE_KILL_S = 0.3  # of a reshard that takes longer
-FINISHED_S = 60.0
+FINISHED_S = 120.0
 
 
 @pytest.fixture

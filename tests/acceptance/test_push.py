@@ -20,7 +20,7 @@ from tests.sockets import Frame, Socket
 WRITERS = 3
 LOAD_S = 4.0
 PAUSE_S = 0.1
-CATCH_UP_S = 40.0
+CATCH_UP_S = 90.0
 
 
 class Client:

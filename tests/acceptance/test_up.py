@@ -24,7 +24,7 @@ from tests.acceptance.deployment import (
 )
 
 README_URL = "http://127.0.0.1:8080"
-GONE_S = 10.0
+GONE_S = 30.0
 
 STRICT_SHELL = """
 set -euo pipefail

@@ -27,7 +27,7 @@ from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.folders import quick_folder
 
-START_SECONDS_MAX = 30
+START_SECONDS_MAX = 90
 SECRET_KEY = new_key()
 
 _numbers = count(1)

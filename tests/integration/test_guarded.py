@@ -37,7 +37,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.one_store
 
-SOON_S = 4.0
+SOON_S = 10.0
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def working(storage, stores, sparks, heard):
 def ended(storage):
     """Waits until a job is over, or in one of the states that are named, and gives it."""
 
-    async def wait(job_id: str, *states, within_s: float = 60):
+    async def wait(job_id: str, *states, within_s: float = 180):
         deadline = time.monotonic() + within_s
         while True:
             job = await storage.jobs.get(job_id)

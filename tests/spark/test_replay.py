@@ -134,7 +134,7 @@ async def test_the_jvm_is_killed_again_and_again(
             await kill_jvm(spark_of_the_run)
             if kill == 1:
                 await storage.streams.split(TARGET, 0, RING_SIZE // 6)
-        over = await ended(job_id, within_s=120)
+        over = await ended(job_id, within_s=240)
 
     assert over.state is JobState.DONE, over.failure
     assert over.attempt > 1
@@ -156,7 +156,7 @@ async def test_the_worker_is_killed_at_any_moment_again_and_again(
         if kill == 0:
             await storage.streams.split(TARGET, 1, RING_SIZE // 2)
     async with working(HANDLERS):
-        over = await ended(replay.job.job_id, within_s=120)
+        over = await ended(replay.job.job_id, within_s=240)
 
     assert over.state is JobState.DONE, over.failure
     assert over.attempt >= 3
@@ -220,7 +220,7 @@ async def some_are_sent(storage, job_id) -> None:
     await more_are_sent(storage, 0)
 
 
-async def more_are_sent(storage, count: int, within_s: float = 60) -> None:
+async def more_are_sent(storage, count: int, within_s: float = 180) -> None:
     """Until the target has more than so many."""
     for _ in range(int(within_s / 0.1)):
         states = await storage.streams.shards(TARGET)

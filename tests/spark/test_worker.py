@@ -23,7 +23,7 @@ def submit(storage, subject="logs", **spec):
     return storage.jobs.submit("default", ARCHIVE, subject, spec)
 
 
-async def until(found, within_s=30.0):
+async def until(found, within_s=90.0):
     """Wait until `found()` is true; give it."""
     deadline = time.monotonic() + within_s
     while not (value := await given(found())):
@@ -38,7 +38,7 @@ async def given(value):
 
 async def has_saved(storage, job_id):
     """Wait until the job's attempt has saved a part."""
-    await until(lambda: storage.jobs.parts(job_id), within_s=60)
+    await until(lambda: storage.jobs.parts(job_id), within_s=180)
 
 
 async def test_a_job_runs_on_spark_and_tells_what_it_did(storage, working, ended):
@@ -73,7 +73,7 @@ async def test_a_job_stops_in_the_middle_of_a_task_when_its_owner_wishes(
         await ended(job.job_id, JobState.RUNNING)
         await asyncio.sleep(1)
         await getattr(storage.jobs, word)(job.job_id)
-        stopped = await ended(job.job_id, state, within_s=20)
+        stopped = await ended(job.job_id, state, within_s=50)
 
     assert stopped.failures == 0
 
@@ -228,8 +228,8 @@ async def begin(storage, job_id, worker, attempt):
     async def begun():
         return (await storage.jobs.get(job_id)).attempt == attempt
 
-    await until(begun, within_s=60)
-    await until(lambda: daemons(worker.pid), within_s=60)
+    await until(begun, within_s=180)
+    await until(lambda: daemons(worker.pid), within_s=180)
     await asyncio.sleep(0.5)
     return descendants(worker.pid)
 
