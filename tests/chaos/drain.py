@@ -1,6 +1,7 @@
 """The end of a run: every queue emptied, every record read, the groups at the end, and what is left written down."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from tests.chaos.callers import Caller
@@ -23,7 +24,8 @@ from tests.chaos.stage import (
 from tests.chaos.stream_door import Streams
 from tests.chaos.webhook_door import Hooks
 
-DRAIN_S = 60.0
+STANDSTILL_S = 60.0
+"""What is awaited gets no further for so long, and is given up. How far it has to go differs with the machine."""
 PAGE = 100
 FAILING = (FRAGILE, DOOMED)
 AT_ONCE = 8
@@ -32,6 +34,22 @@ LOOK_S = 0.5
 LAST_RECORDS = 12
 """That are in memory when everything else is in files."""
 EXPIRED = "offset_expired"
+
+
+class Patience:
+    """With what goes on: over when it has got no further for a while. `now`: the time in seconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._best: int | None = None
+        self._since = now()
+
+    def lasts(self, progress: int) -> bool:
+        """Whether to go on waiting; `progress` is highest at the end."""
+        now = self._now()
+        if self._best is None or progress > self._best:
+            self._best, self._since = progress, now
+        return now < self._since + STANDSTILL_S
 
 
 async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool) -> None:
@@ -62,29 +80,32 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
 
 
 async def _empty(stage: Stage, caller: Caller, door: QueueDoor, queue: str) -> None:
-    """Until the counts say that nothing waits, or the time is over."""
-    give_up_at = stage.history.now() + DRAIN_S
+    """Until the counts say that nothing waits, or it stands still."""
+    patience, left = Patience(stage.history.now), await _left(caller, queue)
     settle = Kind.NACK if queue in FAILING else Kind.ACK
-    while stage.history.now() < give_up_at:
+    while left and patience.lasts(-left):
         received = await door.receive(queue, 10, wait_s=0)
         await asyncio.gather(
             *(door.settle(queue, one, settle) for one in received.seen if isinstance(one, Delivery))
         )
-        counts = await _counts(caller, queue)
-        if not any(counts[name] for name in STAYING):
-            return
-        if not received.seen:
+        left = await _left(caller, queue)
+        if left and not received.seen:
             await asyncio.sleep(5 * PAUSE_S)
 
 
 async def _until_empty(stage: Stage, caller: Caller, queue: str) -> None:
-    """Until its webhook has emptied it, or the time is over."""
-    give_up_at = stage.history.now() + DRAIN_S
-    while stage.history.now() < give_up_at:
-        counts = await _counts(caller, queue)
-        if not any(counts[name] for name in STAYING):
+    """Until its webhook has emptied it, or it stands still."""
+    patience = Patience(stage.history.now)
+    while patience.lasts(-(left := await _left(caller, queue))):
+        if not left:
             return
         await asyncio.sleep(LOOK_S)
+
+
+async def _left(caller: Caller, queue: str) -> int:
+    """How many messages have to go."""
+    counts = await _counts(caller, queue)
+    return sum(counts[name] for name in STAYING)
 
 
 async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
@@ -169,9 +190,10 @@ async def _read_by_kinesis(stage: Stage, shards: list[int]) -> None:
 
 
 async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -> None:
-    """Until the group stands at the end of every shard, or the time is over."""
-    give_up_at = stage.history.now() + DRAIN_S
-    while stage.history.now() < give_up_at:
+    """Until the group stands at the end of every shard, or it stands still."""
+    patience = Patience(stage.history.now)
+    stands: dict[int, int] = {}
+    while patience.lasts(sum(stands.values())):
         read, token = await streams.read_as(EVENTS, READERS)
         if token:
             await streams.commit(read, token)
@@ -182,18 +204,22 @@ async def _read_group_to(stage: Stage, streams: Streams, ends: dict[int, int]) -
 
 
 async def _until_posted(stage: Stage, hooks: Hooks, ends: dict[int, int]) -> None:
-    """Until the webhook of the stream's group is at the end of every shard, or the time is over."""
-    give_up_at = stage.history.now() + DRAIN_S
-    while stage.history.now() < give_up_at:
+    """Until the webhook of the stream's group is at the end of every shard, or it stands still.
+
+    It posts one record of a shard after another, and a shard's when all of its parents are posted: of the faults it
+    may have a long way left.
+    """
+    patience = Patience(stage.history.now)
+    while patience.lasts(sum(hooks.reached.values())):
         if _is_at(hooks.reached, ends):
             return
         await asyncio.sleep(LOOK_S)
 
 
 async def _follow_to(stage: Stage, follower: Follower, ends: dict[int, int]) -> None:
-    """Follow until the end of every shard, or until the time is over."""
-    give_up_at = stage.history.now() + DRAIN_S
-    while stage.history.now() < give_up_at and not _is_at(follower.reached, ends):
+    """Follow until the end of every shard, or until it stands still."""
+    patience = Patience(stage.history.now)
+    while not _is_at(follower.reached, ends) and patience.lasts(sum(follower.reached.values())):
         await follower.follow(LOOK_S)
 
 
