@@ -89,14 +89,21 @@ async def open_session(settings: WorkerSettings) -> Session:
 
 def _new_folder(scratch: Path | None) -> Path:
     """A folder of the session's own, which a process that is killed leaves behind: see `tidy_scratch`."""
-    if scratch is not None:
-        scratch.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=scratch)).resolve()
+    parent = _parent(scratch)
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent)).resolve()
+
+
+def _parent(scratch: Path | None) -> Path:
+    """Where sessions have their folders. Spark takes a path with a comma for two: then where all temporary files go."""
+    if scratch is None or "," in str(scratch.resolve()):
+        return Path(tempfile.gettempdir())
+    return scratch
 
 
 def tidy_scratch(scratch: Path | None) -> None:
     """Remove what processes that are gone have left there."""
-    for left in (scratch or Path(tempfile.gettempdir())).glob(f"{_FOLDER}*-*"):
+    for left in _parent(scratch).glob(f"{_FOLDER}*-*"):
         pid = left.name.removeprefix(_FOLDER).split("-", 1)[0]
         if pid.isdecimal() and not _runs(int(pid)):
             shutil.rmtree(left, ignore_errors=True)

@@ -76,7 +76,7 @@ class PostgresServer:
         settings = {
             "listen_addresses": "",
             "port": str(POSTGRES_PORT),
-            "unix_socket_directories": str(self._sockets()).replace(",", "\\,"),
+            "unix_socket_directories": str(self._sockets()),
             "unix_socket_permissions": "0700",
             "max_connections": str(POSTGRES_CONNECTIONS_MAX),
             "shared_buffers": "32MB",  # metadata only

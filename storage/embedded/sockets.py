@@ -16,12 +16,13 @@ SOCKET_PATH_BYTES_MAX = 107  # sockaddr_un.sun_path on Linux, less its final zer
 def socket_directory(data: Path, server: str, owner: RunAs | None = None) -> Path:
     """A directory of mode 0700 for the server's socket, made when missing.
 
-    DATA/run/<server>, unless the path of a socket in it would be too long; then one named by a hash
-    of DATA in the user's runtime directory or the temporary one. Raises EmbeddedServerError when
-    that directory is another user's.
+    DATA/run/<server>, unless the path of a socket in it would be too long, or has a comma, where Postgres and
+    its clients would take it for several; then one named by a hash of DATA in the user's runtime directory or
+    the temporary one. Raises EmbeddedServerError when that directory is another user's.
     """
     inside = data / "run" / server
-    if len(os.fsencode(inside / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES_MAX:
+    path = os.fsencode(inside / ".s.PGSQL.5432")
+    if len(path) <= SOCKET_PATH_BYTES_MAX and b"," not in path:
         directory = inside
     else:
         digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]

@@ -80,7 +80,7 @@ class ValkeyServer:
 
     def command(self) -> list[str]:
         """The server and its configuration file."""
-        return [str(self._binary), str(self.directory / "valkey.conf")]
+        return [str(self._binary), _literally(str(self.directory / "valkey.conf"))]
 
     def prepare(self) -> None:
         """Write the configuration; it may hold a password, so it is ours alone to read."""
@@ -148,6 +148,13 @@ class SnapshotServer(ValkeyServer):
 
     def _settings(self) -> dict[str, str]:
         return super()._settings() | {"appendonly": "no", "dbfilename": _SNAPSHOT_NAME}
+
+
+def _literally(path: str) -> str:
+    """The path as the server takes it, for which one with wildcards is a pattern, of which nothing need exist."""
+    if not any(letter in path for letter in "*?["):
+        return path
+    return "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in path)
 
 
 def _configuration(settings: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.acceptance.deployment import Deployment, deployed
 
-ODD_FOLDER = "it's däta #1 (50 %)"
+ODD_FOLDER = "it's däta #1 [50 %], {old} *?"
 NO_LOCALE = {"LC_ALL": "C"}  # as services are often started
 
 

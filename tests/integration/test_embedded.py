@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from urllib.parse import unquote
 
 import psycopg
 import pytest
@@ -85,15 +86,28 @@ def test_nobody_else_can_enter_the_directories_of_the_sockets(tmp_path):
     assert modes == {"valkey": 0o700, "postgres": 0o700}
 
 
-def test_a_data_directory_too_deep_for_a_socket_still_works(tmp_path, monkeypatch):
-    deep = tmp_path / ("d" * 60) / ("e" * 60)
-
+@pytest.mark.parametrize("name", ["too deep for a socket".ljust(120, "."), "a, b"])
+def test_a_data_directory_that_sockets_cannot_lie_in_still_works(name, tmp_path, monkeypatch):
+    """Postgres took the path with a comma for two directories, and did not start."""
     with tempfile.TemporaryDirectory() as short:
         monkeypatch.setattr("storage.embedded.sockets._short_root", lambda: Path(short))
-        with running_valkey(deep) as url, redis.Redis.from_url(url) as client:
+        with (
+            running_valkey(tmp_path / name) as redis_url,
+            running_postgres(tmp_path / name) as database_url,
+            redis.Redis.from_url(redis_url) as client,
+            psycopg.connect(database_url),
+        ):
             assert client.ping()
 
-    assert f"unix://{short}/millstream-" in url
+    for url in (redis_url, unquote(database_url)):
+        assert f"{short}/millstream-" in url
+
+
+@pytest.mark.parametrize("name", ["[old]", r"what? \[x] {y} *;&"])
+def test_a_data_directory_that_reads_like_a_pattern_is_one_directory(name, tmp_path):
+    """Valkey found no configuration behind the first, and served the whole network without one."""
+    with running_valkey(tmp_path / name) as url, redis.Redis.from_url(url) as client:
+        assert client.config_get("port") == {"port": "0"}
 
 
 def test_a_socket_directory_of_another_user_is_refused(tmp_path):

@@ -103,18 +103,25 @@ async def test_closing_does_not_wait_for_a_session_that_is_being_opened():
     assert asking.cancelled()
 
 
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(tmp_path):
+@pytest.mark.parametrize("scratch", ["data", "data, old"])
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(
+    scratch, tmp_path, monkeypatch
+):
+    """Spark takes a path with a comma for two, so that its files lie where all temporary ones do."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    place = tmp_path / ("tmp" if "," in scratch else scratch)
+    place.mkdir()
     gone = subprocess.Popen(["true"])
     gone.wait()
-    left = tmp_path / f"millstream-spark-{gone.pid}-abc"
-    mine = tmp_path / f"millstream-spark-{os.getpid()}-abc"
-    others = tmp_path / "millstream-spark-notes"
+    left = place / f"millstream-spark-{gone.pid}-abc"
+    mine = place / f"millstream-spark-{os.getpid()}-abc"
+    others = place / "millstream-spark-notes"
     for folder in (left, mine, others):
         folder.mkdir()
 
-    tidy_scratch(tmp_path)
+    tidy_scratch(tmp_path / scratch)
 
-    assert sorted(tmp_path.iterdir()) == sorted([mine, others])
+    assert sorted(place.iterdir()) == sorted([mine, others])
 
 
 def test_no_option_of_spark_holds_a_secret():
