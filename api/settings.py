@@ -153,6 +153,11 @@ class Settings(BaseSettings):
         description="Sites whose pages may call this service, by commas: https://app.example.com. Cookies of ours "
         "are not for them.",
     )
+    public_url: str = Field(
+        default="",
+        description="Where clients reach this deployment, when a call does not say it: https://queues.example.com. "
+        "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used.",
+    )
     otlp_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices(
@@ -210,6 +215,14 @@ class Settings(BaseSettings):
         """Kubernetes gives MILLSTREAM_PORT=tcp://10.0.0.1:8080 to every pod beside a Service named millstream: not our port."""
         is_link = isinstance(told, str) and _SERVICE_LINK.fullmatch(told)
         return cls.model_fields["port"].default if is_link else told
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_public_url(cls, word: str) -> str:
+        address = word.removesuffix("/")
+        if address and not _ORIGIN.fullmatch(address):
+            raise ValueError(f"public_url: {word!r} is no origin: say https://queues.example.com")
+        return address
 
     @field_validator("access_log")
     @classmethod

@@ -143,7 +143,7 @@ def _frame(request: Request) -> Frame:
         request.url.query,
         cast(bool, state.get("guarded", False)),
         request.app.version,
-        str(request.base_url).rstrip("/"),
+        state["settings"].public_url or str(request.base_url).rstrip("/"),
     )
 
 

@@ -47,6 +47,12 @@ def test_a_list_is_read_in_the_order_of_its_numbers(middle):
     assert parsed(form, ReceiveMessage).attribute_names == ["a", "b", "c"]
 
 
+def test_a_list_of_one_may_come_without_a_number():
+    """As people write it by hand, and older clients."""
+    assert parsed("AttributeName=All", ReceiveMessage).attribute_names == ["All"]
+    assert parsed("AttributeName=", ReceiveMessage).attribute_names == []
+
+
 @pytest.mark.parametrize("place", ["Attribute.1.", "Attribute.entry", "Attribute."])
 def test_a_map_is_read_from_names_and_values(place):
     form = f"{place}Name=DelaySeconds&{place}Value=5"
@@ -101,7 +107,8 @@ def test_an_empty_list_is_said_by_its_name():
         ("WaitTimeSeconds=", "InvalidParameterValue"),
         ("WaitTimeSeconds=1.5", "InvalidParameterValue"),
         ("WaitTimeSeconds.1=5", "MalformedQueryString"),
-        ("AttributeName=All", "MalformedQueryString"),
+        ("AttributeName=All&AttributeName.1=All", "MalformedQueryString"),
+        ("AttributeName.1=All&AttributeName=All", "MalformedQueryString"),
         ("AttributeName.x=All", "MalformedQueryString"),
         ("AttributeName.1=All&AttributeName.1.x=All", "MalformedQueryString"),
         ("AttributeName.1.x=All&AttributeName.1=All", "MalformedQueryString"),

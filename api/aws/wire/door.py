@@ -50,6 +50,7 @@ from storage.settings import Durability
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _NO_OPERATION = "unknown"
+_FORM = b"application/x-www-form-urlencoded"
 
 
 class AwsDoor:
@@ -66,6 +67,7 @@ class AwsDoor:
         protocol: str,
         region: str,
         secure: bool = False,
+        public_url: str = "",
         durability: Durability,
         storage: Callable[[], Storage],
         noun: str = "queue",
@@ -75,6 +77,7 @@ class AwsDoor:
     ) -> None:
         self._tracing = tracing
         self._service = service
+        self._prefix = f"{service.target}.".encode()
         self._signs_as = protocol
         self._gate = gate
         self._standing = standing
@@ -84,7 +87,7 @@ class AwsDoor:
         self._storage = storage
         self._ended = Ended(RequestMetrics(counts, protocol), access)
         metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(region, metrics, kept, gate.guards, secure)
+        self._around = Surroundings(region, metrics, kept, gate.guards, secure, public_url)
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
@@ -107,9 +110,14 @@ class AwsDoor:
 
     async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
         target = request.headers.get(b"x-amz-target")
-        if target is None:
+        if target is None or self._is_form_of_others(request, target):
             return await self.answer(QueryWire(self._service, request), request, receive)
         return await self.answer(JsonWire(self._service, request, target), request, receive)
+
+    def _is_form_of_others(self, request: HotRequest, target: bytes) -> bool:
+        """Whether it is Query all the same: some older clients sign every call with a target of their own making."""
+        kind = request.headers.get(b"content-type", b"")
+        return kind.startswith(_FORM) and not target.startswith(self._prefix)
 
     async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
         wire = QueryWire(self._service, request)
@@ -142,7 +150,7 @@ class AwsDoor:
                 self._storage(),
                 principal,
                 operation.action,
-                base_of(request, secure=self._around.secure),
+                self._around.public_url or base_of(request, secure=self._around.secure),
                 request.is_there,
                 self._around,
                 await self._account(principal),

@@ -3,8 +3,8 @@
     Attribute.1.Name=DelaySeconds&Attribute.1.Value=5    {"Attributes": {"DelaySeconds": "5"}}
     AttributeName.1=All&AttributeName.2=Policy           {"AttributeNames": ["All", "Policy"]}
 
-Lists come with or without `.member`, which older clients put before the number. What the shape does not
-name is ignored, as Amazon does.
+Lists come with or without `.member`, which older clients put before the number, and one of a single text without a
+number: AttributeName=All. What the shape does not name is ignored, as Amazon does.
 """
 
 import re
@@ -89,6 +89,8 @@ def _value(plan: Plan, node: str | Tree, path: str) -> Any:
     if isinstance(node, str):
         if node == "":  # how an empty list or map is said
             return {} if isinstance(plan, MapOf | Structure) else []
+        if isinstance(plan, ListOf) and isinstance(plan.item, Scalar):
+            return [_scalar(plan.item, node, path)]
         raise _malformed()
     if isinstance(plan, Structure):
         return _members(plan, node, f"{path}.")

@@ -18,17 +18,18 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 class Surroundings(msgspec.Struct, frozen=True):
     """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide. `secure`:
-    this process speaks TLS."""
+    this process speaks TLS. `public_url`: where clients reach the service, whatever their calls say; or ""."""
 
     region: str
     metrics: DoorMetrics
     kept: Any = None
     guarded: bool = False
     secure: bool = False
+    public_url: str = ""
 
 
 class Call(Generic[In]):
-    """One request, as an operation sees it. `address` is the service's as this client wrote it.
+    """One request, as an operation sees it. `address` is the service's, as this client wrote it or as the settings have it.
 
     `account`: the only one that its addresses may name; "" in open mode, where any does. `trace`: its span, where
     somebody collects them.

@@ -71,6 +71,23 @@ def test_an_unknown_operation_is_told_so(client, target):
     assert error_of(answer) == ("UnknownOperationException", "InvalidAction;Sender")
 
 
+def test_a_form_is_query_whatever_target_a_client_makes_up(client):
+    """As Perl's Amazon::SQS::Simple sends it."""
+    headers = {"x-amz-target": "AmazonSQSv20121105.ListQueues"}
+    answer = client.post("/", data={"Action": "ListQueues"}, headers=headers)
+
+    assert answer.status_code == 200
+    assert b"<ListQueuesResult" in answer.content
+
+
+def test_json_is_json_whatever_curl_calls_it(client, url):
+    body = json.dumps({"QueueUrl": url, "MessageBody": "x"})
+    kind = "application/x-www-form-urlencoded"
+    answer = post(client, "AmazonSQS.SendMessage", body, **{"content-type": kind})
+
+    assert answer.json()["MessageId"]
+
+
 def test_an_unknown_or_missing_action_is_told_so(query, client):
     assert query.error("Nonsense")[:2] == (400, "InvalidAction")
     for answer in (client.post("/"), client.post("/", data={"QueueName": "x"})):

@@ -1,0 +1,36 @@
+"""Where clients are told to go, when a call does not say where they are."""
+
+import httpx
+import pytest
+from pydantic import ValidationError
+
+from api.settings import Settings
+from storage.domain.limits import Limits
+from tests.sockets import serving
+
+pytestmark = pytest.mark.one_store
+
+
+@pytest.mark.parametrize("said", ["https://queues.example.com", "https://queues.example.com/"])
+async def test_queue_urls_and_examples_begin_with_the_public_url(storage, said):
+    """Perl's Amazon::SQS::Simple leaves the port out of Host, and some proxies write a Host of their own."""
+    async with (
+        serving(storage, Limits(), Settings(public_url=said)) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
+        queue = {"Action": "CreateQueue", "QueueName": "orders"}
+        made = await client.post("/", data=queue)
+        listed = await client.post("/", data={"Action": "ListQueues"})
+        page = await client.get("/ui/queues/orders/code")
+
+    for answer in (made, listed):
+        assert "<QueueUrl>https://queues.example.com/" in answer.text
+    assert "https://queues.example.com" in page.text
+
+
+@pytest.mark.parametrize(
+    "said", ["queues.example.com", "https://example.com/queues", "ftp://a", "*"]
+)
+def test_a_public_url_is_an_origin(said):
+    with pytest.raises(ValidationError, match="is no origin"):
+        Settings(public_url=said)
