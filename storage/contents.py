@@ -138,7 +138,7 @@ class Contents:
     ) -> None:
         """Change the body of a message that waits, is parked or dead; its headers, place and counts stay.
 
-        Raises MessageNotFound, MessageInFlight, MessageTooLarge. Of two changes at the same time one stays.
+        Raises MessageNotFound, MessageInFlight, MessageTooLarge, ValidationFailed. Of two changes at the same time one stays.
         """
         offset = await self._offset_of(name, word)
 

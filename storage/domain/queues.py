@@ -165,10 +165,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     changed_at_ms: int
 
     def check_size(self, size_bytes: int) -> None:
-        """Raise MessageTooLarge unless this queue takes a message of that size, headers included."""
-        if not 1 <= size_bytes <= self.spec.message_bytes_max:
+        """Raise ValidationFailed or MessageTooLarge unless this queue takes a message of that size, headers included."""
+        if size_bytes < 1:
+            raise ValidationFailed.at("/body", "A message has at least one byte", "too_short")
+        if size_bytes > self.spec.message_bytes_max:
             raise MessageTooLarge(
-                f"A message of this queue is 1 to {self.spec.message_bytes_max} bytes, headers included.",
+                f"A message of this queue has at most {self.spec.message_bytes_max} bytes, headers included.",
                 message_bytes_max=self.spec.message_bytes_max,
             )
 
