@@ -70,11 +70,13 @@ class HotProtocol(PacedProtocol):
     """To be named to uvicorn: `--http api.hot_http:HotProtocol`."""
 
     # Slots, since with more names Python would no longer share the keys of the instances' dicts.
-    __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting")
+    __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting", "_next", "_server")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hot: HotCycle | None = None  # what is being received or answered
+        self._server: asyncio.Task[None]  # what answers hot requests, since there was one
+        self._next: asyncio.Future[HotCycle] | None = None  # what it waits for, or has waited for
         self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
         self._drains = False  # whether that ends by itself when the server does
         self._find: FindPlace | None = None
@@ -119,9 +121,12 @@ class HotProtocol(PacedProtocol):
             super().on_message_complete()
             return
         self.is_whole()
-        task = self.loop.create_task(self._serve(self._hot))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        if self._next is None or self._next.done():
+            self._server = self.loop.create_task(self._serve(self._hot))
+            self._server.add_done_callback(self.tasks.discard)
+        else:
+            self._next.set_result(self._hot)
+        self.tasks.add(self._server)
 
     def _hot_request(self) -> HotCycle | None:
         """The request as a hot one, if it is that and comes in the usual way."""
@@ -144,6 +149,21 @@ class HotProtocol(PacedProtocol):
     # The answer
 
     async def _serve(self, cycle: HotCycle) -> None:
+        """Answer one hot request after another: a task for each would cost a twentieth of what a small one does."""
+        answering = True
+        try:
+            while await self._answer(cycle):
+                self.tasks.discard(self._server)  # whoever ends the server need not wait for it
+                answering = False
+                self._next = self.loop.create_future()
+                cycle = await self._next
+                answering = True
+        finally:
+            if answering:
+                self.transport.close()
+
+    async def _answer(self, cycle: HotCycle) -> bool:
+        """Whether the connection goes on afterwards."""
         request, chunks = cycle.request, cycle.chunks
         assert request is not None
         # An idle wait keeps as little as it can. The request knows the cycle: were it known to it, its body would stay
@@ -151,20 +171,16 @@ class HotProtocol(PacedProtocol):
         cycle.request, cycle.chunks = None, _SPENT
         self.headers = _SPENT
         request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        try:
-            answer = await cycle.place.answer(request, None)
-            while self.flow.write_paused and not cycle.disconnected:
-                await self.flow.drain()
-        except BaseException:
-            self.transport.close()
-            raise
+        answer = await cycle.place.answer(request, None)
+        while self.flow.write_paused and not cycle.disconnected:
+            await self.flow.drain()
         if answer is not None and answer.pieces is not None:
             if cycle.disconnected:
                 await answer.pieces.aclose()
             else:
                 await self._write_pieces(answer, answer.pieces, cycle)
         if answer is None or cycle.disconnected:
-            return
+            return False
         if answer.pieces is None:
             has_length = answer.status != HTTPStatus.NO_CONTENT
             length = b"content-length: %d\r\n" % len(answer.body) if has_length else b""
@@ -173,6 +189,7 @@ class HotProtocol(PacedProtocol):
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
+        return not self.transport.is_closing()
 
     async def _write_pieces(
         self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: HotCycle
@@ -256,6 +273,17 @@ class HotProtocol(PacedProtocol):
         super().connection_lost(exc)
         if self._lasting is not None:
             self._lasting.cancel()
+        self._serve_no_more()
+
+    def handle_websocket_upgrade(self) -> None:
+        """No hot request comes any more."""
+        self._serve_no_more()
+        super().handle_websocket_upgrade()
+
+    def _serve_no_more(self) -> None:
+        """End what waits for another hot request, if anything does."""
+        if self._next is not None:
+            self._next.cancel()
 
     def _look_again_in(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(

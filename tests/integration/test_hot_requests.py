@@ -1,6 +1,8 @@
 """Hot requests to a service in this process: what is left of one that was answered."""
 
+import asyncio
 import gc
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -10,10 +12,12 @@ from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from tests.sockets import serving
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.one_store
 
 BODY = b"a" * 10_000
+RECEIVE = "POST /v1/queues/orders/receive HTTP/1.1"
 
 
 async def test_a_request_that_was_answered_is_gone_at_once(storage):
@@ -35,3 +39,59 @@ async def test_a_request_that_was_answered_is_gone_at_once(storage):
 
     assert {answer.status_code for answer in answers} == {201}
     assert left == []
+
+
+def serving_tasks() -> set[object]:
+    """What answers hot requests now, or waits for some."""
+    return {one for one in asyncio.all_tasks() if "HotProtocol._serve" in repr(one.get_coro())}
+
+
+async def serving_count() -> int:
+    return len(serving_tasks())
+
+
+async def connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+
+
+async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> str:
+    """The head of the answer to a request without a body; the answer's body is read too."""
+    writer.write(f"{head}\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n".encode())
+    told = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    _, _, rest = told.partition("content-length: ")
+    await reader.readexactly(int(rest.partition("\r\n")[0]) if rest else 0)
+    return told
+
+
+async def test_a_connection_has_one_task_for_all_its_hot_requests_and_none_when_it_ends(storage):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+    async with serving(storage, Limits()) as server:
+        reader, writer = await connected(server.url)
+        answers, tasks = [], serving_tasks()
+        for head in (RECEIVE, RECEIVE, "GET /livez HTTP/1.1", RECEIVE):
+            answers.append((await asked(reader, writer, head)).split()[1])
+            tasks |= serving_tasks()
+        writer.close()
+        await eventually(serving_count, 0)
+
+    assert answers == ["200"] * 4
+    assert len(tasks) == 1
+
+
+async def test_a_connection_that_becomes_a_socket_has_no_task_for_hot_requests(storage):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+    async with serving(storage, Limits()) as server:
+        reader, writer = await connected(server.url)
+        await asked(reader, writer, RECEIVE)
+        told = await asked(
+            reader,
+            writer,
+            "GET /v1/ws HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        )
+        await eventually(serving_count, 0)
+        is_open = not reader.at_eof()
+        writer.close()
+
+    assert told.startswith("http/1.1 101")
+    assert is_open
