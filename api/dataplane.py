@@ -24,6 +24,7 @@ import msgspec
 from msgspec import inspect
 from starlette.types import Message, Receive
 
+from api.complaints import from_msgspec
 from api.metrics import Counts, DoorMetrics
 from api.payloads import (
     Codec,
@@ -31,7 +32,6 @@ from api.payloads import (
     answer_type,
     check_request_bytes,
     encode_answer,
-    from_msgspec,
 )
 from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
@@ -443,7 +443,7 @@ def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
     try:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise from_msgspec(error) from None
+        raise from_msgspec(error, kind) from None
 
 
 @lru_cache(maxsize=256)

@@ -4,12 +4,12 @@ A route names one codec for what it takes. Answers are JSON unless `Accept` asks
 where the answer has lines, NDJSON.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
+from api.complaints import from_msgspec
 from api.containers import check_json, check_msgpack
 from api.refusals import DoorCode, Refusal
 from storage.domain import limits
@@ -199,34 +199,14 @@ def decoding(decode: Callable[[bytes], In], payload: bytes, code: DoorCode) -> I
     try:
         return decode(payload)
     except msgspec.ValidationError as error:
-        raise from_msgspec(error) from None
+        raise from_msgspec(error, _kind_of(decode)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(code, f"The body cannot be read: {error}.") from None
 
 
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-
-
-def from_msgspec(error: msgspec.ValidationError) -> ValidationFailed:
-    """A decoder's complaint, with a JSON Pointer in place of its path."""
-    found = _PLACE.match(str(error))
-    assert found
-    what, pointer = found["what"], _pointer(found["path"] or "$")
-    for pattern, code, detail in (
-        (_UNKNOWN, "unknown_field", "is not a field of this"),
-        (_MISSING, "required", "is required"),
-    ):
-        if named := pattern.fullmatch(what):
-            return ValidationFailed.at(f"{pointer}/{named[1]}", f"'{named[1]}' {detail}", code)
-    return ValidationFailed.at(pointer, what, "invalid")
-
-
-def _pointer(path: str) -> str:
-    steps = [name or index for name, index in _STEP.findall(path)]
-    return "".join(f"/{step}" for step in steps if step != "...")
+def _kind_of(decode: Callable[[bytes], Any]) -> Any:
+    """What a decoder's method reads, None where that is not known."""
+    return getattr(getattr(decode, "__self__", None), "type", None)
 
 
 class Lined(msgspec.Struct):

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from api.complaints import from_msgspec
 from api.native.errors import problem
 from api.native.message_schemas import MessageIn, PackedMessage, ReceivedMessageOut
 from api.native.record_schemas import PackedRecord, RecordIn
-from api.payloads import from_msgspec
 from api.push import formats
 from api.push.frames import (
     JSON_PROTOCOL,
@@ -106,7 +106,9 @@ class Wire:
             found = self._frames.decode(payload)
         except msgspec.ValidationError as error:
             marks = self._marks_of(payload)
-            raise BadFrame(from_msgspec(error), _text(marks.id), _text(marks.sub)) from None
+            raise BadFrame(
+                from_msgspec(error, self._frames.type), _text(marks.id), _text(marks.sub)
+            ) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise Malformed from None
         return found if isinstance(found, list) else (found,)
@@ -125,7 +127,7 @@ class Wire:
         try:
             wire: MessageIn | PackedMessage = self._message.decode(raw)
         except msgspec.ValidationError as error:
-            raise from_msgspec(error) from None
+            raise from_msgspec(error, self._message.type) from None
         return wire.to_domain()
 
     def record(self, raw: msgspec.Raw) -> Record:
@@ -133,7 +135,7 @@ class Wire:
         try:
             wire: RecordIn | PackedRecord = self._record.decode(raw)
         except msgspec.ValidationError as error:
-            raise from_msgspec(error) from None
+            raise from_msgspec(error, self._record.type) from None
         return wire.to_domain()
 
     def shown(self, message: ReceivedMessage) -> ReceivedMessageOut:

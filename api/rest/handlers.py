@@ -1,24 +1,24 @@
 """How FastAPI's own refusals become problems, the same as everyone else's."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from api.auth.auditing import Auditing
+from api.complaints import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
 from storage.domain.audit import Door
-from storage.domain.errors import FieldFault, MillstreamError, Unauthenticated, ValidationFailed
+from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"
 WHERE_THINGS_ARE = f": the API is at /v1, the dashboard at {DASHBOARD}."
-
-_CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -51,7 +51,22 @@ def _note(request: Request, error: Unauthenticated) -> None:
 
 async def _refuse_input(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return await answer_problem(request, from_pydantic(error.errors()))
+    return await answer_problem(request, _from_fastapi(request, error.errors()))
+
+
+def _from_fastapi(request: Request, errors: Sequence[Any]) -> Exception:
+    """FastAPI's list of faults as one refusal."""
+    for error in errors:
+        if error["type"] == "json_invalid":
+            return Refusal(DoorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
+    return from_pydantic(errors, _fields_of(request))
+
+
+def _fields_of(request: Request) -> Collection[str]:
+    """What the body of such a request may have."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    kind = body and body.field_info.annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
 
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
@@ -94,22 +109,5 @@ def _methods(request: Request) -> list[str]:
     return sorted(methods)
 
 
-def from_pydantic(errors: Sequence[Any]) -> Exception:
-    """FastAPI's list of faults as one refusal with pointers."""
-    for error in errors:
-        if error["type"] == "json_invalid":
-            return Refusal(DoorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
-    faults = [
-        FieldFault(_pointer(error["loc"]), error["msg"], _CODES.get(error["type"], "invalid"))
-        for error in errors
-    ]
-    return ValidationFailed("The request says something that is not allowed.", *faults)
-
-
 def _why(error: Any) -> str:
     return str(error.get("ctx", {}).get("error", error["msg"]))
-
-
-def _pointer(location: Sequence[str | int]) -> str:
-    """`("body", "tags", "a")` is `/tags/a`; a query's or header's parameter is `/name`."""
-    return "".join(f"/{step}" for step in location[1:])

@@ -16,7 +16,6 @@ from api.payloads import (
     Items,
     ItemsBody,
     answer_type,
-    from_msgspec,
     media_type,
 )
 from api.refusals import ClientGone, Refusal
@@ -149,22 +148,6 @@ def test_one_item_is_told_from_a_batch_of_one():
 
     assert (alone.single, batch.single) == (True, False)
     assert alone.values == batch.values == [NewMessage(b"a")]
-
-
-@pytest.mark.parametrize(
-    ("text", "pointer"),
-    [
-        ("Expected `int`, got `str` - at `$.a[3].b`", "/a/3/b"),
-        ("Expected `object`, got `array`", ""),
-        ("Object missing required field `a` - at `$[1]`", "/1/a"),
-        ("Object contains unknown field `a.b`", "/a.b"),
-        ("Expected `str`, got `int` - at `$.headers[...]`", "/headers"),
-    ],
-)
-def test_a_decoders_path_becomes_a_pointer(text, pointer):
-    [fault] = from_msgspec(msgspec.ValidationError(text)).faults
-
-    assert fault.pointer == pointer
 
 
 def test_a_query_is_read_into_its_struct():

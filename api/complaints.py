@@ -1,0 +1,169 @@
+"""What decoders complain of, in words for whoever sent it, and where it is: a JSON Pointer.
+
+msgspec     Expected `float` <= 20.0 - at `$.wait_seconds`    /wait_seconds   At most 20
+pydantic    extra_forbidden, ("body", "visibility_timeout")   /visibility_timeout   'visibility_timeout' is not a
+                                                              field of this; did you mean '…_seconds'?
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from storage.domain.errors import FieldFault, ValidationFailed
+
+_TOLD_AT_ONCE = 3
+
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_CHOICE = re.compile(r"Invalid enum value (.*)")
+_BOUND = re.compile(r"Expected `(?:int|float)` (<=|>=|<|>) (\S+)")
+_LENGTH = re.compile(r"Expected `(\w+)` of length (<=|>=) (\d+)")
+_KIND = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+
+_SIDES = {"<=": "At most", ">=": "At least", "<": "Less than", ">": "More than"}
+_UNITS = {"str": "characters", "bytes": "bytes", "array": "items", "object": "fields"}
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "bytes": "bytes",
+}
+_CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
+
+
+def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> ValidationFailed:
+    """A decoder's complaint. `kind`: what was to be read, to say what would have been right."""
+    found = _PLACE.match(str(error))
+    assert found
+    what, steps = (
+        found["what"],
+        [name or index for name, index in _STEP.findall(found["path"] or "$")],
+    )
+    pointer = "".join(f"/{step}" for step in steps if step != "...")
+    if named := _UNKNOWN.fullmatch(what):
+        fault = _unknown(f"{pointer}/{named[1]}", named[1], _fields(_types_at(kind, steps)))
+    elif named := _MISSING.fullmatch(what):
+        fault = FieldFault(f"{pointer}/{named[1]}", f"'{named[1]}' is required", "required")
+    elif named := _CHOICE.fullmatch(what):
+        choices = ", ".join(_choices(_types_at(kind, steps)))
+        told = (
+            f"{named[1]} is none of {choices}" if choices else f"{named[1]} is none of its values"
+        )
+        fault = FieldFault(pointer, told, "invalid")
+    else:
+        fault = FieldFault(pointer, _plain(what), "invalid")
+    return _refusal([fault])
+
+
+def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> ValidationFailed:
+    """FastAPI's list of complaints. `known`: the fields that the body may have."""
+    faults = []
+    for error in errors:
+        pointer, name = _pointer(error["loc"]), str(error["loc"][-1])
+        code = _CODES.get(error["type"], "invalid")
+        if code == "unknown_field":
+            faults.append(_unknown(pointer, name, known if len(error["loc"]) == 2 else ()))
+        elif code == "required":
+            faults.append(FieldFault(pointer, f"'{name}' is required", code))
+        else:
+            faults.append(FieldFault(pointer, error["msg"], code))
+    return _refusal(faults)
+
+
+def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
+    """All of them, and the first few in a sentence."""
+    told = [_said(fault) for fault in faults[:_TOLD_AT_ONCE]]
+    if len(faults) > len(told):
+        told.append(f"and {len(faults) - len(told)} more")
+    return ValidationFailed("; ".join(told), *faults)
+
+
+def _said(fault: FieldFault) -> str:
+    """With its place, unless it names that itself."""
+    name = fault.pointer.rpartition("/")[2]
+    return (
+        fault.detail
+        if not name or f"'{name}'" in fault.detail
+        else f"{fault.pointer}: {fault.detail}"
+    )
+
+
+def _unknown(pointer: str, name: str, known: Collection[str]) -> FieldFault:
+    near = get_close_matches(name, known, n=1)
+    meant = f"; did you mean '{near[0]}'?" if near else ""
+    return FieldFault(pointer, f"'{name}' is not a field of this{meant}", "unknown_field")
+
+
+def _pointer(location: Sequence[str | int]) -> str:
+    """`("body", "tags", "a")` is `/tags/a`; a query's or header's parameter is `/name`."""
+    return "".join(f"/{step}" for step in location[1:])
+
+
+def _plain(what: str) -> str:
+    """Without the names of Python's types."""
+    if said := _BOUND.fullmatch(what):
+        return f"{_SIDES[said[1]]} {float(said[2]):.15g}"
+    if said := _LENGTH.fullmatch(what):
+        return f"{_SIDES[said[2]]} {said[3]} {_UNITS.get(said[1], 'items')}"
+    if said := _KIND.fullmatch(what):
+        return f"Expected {_kinds(said[1])}, got {_kinds(said[2])}"
+    return what
+
+
+def _kinds(names: str) -> str:
+    return " or ".join(_KINDS.get(name, name) for name in names.split(" | "))
+
+
+# What would have been right
+
+
+def _types_at(kind: Any, steps: Sequence[str]) -> list[inspect.Type]:
+    """What may be at the end of a path; nothing is known without a kind."""
+    found = [] if kind is None else _alternatives(inspect.type_info(kind))
+    for step in steps:
+        found = [one for above in found for one in _alternatives(_below(above, step))]
+    return found
+
+
+def _alternatives(kind: inspect.Type | None) -> list[inspect.Type]:
+    if isinstance(kind, inspect.Metadata):
+        return _alternatives(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return [one for some in kind.types for one in _alternatives(some)]
+    return [] if kind is None else [kind]
+
+
+def _below(kind: inspect.Type, step: str) -> inspect.Type | None:
+    if isinstance(kind, inspect.StructType):
+        return next((field.type for field in kind.fields if field.encode_name == step), None)
+    if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+        return kind.item_type
+    return kind.value_type if isinstance(kind, inspect.DictType) else None
+
+
+def _fields(kinds: Iterable[inspect.Type]) -> list[str]:
+    return [
+        one.encode_name
+        for kind in kinds
+        if isinstance(kind, inspect.StructType)
+        for one in kind.fields
+    ]
+
+
+def _choices(kinds: Iterable[inspect.Type]) -> list[str]:
+    found: list[str] = []
+    for kind in kinds:
+        if isinstance(kind, inspect.EnumType):
+            found += [str(one.value) for one in kind.cls]
+        elif isinstance(kind, inspect.LiteralType):
+            found += map(str, kind.values)
+    return found

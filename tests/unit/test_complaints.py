@@ -1,0 +1,90 @@
+"""What decoders complain of, as whoever sent it reads it."""
+
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from api.complaints import from_msgspec, from_pydantic
+
+
+class Action(Enum):
+    ACK = "ack"
+    NACK = "nack"
+
+
+class Settlement(msgspec.Struct, forbid_unknown_fields=True):
+    receipt_handle: str
+    action: Action = Action.ACK
+    delay_seconds: Annotated[float, msgspec.Meta(ge=0, le=20)] | None = None
+
+
+class Settle(msgspec.Struct):
+    settlements: list[Settlement]
+    note: Annotated[str, msgspec.Meta(max_length=3)] = ""
+    tags: dict[str, Settlement] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    shards: int = Field(default=1, ge=1)
+    visibility_timeout_seconds: float = 30
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("Expected `int`, got `str` - at `$.a[3].b`", "/a/3/b"),
+        ("Expected `object`, got `array`", ""),
+        ("Object missing required field `a` - at `$[1]`", "/1/a"),
+        ("Object contains unknown field `a.b`", "/a.b"),
+        ("Expected `str`, got `int` - at `$.headers[...]`", "/headers"),
+    ],
+)
+def test_a_decoders_path_becomes_a_pointer(text, pointer):
+    [fault] = from_msgspec(msgspec.ValidationError(text)).faults
+
+    assert fault.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"settlements":[{"receipt_handle":"a","action":"delete"}]}', "/settlements/0/action: 'delete' is none of ack, nack"),
+        ('{"settlements":[],"tags":{"a":{"receipt_handle":"a","action":"x"}}}', "/tags/action: 'x' is none of ack, nack"),
+        ('{"settlements":[{"receipt_handle":"a","delay_seconds":21}]}', "/settlements/0/delay_seconds: At most 20"),
+        ('{"settlements":[{"receipt_handle":"a","delay_seconds":-0.5}]}', "/settlements/0/delay_seconds: At least 0"),
+        ('{"settlements":[{"receipt_handle":"a","delay_seconds":"1"}]}', "/settlements/0/delay_seconds: Expected a number or null, got text"),
+        ('{"settlements":[{"handle":"a"}]}', "'handle' is not a field of this; did you mean 'receipt_handle'?"),
+        ('{"settlements":[{"zzz":"a"}]}', "'zzz' is not a field of this"),
+        ('{"settlements":[{}]}', "'receipt_handle' is required"),
+        ('{"settlements":{}}', "/settlements: Expected a list, got an object"),
+        ('{"settlements":[],"note":"long"}', "/note: At most 3 characters"),
+        ("5", "Expected an object, got a whole number"),
+    ],
+)  # fmt: skip
+def test_a_decoders_complaint_says_what_would_have_been_right(body, told):
+    with pytest.raises(msgspec.ValidationError) as complaint:
+        msgspec.json.decode(body, type=Settle)
+
+    assert from_msgspec(complaint.value, Settle).detail == told
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"visibility_timeout": 5}, "'visibility_timeout' is not a field of this; did you mean 'visibility_timeout_seconds'?"),
+        ({"shards": 0}, "/shards: Input should be greater than or equal to 1"),
+        ({"shards": 0, "colour": 1}, "/shards: Input should be greater than or equal to 1; 'colour' is not a field of this"),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, "'a' is not a field of this; 'b' is not a field of this; 'c' is not a field of this; and 2 more"),
+    ],
+)  # fmt: skip
+def test_a_models_complaints_are_told_in_a_sentence(body, told):
+    with pytest.raises(ValidationError) as complaint:
+        Body.model_validate(body)
+    errors = [{**one, "loc": ("body", *one["loc"])} for one in complaint.value.errors()]
+
+    assert from_pydantic(errors, Body.model_fields).detail == told
