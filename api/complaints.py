@@ -37,6 +37,7 @@ _KINDS = {
     "object": "an object",
     "bytes": "bytes",
 }
+_NO_OBJECT = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
 
@@ -75,7 +76,8 @@ def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> Validat
         elif code == "required":
             faults.append(FieldFault(pointer, f"'{name}' is required", code))
         else:
-            faults.append(FieldFault(pointer, error["msg"], code))
+            told = "Expected an object" if error["type"] in _NO_OBJECT else error["msg"]
+            faults.append(FieldFault(pointer, told, code))
     return _refusal(faults)
 
 
@@ -88,8 +90,8 @@ def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
 
 
 def _said(fault: FieldFault) -> str:
-    """With its place, unless it names that itself."""
-    name = fault.pointer.rpartition("/")[2]
+    """With its place, unless that is all it names."""
+    name = fault.pointer.removeprefix("/")
     return (
         fault.detail
         if not name or f"'{name}'" in fault.detail

@@ -45,11 +45,12 @@ def _sentence(error: MillstreamError) -> str:
 
 
 def _problem(error: Refused) -> str:
-    """What the service said, and where; not twice when there is one fault, which says it all."""
+    """What the service said, and where; nothing twice."""
     faults = [fault for fault in error.errors if fault.pointer]
     if [fault.detail for fault in faults] == [error.detail]:
         return f"{faults[0].pointer}: {error.detail} ({error.code})"
-    places = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults)
+    unsaid = [fault for fault in faults if fault.detail not in error.detail]
+    places = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in unsaid)
     return (
         f"{error.detail} [{places}] ({error.code})" if places else f"{error.detail} ({error.code})"
     )

@@ -217,6 +217,26 @@ def test_an_error_is_one_line_with_a_hint_and_a_code(error, code, said):
     assert "\n" not in str(trouble)
 
 
+AT_SHARDS = {"pointer": "/shards", "detail": "At least 1"}
+AT_TAGS = {"pointer": "/tags", "detail": "Too many"}
+
+
+@pytest.mark.parametrize(
+    ("detail", "faults", "said"),
+    [
+        ("At least 1", [AT_SHARDS], "/shards: At least 1 (bad)"),
+        ("/shards: At least 1", [AT_SHARDS], "/shards: At least 1 (bad)"),
+        ("/shards: At least 1; and 1 more", [AT_SHARDS, AT_TAGS], "and 1 more [/tags: Too many] (bad)"),
+        ("Wrong", [AT_SHARDS, AT_TAGS], "Wrong [/shards: At least 1; /tags: Too many] (bad)"),
+    ],
+)  # fmt: skip
+def test_faults_are_told_once(detail, faults, said):
+    trouble = trouble_of(refusal(422, {"code": "bad", "detail": detail, "errors": faults}))
+
+    assert said in str(trouble)
+    assert str(trouble).count("At least 1") == 1
+
+
 def test_progress_says_rate_and_time_left():
     assert sentence("sent", 1_200, 5_000, 400) == "sent 1200 of 5000 (24 %), 400/s, 10s left"
     assert sentence("sent", 7, None, 0) == "sent 7, 0/s"

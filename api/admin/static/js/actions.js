@@ -93,10 +93,17 @@ export const bodyOf = (form) => {
 
 const told = (text, answer, spell = String) => text.replace(/\{(\w+)\}/g, (_, name) => spell(answer[name] ?? ""));
 
+/** What the service said, and where; nothing twice. */
+const troubleOf = (error) => {
+  const faults = error.told?.errors ?? [];
+  const where = (fault) => (fault.pointer ? `${fault.pointer}: ${fault.detail}` : fault.detail);
+  if (faults.length === 1 && faults[0].detail === error.message) return where(faults[0]);
+  return [error.message, ...faults.filter((fault) => !error.message.includes(fault.detail)).map(where)].join(" · ");
+};
+
 const fail = (form, error) => {
   const place = form.querySelector(".trouble");
-  const faults = (error.told?.errors ?? []).map((fault) => `${fault.pointer ?? ""} ${fault.detail}`.trim());
-  const text = [error.message, ...faults.filter((fault) => !error.message.includes(fault))].join(" · ");
+  const text = troubleOf(error);
   if (!place) return toast(text, true);
   place.textContent = text;
   place.hidden = false;
