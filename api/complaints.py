@@ -1,8 +1,10 @@
 """What decoders complain of, in words for whoever sent it, and where it is: a JSON Pointer.
 
-msgspec     Expected `float` <= 20.0 - at `$.wait_seconds`    /wait_seconds   At most 20
-pydantic    extra_forbidden, ("body", "visibility_timeout")   /visibility_timeout   'visibility_timeout' is not a
-                                                              field of this; did you mean '…_seconds'?
+    msgspec     Expected `float` <= 20.0 - at `$.wait_seconds`     /wait_seconds: At most 20
+    pydantic    extra_forbidden, ("body", "delay")                 'delay' is not a field of this; did you
+                                                                   mean 'delay_seconds'?
+
+The detail of a refusal tells the first few; its faults are all of them.
 """
 
 import re
@@ -16,6 +18,8 @@ from msgspec import inspect
 from storage.domain.errors import FieldFault, ValidationFailed
 
 _TOLD_AT_ONCE = 3
+_NAME_MAX = 80  # of a field that is looked for among others, and shown
+_PLACE_MAX = 160
 
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -45,21 +49,16 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     """A decoder's complaint. `kind`: what was to be read, to say what would have been right."""
     found = _PLACE.match(str(error))
     assert found
-    what, steps = (
-        found["what"],
-        [name or index for name, index in _STEP.findall(found["path"] or "$")],
-    )
+    what = found["what"]
+    steps = [name or index for name, index in _STEP.findall(found["path"] or "$")]
     pointer = "".join(f"/{step}" for step in steps if step != "...")
     if named := _UNKNOWN.fullmatch(what):
         fault = _unknown(f"{pointer}/{named[1]}", named[1], _fields(_types_at(kind, steps)))
     elif named := _MISSING.fullmatch(what):
         fault = FieldFault(f"{pointer}/{named[1]}", f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
-        choices = ", ".join(_choices(_types_at(kind, steps)))
-        told = (
-            f"{named[1]} is none of {choices}" if choices else f"{named[1]} is none of its values"
-        )
-        fault = FieldFault(pointer, told, "invalid")
+        choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
+        fault = FieldFault(pointer, f"{named[1]} is none of {choices}", "invalid")
     else:
         fault = FieldFault(pointer, _plain(what), "invalid")
     return _refusal([fault])
@@ -67,12 +66,13 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
 
 def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> ValidationFailed:
     """FastAPI's list of complaints. `known`: the fields that the body may have."""
-    faults = []
+    faults: list[FieldFault] = []
     for error in errors:
         pointer, name = _pointer(error["loc"]), str(error["loc"][-1])
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
-            faults.append(_unknown(pointer, name, known if len(error["loc"]) == 2 else ()))
+            is_looked_for = len(error["loc"]) == 2 and len(faults) < _TOLD_AT_ONCE
+            faults.append(_unknown(pointer, name, known if is_looked_for else ()))
         elif code == "required":
             faults.append(FieldFault(pointer, f"'{name}' is required", code))
         else:
@@ -91,18 +91,18 @@ def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
 
 def _said(fault: FieldFault) -> str:
     """With its place, unless that is all it names."""
-    name = fault.pointer.removeprefix("/")
-    return (
-        fault.detail
-        if not name or f"'{name}'" in fault.detail
-        else f"{fault.pointer}: {fault.detail}"
-    )
+    place = fault.pointer[:_PLACE_MAX]
+    if not place or f"'{place.removeprefix('/')}'" in fault.detail:
+        return fault.detail
+    return f"{place}: {fault.detail}"
 
 
 def _unknown(pointer: str, name: str, known: Collection[str]) -> FieldFault:
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(name, known, n=1) if len(name) <= _NAME_MAX else []
     meant = f"; did you mean '{near[0]}'?" if near else ""
-    return FieldFault(pointer, f"'{name}' is not a field of this{meant}", "unknown_field")
+    return FieldFault(
+        pointer, f"'{name[:_NAME_MAX]}' is not a field of this{meant}", "unknown_field"
+    )
 
 
 def _pointer(location: Sequence[str | int]) -> str:

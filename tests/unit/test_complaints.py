@@ -89,3 +89,12 @@ def test_a_models_complaints_are_told_in_a_sentence(body, told):
     errors = [{**one, "loc": ("body", *one["loc"])} for one in complaint.value.errors()]
 
     assert from_pydantic(errors, Body.model_fields).detail == told
+
+
+def test_a_field_of_any_length_is_told_in_short():
+    told = from_msgspec(
+        msgspec.ValidationError(f"Object contains unknown field `{'x' * 10**6}`"), Settle
+    )
+
+    assert told.detail.endswith("is not a field of this")
+    assert len(told.detail) < 300
