@@ -10,7 +10,6 @@ request ─▶ Doors: request id, gate, count
 """
 
 import asyncio
-import gc
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,7 +18,7 @@ from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI
 
-from api import health
+from api import garbage, health
 from api.admin import door as admin_door
 from api.answers import AccessLog
 from api.asyncapi import build_asyncapi
@@ -94,7 +93,6 @@ from storage.domain.presence import ProcessRole
 from storage.lifespan import Storage, open_storage
 from storage.presence import present
 
-GARBAGE_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
 LAG_PROBE_SECONDS = 0.5
 _LIMITS = Limits()
 
@@ -292,7 +290,8 @@ def _lifespan(
                 present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
             )
             stack.callback(counts.flush)
-            _settle_memory()
+            garbage.look_seldom()
+            garbage.settle()
             yield
 
     return lifespan
@@ -326,16 +325,6 @@ async def _pushing(
     finally:
         await sessions.close()
         await feeds.close()
-
-
-def _settle_memory() -> None:
-    """What is there now stays, and a request leaves no cycles: look for garbage less often.
-
-    With Python's own thresholds a tenth of a busy process's time goes into looking.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_YOUNG_MAX, 20, 50)
 
 
 @asynccontextmanager

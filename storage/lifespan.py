@@ -33,7 +33,6 @@ from storage.namespaces import Namespaces
 from storage.on_queue import OnQueue
 from storage.on_stream import OnStream
 from storage.places import Places, held
-from storage.postgres import migrate as migrations
 from storage.postgres.archives import ArchiveRows
 from storage.postgres.database import Database, open_database
 from storage.postgres.known_manifest import KnownManifest
@@ -122,17 +121,6 @@ class Storage:
     meters: Meters
     health: Health
     upkeep: Upkeep
-
-
-def migrate(settings: StorageSettings) -> None:
-    """Bring the database to this version's schema. Raises DatabaseTooNew, StorageUnavailable."""
-    migrations.migrate(settings.database_url)
-
-
-def schema_fault(settings: StorageSettings) -> str:
-    """What keeps this version from using the database as it is; empty for nothing. Raises StorageUnavailable."""
-    found, wanted = migrations.current(settings.database_url), migrations.head()
-    return "" if found == wanted else f"the database is at {found}, this version needs {wanted}"
 
 
 @asynccontextmanager

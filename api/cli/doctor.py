@@ -27,7 +27,8 @@ from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.health import Finding
-from storage.lifespan import Storage, open_storage, schema_fault
+from storage.lifespan import Storage, open_storage
+from storage.schema import schema_fault
 
 PYTHON_MIN = (3, 11)
 FILES_MIN = 4_096  # a connection is an open file

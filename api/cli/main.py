@@ -11,6 +11,7 @@ from contextlib import suppress
 import typer
 from typer import Abort, TyperException
 
+from api import garbage
 from api.cli.commands.archive import archive
 from api.cli.commands.audit import audit
 from api.cli.commands.backups import backups
@@ -68,7 +69,11 @@ for verbs in (bench, backups, documents):
 
 def main() -> None:
     """Run the command line, and end as it went."""
-    sys.exit(run(sys.argv[1:]))
+    garbage.look_seldom()
+    try:
+        sys.exit(run(sys.argv[1:]))
+    finally:
+        garbage.let_go()
 
 
 def run(words: Sequence[str]) -> int:

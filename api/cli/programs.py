@@ -73,7 +73,7 @@ def _uvicorn(listener: int) -> list[str]:
         *PYTHON,
         "-m",
         "uvicorn",
-        "api.app:create_app",
+        "api.serving:create_app",
         "--factory",
         f"--app-dir={PACKAGES}",
         f"--fd={listener}",

@@ -34,11 +34,12 @@ from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import migrate, open_storage
+from storage.lifespan import open_storage
 from storage.postgres import dump
 from storage.postgres.migrate import config_of, connected, head
 from storage.redis.refilling import BackedStore
 from storage.redis.snapshot import snapshot_of
+from storage.schema import migrate
 from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.databases import execute as execute_at

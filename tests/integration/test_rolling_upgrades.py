@@ -6,8 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from storage.lifespan import open_storage, schema_fault
+from storage.lifespan import open_storage
 from storage.postgres.migrate import head
+from storage.schema import schema_fault
 from tests.commands import millstream
 
 pytestmark = pytest.mark.one_store
