@@ -20,6 +20,7 @@ PYTHON = (sys.executable, "-P")  # -P: a folder named `api` where the user stand
 DRAIN_S = (
     5  # what uvicorn gives requests in flight at the end; waiting receives are answered at once
 )
+APPLICATION = "api.serving:create_app"
 PROTOCOLS = (
     "--loop=uvloop",
     "--http=api.hot_http:HotProtocol",
@@ -73,7 +74,7 @@ def _uvicorn(listener: int) -> list[str]:
         *PYTHON,
         "-m",
         "uvicorn",
-        "api.serving:create_app",
+        APPLICATION,
         "--factory",
         f"--app-dir={PACKAGES}",
         f"--fd={listener}",

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -24,7 +25,7 @@ def facts(data: Path) -> dict[str, Any]:
         "load_average_at_start": round(os.getloadavg()[0], 2),
         "file_system": file_system(data),
         "fsync_microseconds": round(fsync_s(data) * 1e6),
-        "python": platform.python_version(),
+        "python": f"{platform.python_version()} of {sys.base_prefix}",  # how it was built matters
         "valkey": _first_line([str(find_valkey("bundled")), "--version"]),
         "wrk": _first_line(["wrk", "--version"]),
         "redis_benchmark": _first_line(["redis-benchmark", "--version"]),

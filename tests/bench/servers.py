@@ -16,7 +16,7 @@ from time import monotonic, sleep
 import redis
 
 from api.cli.listener import listening
-from api.cli.programs import api_programs
+from api.cli.programs import APPLICATION, api_programs
 from api.cli.supervisor import Program
 from api.cli.up import readiness
 from api.settings import Settings, read_settings
@@ -32,7 +32,7 @@ _NOTHING: Mapping[str, str] = {}
 START_S_MAX = 30.0
 STOP_S_MAX = 10.0
 REWRITE_S_MAX = 60.0
-SERVICE, ECHO = "api.app:create_app", "tests.bench.echo:create_app"
+ECHO = "tests.bench.echo:create_app"
 PLAIN_PROTOCOLS = {"--http=": "--http=httptools", "--ws=": "--ws=websockets-sansio"}
 
 
@@ -81,14 +81,16 @@ class House:
     @contextmanager
     def fresh_api(self) -> Generator[Served]:
         """Another API process on the same stores, which has done nothing yet."""
-        with _serving(SERVICE, self.data, self.redis_url, self.database_url) as served:
+        with _serving(APPLICATION, self.data, self.redis_url, self.database_url) as served:
             yield served
 
     @contextmanager
     def guarded_api(self, secret_keys: str) -> Generator[Served]:
         """As fresh_api, which wants to know who calls."""
         told = {"auth": "keys", "secret_keys": secret_keys}
-        with _serving(SERVICE, self.data, self.redis_url, self.database_url, told=told) as served:
+        with _serving(
+            APPLICATION, self.data, self.redis_url, self.database_url, told=told
+        ) as served:
             yield served
 
     @contextmanager
@@ -139,7 +141,7 @@ def house(data: Path) -> Generator[House]:
         store.config_set("auto-aof-rewrite-percentage", 0)  # see settle_store
         migrate(_settings(data, redis_url, database_url).storage())
         with (
-            _serving(SERVICE, data, redis_url, database_url) as api,
+            _serving(APPLICATION, data, redis_url, database_url) as api,
             _serving(ECHO, data, redis_url, database_url, plain=True) as echo,
         ):
             yield House(data, redis_url, database_url, valkey.socket, store, api, echo)
@@ -182,7 +184,7 @@ def _serving(
 
 def _command(program: Program, application: str, plain: bool) -> list[str]:
     """The supervisor's command for the API, with another application, or with uvicorn's own protocol."""
-    words = [application if word == SERVICE else word for word in program.command]
+    words = [application if word == APPLICATION else word for word in program.command]
     assert application in words, "the supervisor starts the API in another way now"
     if plain:
         words = [
