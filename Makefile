@@ -1,7 +1,7 @@
 # Two commands matter: `make up` brings everything up, `make test` proves it.
 
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
-	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$python && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -43,7 +43,7 @@ ifdef UV
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or two"
-	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 or newer, or uv" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 to 3.14, or uv" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 		{ echo "python3 -m venv does not work here: install python3-venv, or uv" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
