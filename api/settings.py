@@ -158,6 +158,13 @@ class Settings(BaseSettings):
         description="Where clients reach this deployment, when a call does not say it: https://queues.example.com. "
         "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used.",
     )
+    keep_alive_seconds: int = Field(
+        default=120,
+        ge=1,
+        le=86_400,
+        description="How long a connection without calls is kept. A client or load balancer must let go of it sooner, or "
+        "now and then sends a call as it is closed.",
+    )
     otlp_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices(

@@ -44,7 +44,8 @@ def api_programs(
     """As many API processes as `settings.workers`, all serving `listener`."""
     more = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
     environment = child_environment(settings, more)
-    command = [*_uvicorn(listener.fileno()), *uvicorn_options(settings)]
+    keep_alive = f"--timeout-keep-alive={settings.keep_alive_seconds}"
+    command = [*_uvicorn(listener.fileno()), keep_alive, *uvicorn_options(settings)]
     return [
         _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
         for number in range(1, settings.workers + 1)

@@ -1,0 +1,17 @@
+"""What the programs of a deployment are told."""
+
+import socket
+from pathlib import Path
+
+from api.cli.programs import api_programs
+from api.settings import Settings
+
+
+def test_idle_connections_are_kept_as_long_as_the_setting_says(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        usual, longer = (
+            api_programs(settings, listener, tmp_path)[0].command
+            for settings in (Settings(), Settings(keep_alive_seconds=620))
+        )
+    assert "--timeout-keep-alive=120" in usual
+    assert "--timeout-keep-alive=620" in longer
