@@ -51,11 +51,12 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
     assert found
     what = found["what"]
     steps = [name or index for name, index in _STEP.findall(found["path"] or "$")]
-    pointer = "".join(f"/{step}" for step in steps if step != "...")
+    pointer = _pointer(step for step in steps if step != "...")
     if named := _UNKNOWN.fullmatch(what):
-        fault = _unknown(f"{pointer}/{named[1]}", named[1], _fields(_types_at(kind, steps)))
+        fault = _unknown(pointer + _pointer([named[1]]), named[1], _fields(_types_at(kind, steps)))
     elif named := _MISSING.fullmatch(what):
-        fault = FieldFault(f"{pointer}/{named[1]}", f"'{named[1]}' is required", "required")
+        place = pointer + _pointer([named[1]])
+        fault = FieldFault(place, f"'{named[1]}' is required", "required")
     elif named := _CHOICE.fullmatch(what):
         choices = ", ".join(_choices(_types_at(kind, steps))) or "its values"
         fault = FieldFault(pointer, f"{named[1]} is none of {choices}", "invalid")
@@ -68,7 +69,7 @@ def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> Validat
     """FastAPI's list of complaints. `known`: the fields that the body may have."""
     faults: list[FieldFault] = []
     for error in errors:
-        pointer, name = _pointer(error["loc"]), str(error["loc"][-1])
+        pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
         code = _CODES.get(error["type"], "invalid")
         if code == "unknown_field":
             is_looked_for = len(error["loc"]) == 2 and len(faults) < _TOLD_AT_ONCE
@@ -105,9 +106,9 @@ def _unknown(pointer: str, name: str, known: Collection[str]) -> FieldFault:
     )
 
 
-def _pointer(location: Sequence[str | int]) -> str:
-    """`("body", "tags", "a")` is `/tags/a`; a query's or header's parameter is `/name`."""
-    return "".join(f"/{step}" for step in location[1:])
+def _pointer(steps: Iterable[str | int]) -> str:
+    """`("tags", "a/b")` is `/tags/a~1b`: RFC 6901, section 3."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def _plain(what: str) -> str:

@@ -41,6 +41,7 @@ class Body(BaseModel):
         ("Expected `object`, got `array`", ""),
         ("Object missing required field `a` - at `$[1]`", "/1/a"),
         ("Object contains unknown field `a.b`", "/a.b"),
+        ("Object contains unknown field `a/~b`", "/a~1~0b"),
         ("Expected `str`, got `int` - at `$.headers[...]`", "/headers"),
     ],
 )
@@ -89,6 +90,12 @@ def test_a_models_complaints_are_told_in_a_sentence(body, told):
     errors = [{**one, "loc": ("body", *one["loc"])} for one in complaint.value.errors()]
 
     assert from_pydantic(errors, Body.model_fields).detail == told
+
+
+def test_a_models_pointers_are_escaped():
+    error = {"type": "extra_forbidden", "loc": ("body", "tags", "a/~b"), "msg": ""}
+
+    assert from_pydantic([error]).faults[0].pointer == "/tags/a~1~0b"
 
 
 def test_a_field_of_any_length_is_told_in_short():
