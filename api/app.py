@@ -290,7 +290,6 @@ def _lifespan(
                 present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
             )
             stack.callback(counts.flush)
-            garbage.look_seldom()
             garbage.settle()
             yield
 

@@ -16,7 +16,8 @@ def look_seldom() -> None:
 
 
 def settle() -> None:
-    """What is there now, and is in use, stays: it is not looked at again."""
+    """What is there now, and is in use, stays: it is not looked at again, and what comes seldom."""
+    look_seldom()
     gc.collect()
     gc.freeze()
 
