@@ -44,8 +44,7 @@ def api_programs(
     """As many API processes as `settings.workers`, all serving `listener`."""
     more = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
     environment = child_environment(settings, more)
-    keep_alive = f"--timeout-keep-alive={settings.keep_alive_seconds}"
-    command = [*_uvicorn(listener.fileno()), keep_alive, *uvicorn_options(settings)]
+    command = [*_uvicorn(listener.fileno()), *manners(settings), *uvicorn_options(settings)]
     return [
         _api_program(f"api {number}", command, environment, listener.fileno(), metrics, keep_open)
         for number in range(1, settings.workers + 1)
@@ -82,8 +81,12 @@ def _uvicorn(listener: int) -> list[str]:
         "--log-level=warning",
         "--no-server-header",
         f"--timeout-graceful-shutdown={DRAIN_S}",
-        *PROTOCOLS,
     ]
+
+
+def manners(settings: Settings) -> list[str]:
+    """How uvicorn is to speak, and how long it keeps a connection on which nobody does."""
+    return [*PROTOCOLS, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
 
 
 def _forget_gauges(pid: int, metrics: Path) -> None:

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from api.cli.programs import PROTOCOLS
+from api.cli.programs import manners
 from api.settings import Settings
 from storage.domain.clock import SystemClock
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
@@ -94,9 +94,8 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory"]
-        keep_alive = f"--timeout-keep-alive={Settings().keep_alive_seconds}"
         process = subprocess.Popen(
-            [*command, f"--fd={listener.fileno()}", keep_alive, *PROTOCOLS],
+            [*command, f"--fd={listener.fileno()}", *manners(Settings())],
             env={**os.environ, **environment},
             pass_fds=[listener.fileno()],
             preexec_fn=child_setup(signal.SIGKILL),
