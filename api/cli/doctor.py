@@ -30,7 +30,7 @@ from storage.health import Finding
 from storage.lifespan import Storage, open_storage
 from storage.schema import schema_fault
 
-PYTHON_MIN = (3, 11)
+PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)
 FILES_MIN = 4_096  # a connection is an open file
 DISK_FREE_BYTES_MIN = 1 << 30
 GIB = 1 << 30
@@ -106,9 +106,9 @@ def _word_of(path: Path) -> str | None:
 def _python() -> Finding:
     return Finding(
         "python",
-        sys.version_info[:2] >= PYTHON_MIN,
+        PYTHON_MIN <= sys.version_info[:2] <= PYTHON_LAST,
         ".".join(map(str, sys.version_info[:3])),
-        "Use Python 3.11 or newer.",
+        "Use Python 3.11 to 3.14.",
     )
 
 
