@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from api.cli.programs import manners
+from api.cli.programs import APPLICATION, manners
 from api.settings import Settings
 from storage.domain.clock import SystemClock
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
@@ -93,7 +93,7 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        command = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory"]
+        command = [sys.executable, "-m", "uvicorn", APPLICATION, "--factory"]
         process = subprocess.Popen(
             [*command, f"--fd={listener.fileno()}", *manners(Settings())],
             env={**os.environ, **environment},
