@@ -41,8 +41,11 @@ async def show_login(request: Request) -> Response:
 
 
 @rest.get("/ui/{path:path}")
-async def show_nothing(path: str) -> Response:
-    """What no page is at."""
+async def show_nothing(request: Request, path: str) -> Response:
+    """What no page is at; a page's path with a slash behind it leads there."""
+    if path.endswith("/") or not path:
+        there = f"/ui/{path}".rstrip("/")
+        return RedirectResponse(f"{there}?{request.url.query}".rstrip("?"), 307)
     raise Refusal(DoorCode.NOT_FOUND, f"There is no page at /ui/{path}.")
 
 

@@ -27,7 +27,15 @@ from tests.databases import database
 from tests.folders import quick_folder
 from tests.sockets import serving
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
+ELSEWHERE = "mill.example.test"
+"""Another machine's name, as far as the browser knows."""
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--font-render-hinting=none",
+    f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
+]
 PATIENCE_MS = 15_000
 
 
@@ -132,6 +140,24 @@ async def context(browser: Browser, service: Service) -> AsyncIterator[BrowserCo
 async def page(context: BrowserContext) -> Page:
     """A page of it."""
     return await context.new_page()
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def guarded(browser: Browser, service: Service) -> AsyncIterator[Page]:
+    """A page of a service that wants a key."""
+    async with a_context(browser, service.keys_url) as context:
+        yield await context.new_page()
+
+
+async def log_in(page: Page, word: str) -> None:
+    """Show a key where one is asked for."""
+    await page.locator("[name=key]").fill(word)
+    await press(page, "Log in")
+
+
+async def press(page: Page, name: str) -> None:
+    """Press a button by its words."""
+    await page.get_by_role("button", name=name, exact=True).first.click()
 
 
 @pytest_asyncio.fixture(loop_scope="package")

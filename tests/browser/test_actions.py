@@ -9,8 +9,8 @@ from playwright.async_api import Page, expect
 
 from storage.domain.messages import NewMessage
 from storage.domain.queues import DeadLetterTarget, QueueType
-from tests.browser.conftest import Service
-from tests.browser.test_queue_journeys import LATE, a_queue, press, reject
+from tests.browser.conftest import Service, press
+from tests.browser.test_queue_journeys import LATE, a_queue, reject
 
 pytestmark = pytest.mark.one_store
 

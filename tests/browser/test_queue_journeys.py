@@ -2,10 +2,8 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from storage.domain.access import Role
@@ -13,7 +11,7 @@ from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from storage.lifespan import Storage
-from tests.browser.conftest import Service, a_context
+from tests.browser.conftest import Service, log_in, press
 from tests.browser.looking import Complaints, look
 
 pytestmark = pytest.mark.one_store
@@ -41,11 +39,6 @@ async def reject(storage: Storage, queue: QueueName, reasons: list[str]) -> None
             for message, reason in zip(taken, reasons, strict=True)
         ],
     )
-
-
-async def press(page: Page, name: str) -> None:
-    """Press a button by its words."""
-    await page.get_by_role("button", name=name, exact=True).first.click()
 
 
 async def test_the_stuck_queue_is_found_from_the_first_page(page: Page, service: Service):
@@ -179,19 +172,6 @@ async def test_settings_show_what_differs_and_refuse_what_is_stale(page: Page, s
     assert (spec.attempts_max, spec.delay_ms) == (3, 1000)
 
 
-@pytest_asyncio.fixture(loop_scope="package")
-async def guarded(browser, service: Service) -> AsyncIterator[Page]:
-    """A page of a service that wants a key."""
-    async with a_context(browser, service.keys_url) as context:
-        yield await context.new_page()
-
-
-async def log_in(page: Page, word: str) -> None:
-    """Show a key where one is asked for."""
-    await page.locator("[name=key]").fill(word)
-    await press(page, "Log in")
-
-
 async def test_a_key_is_rotated_and_the_new_one_shown_once(guarded: Page, service: Service):
     admin = await service.key(Role.ADMIN)
     await guarded.goto(f"/ui/keys/{admin.id}")
@@ -210,20 +190,6 @@ async def test_a_key_is_rotated_and_the_new_one_shown_once(guarded: Page, servic
     assert word
     assert word not in await guarded.content()
     assert await service.storage.credentials.proved(word) is not None
-
-
-async def test_whoever_logs_out_is_a_stranger_again(guarded: Page, service: Service):
-    viewer = await service.key(Role.VIEWER)
-    await guarded.goto("/ui/queues?state=dead")
-    await log_in(guarded, viewer.word)
-    await expect(guarded).to_have_url(re.compile("/ui/queues\\?state=dead$"))
-    await expect(guarded.get_by_text("Read-only")).to_be_visible()
-
-    await press(guarded, "Log out")
-
-    await expect(guarded).to_have_url(re.compile("/ui/login$"))
-    await guarded.goto("/ui/queues")
-    await expect(guarded).to_have_url(re.compile("/ui/login"))
 
 
 async def test_anything_is_reached_by_its_name_from_the_keyboard(page: Page):

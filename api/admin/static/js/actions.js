@@ -101,7 +101,7 @@ const troubleOf = (error) => {
   return [error.message, ...faults.filter((fault) => !error.message.includes(fault.detail)).map(where)].join(" · ");
 };
 
-const fail = (form, error) => {
+export const fail = (form, error) => {
   const place = form.querySelector(".trouble");
   const text = troubleOf(error);
   if (!place) return toast(text, true);
@@ -225,17 +225,6 @@ const copyText = async (text) => {
   }
 };
 
-const logIn = async (form) => {
-  try {
-    await callApi("POST", "/v1/sessions", { body: { api_key: form.elements.key.value.trim() } });
-    const next = new URLSearchParams(location.search).get("next") ?? "";
-    location.assign(/^\/ui(?![^/?#])/.test(next) && !next.includes("\\") ? next : "/ui");
-  } catch (error) {
-    fail(form, error);
-    form.elements.key.select();
-  }
-};
-
 const logOut = async () => {
   await callApi("DELETE", "/v1/sessions");
   location.assign("/ui/login");
@@ -248,9 +237,6 @@ export const installActions = () => {
       event.preventDefault();
       if (form.dataset.each) callEach(form);
       else call(form);
-    } else if (form.matches("[data-login]")) {
-      event.preventDefault();
-      logIn(form);
     }
   });
   document.addEventListener("click", (event) => {

@@ -2,6 +2,7 @@
 import { installActions } from "./actions.js";
 import { installCharts } from "./charts.js";
 import { installKeys } from "./keys.js";
+import { installLogin } from "./login.js";
 import { installPreferences } from "./preferences.js";
 import { installRefresh } from "./refresh.js";
 import { installTables } from "./tables.js";
@@ -12,6 +13,7 @@ installTimes();
 installActions();
 installTables();
 installKeys();
+installLogin();
 if (document.body.dataset.namespace) {
   installRefresh();
   installCharts();

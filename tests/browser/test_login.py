@@ -1,0 +1,78 @@
+"""The way in: a key becomes a session, where the browser keeps one."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from storage.domain.access import Role
+from tests.browser.conftest import ELSEWHERE, Service, a_context, log_in, press
+from tests.browser.looking import DESK, PHONE, axe, is_too_wide, look, violations
+
+pytestmark = pytest.mark.one_store
+
+
+async def test_whoever_logs_out_is_a_stranger_again(guarded: Page, service: Service):
+    viewer = await service.key(Role.VIEWER)
+    await guarded.goto("/ui/queues?state=dead")
+    await log_in(guarded, viewer.word)
+    await expect(guarded).to_have_url(re.compile("/ui/queues\\?state=dead$"))
+    await expect(guarded.get_by_text("Read-only")).to_be_visible()
+
+    await press(guarded, "Log out")
+
+    await expect(guarded).to_have_url(re.compile("/ui/login$"))
+    await guarded.goto("/ui/queues")
+    await expect(guarded).to_have_url(re.compile("/ui/login"))
+
+
+async def test_over_plain_http_from_another_machine_no_key_is_asked_for(browser, service: Service):
+    port = service.keys_url.rpartition(":")[2]
+    async with a_context(browser, f"http://{ELSEWHERE}:{port}") as context:
+        page = await context.new_page()
+
+        await page.goto("/ui/queues?state=dead")
+        await expect(page.get_by_text("plain http")).to_be_visible()
+        for width in (DESK, PHONE):
+            await page.set_viewport_size({"width": width, "height": 700})
+            await look(page, f"login-elsewhere-light-{width}")
+            assert not await is_too_wide(page)
+        await page.emulate_media(color_scheme="dark")
+        await look(page, f"login-elsewhere-dark-{PHONE}")
+
+        await expect(page.locator("[name=key]")).to_be_hidden()
+        await expect(page.locator("code")).to_have_text(
+            f"ssh -N -L 8080:127.0.0.1:{port} {ELSEWHERE}"
+        )
+        assert await page.get_by_role("link").get_attribute("href") == (
+            "http://127.0.0.1:8080/ui/login?next=%2Fui%2Fqueues%3Fstate%3Ddead"
+        )
+        assert await axe(page) == []
+        assert await violations(page) == []
+
+
+async def test_a_browser_that_keeps_no_cookies_is_told_so(guarded: Page, service: Service):
+    async def without_cookie(route: Route) -> None:
+        answer = await route.fetch()
+        await guarded.context.clear_cookies()
+        headers = {name: of for name, of in answer.headers.items() if name != "set-cookie"}
+        await route.fulfill(status=answer.status, headers=headers, body=await answer.body())
+
+    await guarded.route("**/v1/sessions", without_cookie)
+    await guarded.goto("/ui")
+    await log_in(guarded, (await service.key(Role.VIEWER)).word)
+
+    await expect(guarded.locator(".trouble")).to_contain_text("allow cookies")
+    await expect(guarded).to_have_url(re.compile("/ui/login"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "there"),
+    [("/ui/", "/ui"), ("/ui/queues/?state=dead", "/ui/queues?state=dead")],
+)
+async def test_a_slash_too_many_leads_to_the_page(page: Page, typed: str, there: str):
+    answer = await page.goto(typed)
+
+    assert answer is not None
+    assert answer.status == 200
+    await expect(page).to_have_url(re.compile(f"{re.escape(there)}$"))
