@@ -156,7 +156,7 @@ class Settings(BaseSettings):
     public_url: str = Field(
         default="",
         description="Where clients reach this deployment, when a call does not say it: https://queues.example.com. "
-        "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used.",
+        "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used, and https where it speaks that or `X-Forwarded-Proto` says so.",
     )
     keep_alive_seconds: int = Field(
         default=120,

@@ -14,6 +14,7 @@ from api.admin.assets import accepts_gzip, address_of
 from api.admin.bodies import spelled_out, summary
 from api.admin.snippets import Reached
 from api.admin.sparks import spark
+from api.base_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
 from api.native.fields import rfc3339
 from storage.domain.access import Action, Principal
@@ -143,7 +144,8 @@ def _frame(request: Request) -> Frame:
         request.url.query,
         cast(bool, state.get("guarded", False)),
         request.app.version,
-        state["settings"].public_url or str(request.base_url).rstrip("/"),
+        state["settings"].public_url
+        or base_url_of(dict(request.scope["headers"]), secure=request.url.scheme == "https"),
     )
 
 

@@ -10,9 +10,7 @@ from api.aws.sqs.service import SQS
 from api.aws.sqs.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
 from api.aws.wire.door import AwsDoor
 from api.aws.wire.errors import AwsError
-from api.aws.wire.protocols import base_of
 from api.aws.wire.request_ids import new_request_id
-from api.dataplane import HotRequest
 from api.metrics import Counts
 from api.refusals import ClientGone
 from storage.domain.names import QueueName
@@ -65,22 +63,6 @@ def test_a_method_and_a_path_are_its_own_or_not(door, method, path, query, taken
 
 def test_request_ids_differ():
     assert len({new_request_id() for _ in range(100)}) == 100
-
-
-@pytest.mark.parametrize(
-    ("secure", "forwarded", "scheme"),
-    [
-        (False, b"", "http"),
-        (True, b"", "https"),
-        (False, b"https", "https"),
-        (True, b"http", "https"),
-    ],
-)
-def test_urls_have_the_scheme_that_the_client_speaks(secure, forwarded, scheme):
-    headers = {b"host": b"queues.example.org", b"x-forwarded-proto": forwarded}
-    request = HotRequest(["", ""], headers, b"", lambda: True)
-
-    assert base_of(request, secure=secure) == f"{scheme}://queues.example.org"
 
 
 def test_a_queue_is_found_by_its_url_whatever_the_host():

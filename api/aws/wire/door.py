@@ -32,11 +32,12 @@ from api.auth.gate import Gate
 from api.auth.standing import Standing
 from api.aws.wire.audited import about
 from api.aws.wire.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
-from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire, base_of
+from api.aws.wire.protocols import JsonWire, QueryWire, Told, Wire
 from api.aws.wire.request_ids import HEADER, new_request_id
 from api.aws.wire.service import Call, Operation, Service, Surroundings
 from api.aws.wire.service import Told as Answered
 from api.aws.wire.sigv4 import SignedRequest
+from api.base_url import base_url_of
 from api.dataplane import HotRequest, read_body
 from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
@@ -150,7 +151,7 @@ class AwsDoor:
                 self._storage(),
                 principal,
                 operation.action,
-                self._around.public_url or base_of(request, secure=self._around.secure),
+                self._around.public_url or base_url_of(request.headers, secure=self._around.secure),
                 request.is_there,
                 self._around,
                 await self._account(principal),

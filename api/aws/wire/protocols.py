@@ -14,12 +14,12 @@ from api.aws.wire.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERATION
 from api.aws.wire.query import parse_parameters, read_parameters
 from api.aws.wire.service import Operation, Service
 from api.aws.wire.xml import answer_xml, error_xml
+from api.base_url import base_url_of
 from api.containers import check_json
 from api.dataplane import HotRequest
 
 XML = "text/xml"
 _ACTION = "Action"
-_UNNAMED_HOST = b"localhost"  # only HTTP/1.0 comes without a Host
 
 _json = msgspec.json.Encoder()
 
@@ -43,13 +43,6 @@ class Wire(Protocol):
     def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told: ...
 
     def error(self, error: AwsError, request_id: bytes) -> Told: ...
-
-
-def base_of(request: HotRequest, *, secure: bool = False) -> str:
-    """The service's address as the client wrote it, with its scheme: by TLS of this process's own, or of a proxy before it."""
-    host = request.headers.get(b"host", _UNNAMED_HOST).decode("latin-1")
-    secure = secure or request.headers.get(b"x-forwarded-proto") == b"https"
-    return f"{'https' if secure else 'http'}://{host}"
 
 
 class JsonWire:
@@ -119,7 +112,7 @@ class QueryWire:
     def read(self, operation: Operation) -> Any:
         """The input; the path stands for the queue where no parameter does."""
         if len(self._request.words) > 2:
-            place = f"{base_of(self._request)}{'/'.join(self._request.words)}"
+            place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.words)}"
             self._parameters.setdefault(self._service.place_name, place)
         return read_parameters(self._parameters, operation.asked)
 
