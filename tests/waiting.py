@@ -1,6 +1,7 @@
 """Waiting for what takes a moment."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -21,3 +22,11 @@ async def eventually(reading: Callable[[], Awaitable[T]], wanted: T) -> None:
             pytest.fail(f"not {wanted!r}, still {found!r}")
         await asyncio.sleep(PAUSE_S)
         found = await reading()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is so, where there is no loop."""
+    deadline = time.monotonic() + WITHIN_S
+    while not holds():
+        assert time.monotonic() < deadline, "it is still not so"
+        time.sleep(PAUSE_S)

@@ -1,8 +1,6 @@
 """Chromium before a real service over real stores, in one loop: a test asks the engines what a click has done."""
 
 import inspect
-import os
-import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from storage.settings import StorageSettings
 from tests.browser.looking import DESK, WATCH, Complaints
 from tests.browser.world import make_crowd, make_world
 from tests.databases import database
+from tests.debian import debian_program
 from tests.folders import quick_folder
 from tests.sockets import serving
 
@@ -67,13 +66,7 @@ class Service:
 @pytest.fixture(scope="package")
 def chromium() -> str:
     """Debian's Chromium: Playwright's own browsers are never downloaded. `make test` installs it where it may."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        reason = "Chromium is not here: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return debian_program("chromium", "chromium", "chromium-browser")
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
