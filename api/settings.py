@@ -96,8 +96,8 @@ class Settings(BaseSettings):
     memory_mb: int | None = Field(
         default=None,
         ge=0,
-        description="Memory of the Valkey that `millstream up` starts: half of the machine's unless said, 0 for no "
-        "limit. From 85 % of it on writes are refused.",
+        description="Memory of the Valkey that `millstream up` starts: half of the machine's, or of what a container or "
+        "service is limited to, unless said; 0 for no limit. From 85 % of it on writes are refused.",
     )
     spark_master: str = Field(
         default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"

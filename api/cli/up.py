@@ -9,7 +9,6 @@ SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
 
 import asyncio
 import http.client
-import os
 import socket
 import tempfile
 import time
@@ -46,6 +45,7 @@ from api.logs import configure_logs, get_logger
 from api.settings import Settings
 from storage.domain import limits
 from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.memory import granted_bytes
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import EmbeddedServer
 from storage.embedded.valkey import ValkeyServer
@@ -126,8 +126,7 @@ def memory_bytes(settings: Settings) -> int:
     """What the private Valkey may use; 0: no limit."""
     if settings.memory_mb is not None:
         return settings.memory_mb * limits.MIB
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(limits.MEMORY_BYTES_MIN, int(whole * limits.MEMORY_SHARE))
+    return max(limits.MEMORY_BYTES_MIN, int(granted_bytes() * limits.MEMORY_SHARE))
 
 
 def _told(

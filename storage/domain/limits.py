@@ -458,7 +458,7 @@ GUARD_CLOSES_AT = 0.85  # of the store's memory: leases, groups and acknowledgem
 GUARD_OPENS_AT = 0.80  # well below, so that writes do not stop and go
 GUARD_RETRY_S = 5  # draining a twentieth of the memory takes a while
 MEMORY_SHARE = (
-    0.5  # of the machine's for the store that `up` starts: its log's rewriting needs room as well
+    0.5  # of what is granted for the store that `up` starts: its log's rewriting needs room as well
 )
 MEMORY_BYTES_MIN = 256 * MIB
 

@@ -29,7 +29,7 @@ MemoryMb = Annotated[
     typer.Option(
         "--memory-mb",
         min=0,
-        help="Memory of that Valkey in MiB; 0: no limit. Default: half of the machine's.",
+        help="Memory of that Valkey in MiB; 0: no limit. Default: half of the machine's or container's.",
     ),
 ]
 Insecure = Annotated[
