@@ -31,7 +31,8 @@ from api.aws.kinesis.kept import Kept
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.parity import LikeAmazon
 from api.aws.sqs.service import SQS
-from api.aws.wire.door import AwsDoor
+from api.aws.sts.service import STS
+from api.aws.wire.door import AwsDoor, Deployment
 from api.aws.wire.target import Fork, TargetDoor
 from api.collecting import close_tracing, open_tracing
 from api.dataplane import Dispatcher, Opened
@@ -123,40 +124,25 @@ def create_app(
     control = _control_plane(settings, storage, dispatcher, counts, known, standing, tracing)
     control.state.auditing = auditing
 
-    sqs = AwsDoor(
-        SQS,
-        gate,
-        standing,
-        auditing,
-        counts,
-        protocol="sqs",
+    deployment = Deployment(
+        gate=gate,
+        standing=standing,
+        auditing=auditing,
+        counts=counts,
+        storage=opened,
+        durability=settings.durability,
         region=settings.aws_region,
         secure=settings.ssl_certfile is not None,
         public_url=settings.public_url,
-        durability=settings.durability,
-        storage=opened,
-        kept=LikeAmazon(settings.limits == "aws"),
         tracing=tracing,
         access=access,
     )
-    kinesis = TargetDoor(
-        KINESIS,
-        gate,
-        standing,
-        auditing,
-        counts,
-        protocol="kinesis",
-        region=settings.aws_region,
-        secure=settings.ssl_certfile is not None,
-        public_url=settings.public_url,
-        durability=settings.durability,
-        storage=opened,
-        noun="stream",
-        kept=Kept(settings.limits),
-        tracing=tracing,
-        access=access,
-    )
-    aws = Fork(sqs, kinesis)
+    alike = LikeAmazon(settings.limits == "aws")
+    sqs = AwsDoor(SQS, deployment, protocol="sqs", noun="queue", kept=alike)
+    kept = Kept(settings.limits)
+    kinesis = TargetDoor(KINESIS, deployment, protocol="kinesis", noun="stream", kept=kept)
+    sts = AwsDoor(STS, deployment, protocol="sts")
+    aws = Fork(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(
         gate,
         standing,

@@ -62,6 +62,7 @@ class Door(StrEnum):
     REST = "rest"
     SQS = "sqs"
     KINESIS = "kinesis"
+    STS = "sts"
     WS = "ws"
     CLI = "cli"
 

@@ -8,7 +8,7 @@ from api.auth.standing import Standing
 from api.aws.sqs.actions.receive import _release_if_gone
 from api.aws.sqs.service import SQS
 from api.aws.sqs.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
-from api.aws.wire.door import AwsDoor
+from api.aws.wire.door import AwsDoor, Deployment
 from api.aws.wire.errors import AwsError
 from api.aws.wire.request_ids import new_request_id
 from api.metrics import Counts
@@ -25,17 +25,16 @@ def no_storage() -> Storage:
 
 @pytest.fixture
 def door() -> AwsDoor:
-    return AwsDoor(
-        SQS,
-        OpenMode(),
-        Standing(OpenMode()),
-        Auditing(no_storage),
-        Counts(),
-        protocol="sqs",
-        region="us-east-1",
-        durability="always",
+    deployment = Deployment(
+        gate=OpenMode(),
+        standing=Standing(OpenMode()),
+        auditing=Auditing(no_storage),
+        counts=Counts(),
         storage=no_storage,
+        durability="always",
+        region="us-east-1",
     )
+    return AwsDoor(SQS, deployment, protocol="sqs", noun="queue")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import msgspec
 
 from api.auth.auditing import About
-from api.aws.wire.service import Operation
+from storage.domain.access import Action
 
 _MEMBERS = (
     "queue_name",
@@ -16,13 +16,13 @@ _MEMBERS = (
 )
 
 
-def about(operation: Operation, asked: msgspec.Struct, noun: str) -> About:
+def about(operation: str, action: Action, asked: msgspec.Struct, noun: str) -> About:
     """What a call wants; its resource as the native path has it. `noun`: `queue` or `stream`."""
     words = (getattr(asked, member, None) for member in _MEMBERS)
     name = next((_name(word) for word in words if isinstance(word, str) and word), "")
     nouns = f"{noun}s"
     resource = f"{nouns}/{name}" if name else nouns
-    return About(operation.name, operation.action, resource, name, nouns, name)
+    return About(operation, action, resource, name, nouns, name)
 
 
 def _name(word: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 from starlette.types import Receive
 
 from api.answers import (
@@ -54,47 +55,66 @@ _NO_OPERATION = "unknown"
 _FORM = b"application/x-www-form-urlencoded"
 
 
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    """What all doors of a deployment have alike. `secure`: this process speaks TLS. `public_url`: as Surroundings."""
+
+    gate: Gate
+    standing: Standing
+    auditing: Auditing
+    counts: Counts
+    storage: Callable[[], Storage]
+    durability: Durability
+    region: str
+    secure: bool = False
+    public_url: str = ""
+    tracing: Tracing | None = None
+    access: AccessLog | None = None
+
+
 class AwsDoor:
-    """Answers the calls of one service."""
+    """Answers the calls of one service. `protocol`: its word in metrics, in the audit log, and in signatures. `noun`: what
+    its calls are about, `queue` or `stream`; "" for nothing that is counted."""
 
     def __init__(
         self,
         service: Service,
-        gate: Gate,
-        standing: Standing,
-        auditing: Auditing,
-        counts: Counts,
+        deployment: Deployment,
         *,
         protocol: str,
-        region: str,
-        secure: bool = False,
-        public_url: str = "",
-        durability: Durability,
-        storage: Callable[[], Storage],
-        noun: str = "queue",
+        noun: str = "",
         kept: Any = None,
-        tracing: Tracing | None = None,
-        access: AccessLog | None = None,
     ) -> None:
-        self._tracing = tracing
         self._service = service
         self._prefix = f"{service.target}.".encode()
         self._signs_as = protocol
-        self._gate = gate
-        self._standing = standing
-        self._auditing = auditing
         self._noun = noun
         self._door = Door(protocol)
-        self._storage = storage
-        self._ended = Ended(RequestMetrics(counts, protocol), access)
-        metrics = DoorMetrics(counts, noun, protocol, durability)
-        self._around = Surroundings(region, metrics, kept, gate.guards, secure, public_url)
+        self._tracing = deployment.tracing
+        self._gate = deployment.gate
+        self._standing = deployment.standing
+        self._auditing = deployment.auditing
+        self._storage = deployment.storage
+        counts, durability = deployment.counts, deployment.durability
+        self._ended = Ended(RequestMetrics(counts, protocol), deployment.access)
+        self._around = Surroundings(
+            deployment.region,
+            DoorMetrics(counts, noun, protocol, durability) if noun else None,
+            kept,
+            deployment.gate.guards,
+            deployment.secure,
+            deployment.public_url,
+        )
         self._more: ExtraHeaders = weaker_promise(durability)
 
     @property
     def target(self) -> bytes:
         """What the X-Amz-Target of its calls begins with."""
         return self._service.target.encode()
+
+    @property
+    def signs_as(self) -> bytes:
+        """The service that its calls are signed for."""
+        return self._signs_as.encode()
 
     def find(self, method: str, path: str, query_string: bytes) -> Place | None:
         """The place that a path is, or None when it is none of this door's.
@@ -112,7 +132,7 @@ class AwsDoor:
     async def _answer_post(self, request: HotRequest, receive: Receive | None) -> Answer | None:
         target = request.headers.get(b"x-amz-target")
         if target is None or self._is_form_of_others(request, target):
-            return await self.answer(QueryWire(self._service, request), request, receive)
+            return await self.answer_form("POST", request, receive)
         return await self.answer(JsonWire(self._service, request, target), request, receive)
 
     def _is_form_of_others(self, request: HotRequest, target: bytes) -> bool:
@@ -121,8 +141,13 @@ class AwsDoor:
         return kind.startswith(_FORM) and not target.startswith(self._prefix)
 
     async def _answer_get(self, request: HotRequest, receive: Receive | None) -> Answer | None:
-        wire = QueryWire(self._service, request)
-        return await self.answer(wire, request, receive, method="GET")
+        return await self.answer_form("GET", request, receive)
+
+    async def answer_form(
+        self, method: str, request: HotRequest, receive: Receive | None
+    ) -> Answer | None:
+        """The answer to a request of the Query protocol."""
+        return await self.answer(QueryWire(self._service, request), request, receive, method)
 
     async def answer(
         self, wire: Wire, request: HotRequest, receive: Receive | None, method: str = "POST"
@@ -157,7 +182,7 @@ class AwsDoor:
                 await self._account(principal),
                 trace,
             )
-            if is_administrative(operation.action):
+            if operation.action is not None and is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)
             else:
                 answer = await operation.handler(call)
@@ -183,7 +208,7 @@ class AwsDoor:
     def _begin(
         self, tracing: Tracing, operation: Operation, asked: Any, request: HotRequest
     ) -> Trace:
-        verb = verb_of(operation.action, operation.name)
+        verb = "" if operation.action is None else verb_of(operation.action, operation.name)
         _, _, name = self._service.load_of(operation, asked).resource.partition("/")
         return begin(tracing, verb, operation.name, name, request.headers)
 
@@ -214,7 +239,7 @@ class AwsDoor:
         self, call: Call[Any], operation: Operation, request: HotRequest, request_id: bytes
     ) -> Answered:
         caller = Caller(call.principal, self._door, address_of(request.client), request_id.decode())
-        wanted = about(operation, call.asked, self._noun)
+        wanted = about(operation.name, call.action, call.asked, self._noun)
         handle = partial(operation.handler, call)
         return await self._auditing.run(caller, wanted, handle, spell=self._spelled)
 

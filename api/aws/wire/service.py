@@ -17,11 +17,11 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share. `kept`: what a service remembers between them. `guarded`: credentials decide. `secure`:
+    """What a door's calls share. `metrics`: None where nothing is sent or received. `kept`: what a service remembers between them. `guarded`: credentials decide. `secure`:
     this process speaks TLS. `public_url`: where clients reach the service, whatever their calls say; or ""."""
 
     region: str
-    metrics: DoorMetrics
+    metrics: DoorMetrics | None
     kept: Any = None
     guarded: bool = False
     secure: bool = False
@@ -36,9 +36,9 @@ class Call(Generic[In]):
     """
 
     __slots__ = (
+        "_action",
         "_around",
         "account",
-        "action",
         "address",
         "asked",
         "client_is_there",
@@ -52,7 +52,7 @@ class Call(Generic[In]):
         asked: In,
         storage: Storage,
         principal: Principal,
-        action: Action,
+        action: Action | None,
         address: str,
         client_is_there: Callable[[], bool],
         around: Surroundings,
@@ -62,12 +62,19 @@ class Call(Generic[In]):
         self.asked = asked
         self.storage = storage
         self.principal = principal
-        self.action = action
+        self._action = action
         self.address = address
         self.client_is_there = client_is_there
         self._around = around
         self.account = account
         self.trace = trace
+
+    @property
+    def action(self) -> Action:
+        """What it takes to do this. Raises TypeError for an operation of everybody's."""
+        if self._action is None:
+            raise TypeError("an operation that everybody may do has nothing to be authorised")
+        return self._action
 
     @property
     def region(self) -> str:
@@ -76,7 +83,9 @@ class Call(Generic[In]):
 
     @property
     def metrics(self) -> DoorMetrics:
-        """What this door counts."""
+        """What this door counts. Raises TypeError at a door where nothing is sent or received."""
+        if self._around.metrics is None:
+            raise TypeError("this door counts neither messages nor records")
         return self._around.metrics
 
     @property
@@ -116,12 +125,12 @@ Handler = Callable[[Call[Any]], Awaitable[Told]]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One operation, and everything that is known of it."""
+    """One operation, and everything that is known of it. `action`: None where whoever is let in may do it."""
 
     name: str
     handler: Handler
     asked: type[msgspec.Struct]
-    action: Action
+    action: Action | None
     decode_json: Callable[[bytes], Any]
     looks_right: Callable[[Any], bool] | None = None
 
@@ -143,11 +152,11 @@ class Operations:
         self,
         name: str,
         asked: type[In],
-        action: Action,
+        action: Action | None,
         *,
         looks_right: Callable[[In], bool] | None = None,
     ) -> Callable[[Callable[[Call[In]], Awaitable[Out]]], Callable[[Call[In]], Awaitable[Out]]]:
-        """Declare an operation that reads `asked` and needs the right to `action`.
+        """Declare an operation that reads `asked` and needs the right to `action`; with None, none.
 
         `looks_right`: a quick look at a large input, which spares it the check of its constraints.
         """

@@ -37,6 +37,7 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 _SCHEME = b"AWS4-HMAC-SHA256 "
 _END = "aws4_request"
 _PRESIGNED = b"X-Amz-Signature="
+_SERVICE = re.compile(rb"/([^/]*)/aws4_request")
 _TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _SAFE = "-_.~"
 _LAST = b", Signature="
@@ -109,6 +110,13 @@ def read_signature(request: HotRequest) -> Signature:
     if not header.startswith(_SCHEME):
         raise AwsError(MISSING_SIGNATURE, "Missing Authentication Token")
     return _of_header(header, request)
+
+
+def service_of(request: HotRequest) -> bytes:
+    """The service that a request says it is signed for, not yet checked; b"" when it says none."""
+    header = request.headers.get(b"authorization")
+    found = _SERVICE.search(header or unquote_to_bytes(request.query_string))
+    return found[1] if found else b""
 
 
 def check_signature(

@@ -6,6 +6,7 @@ The answer is in the request's own type.
 """
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from api.aws.wire.errors import (
 from api.aws.wire.event_stream import KIND, EventStream
 from api.aws.wire.protocols import Told
 from api.aws.wire.service import Operation, Service
+from api.aws.wire.sigv4 import service_of
 from api.containers import check_cbor, check_json
 from api.dataplane import HotRequest
 
@@ -135,24 +137,33 @@ class TargetDoor(AwsDoor):
 
 
 class Fork:
-    """The place `/`, which services share: what a target begins with tells whose call it is."""
+    """The place `/`, which services share. What a target begins with tells whose call it is; of a form that has none, the
+    service that it is signed for."""
 
-    def __init__(self, otherwise: AwsDoor, *doors: TargetDoor) -> None:
+    def __init__(
+        self, otherwise: AwsDoor, targets: Sequence[TargetDoor], forms: Sequence[AwsDoor]
+    ) -> None:
         self._otherwise = otherwise
-        self._doors = {door.target: door for door in doors}
+        self._targets = {door.target: door for door in targets}
+        self._forms = {door.signs_as: door for door in forms}
 
     def find(self, method: str, path: str, query_string: bytes) -> Place | None:
         """The place that a path is, or None when it is none of these doors'."""
         place = self._otherwise.find(method, path, query_string)
-        if place is None or path != "/" or method != "POST":
+        if place is None or path != "/":
             return place
         answer_otherwise = place.answer
 
         async def answer(request: HotRequest, receive: Receive | None) -> Answer | None:
-            service = request.headers.get(b"x-amz-target", b"").partition(b".")[0]
-            door = self._doors.get(service)
-            if door is None:
+            target = request.headers.get(b"x-amz-target")
+            if target is None:
+                form = self._forms.get(service_of(request))
+                if form is not None:
+                    return await form.answer_form(method, request, receive)
+                return await answer_otherwise(request, receive)
+            door = self._targets.get(target.partition(b".")[0])
+            if door is None or method != "POST":
                 return await answer_otherwise(request, receive)
             return await door.answer_target(request, receive)
 
-        return Place(answer, True, place.words)
+        return Place(answer, place.takes_body, place.words)

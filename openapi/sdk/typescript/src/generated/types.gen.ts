@@ -864,7 +864,7 @@ export type DisabledBecause = 'gone' | 'failing';
  *
  * The way a call came.
  */
-export type Door = 'rest' | 'sqs' | 'kinesis' | 'ws' | 'cli';
+export type Door = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli';
 
 /**
  * Effect

@@ -6,6 +6,7 @@ class Door(StrEnum):
     KINESIS = "kinesis"
     REST = "rest"
     SQS = "sqs"
+    STS = "sts"
     WS = "ws"
 
     def __str__(self) -> str:

@@ -1,0 +1,74 @@
+"""The Security Token Service, as far as it tells callers who they are: GetCallerIdentity.
+
+The Kinesis Producer Library makes stream ARNs of its answer before it sends anything, and other programs queue URLs
+and ARNs. Nothing here gives out temporary keys: the other operations are not known.
+"""
+
+from typing import Any
+from urllib.parse import quote
+
+from api.aws.wire.errors import (
+    ACCESS_DENIED,
+    INTERNAL_FAILURE,
+    SERVICE_UNAVAILABLE,
+    AwsError,
+    Fault,
+)
+from api.aws.wire.service import Call, Load, Operation, Operations, Service
+from api.aws.wire.shapes import Input, Output
+from storage.domain.errors import MillstreamError, QuotaExceeded
+
+THROTTLING = Fault("Throttling", "Throttling")
+
+operations = Operations()
+
+
+class GetCallerIdentity(Input):
+    """Nothing."""
+
+
+class GetCallerIdentityResult(Output):
+    """Who is calling. `account`: the namespace's, 12 digits. `user_id`: the id of the key pair."""
+
+    user_id: str
+    account: str
+    arn: str
+
+
+@operations.add("GetCallerIdentity", GetCallerIdentity, None)
+async def get_caller_identity(call: Call[GetCallerIdentity]) -> GetCallerIdentityResult:
+    """Tell who is calling: a user that is called as its key pair is, or in open mode the account's root."""
+    account, caller = await call.account_id(), call.principal
+    name = f"user/{quote(caller.name, safe='@')}" if call.guarded else "root"
+    return GetCallerIdentityResult(
+        caller.credential or account, account, f"arn:aws:iam::{account}:{name}"
+    )
+
+
+def translate(error: MillstreamError) -> AwsError:
+    """An engine's error, of the few that looking up a namespace can have."""
+    if not error.code.nothing_happened:
+        return AwsError(INTERNAL_FAILURE, error.detail)
+    fault = SERVICE_UNAVAILABLE if error.code.retryable else ACCESS_DENIED
+    return AwsError(fault, error.detail)
+
+
+def load_of(_: Operation, __: Any) -> Load:
+    """A call, about nothing."""
+    return Load("")
+
+
+def throttled(_: Operation, error: QuotaExceeded) -> AwsError:
+    """SDKs come back later."""
+    return AwsError(THROTTLING, error.detail)
+
+
+STS = Service(
+    target="AWSSecurityTokenServiceV20110615",
+    json_type="application/x-amz-json-1.1",
+    namespace="https://sts.amazonaws.com/doc/2011-06-15/",
+    operations=[operations],
+    translate=translate,
+    load_of=load_of,
+    throttled=throttled,
+)
