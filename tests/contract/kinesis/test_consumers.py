@@ -153,6 +153,16 @@ def test_a_consumer_has_one_subscription_for_a_shard(kinesis, single, consumer):
     assert ended.value.response["Error"]["Code"] == IN_USE
 
 
+def assert_ends(events):
+    """Fail unless the last event, and no other, is as KCL, Flink and Beam know the end of a shard."""
+    *before, last = events
+    assert all(event["ContinuationSequenceNumber"] for event in before)
+    assert not any("ChildShards" in event for event in before)
+    assert "ContinuationSequenceNumber" not in last
+    assert last["Records"] == []
+    assert [child["ShardId"][-1] for child in last["ChildShards"]] == ["1", "2"]
+
+
 def test_a_subscription_ends_with_its_shard_and_names_the_children(kinesis, single, consumer):
     kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
     with subscribe(kinesis, consumer) as stream:
@@ -162,7 +172,22 @@ def test_a_subscription_ends_with_its_shard_and_names_the_children(kinesis, sing
         rest = list(events)
 
     assert len(first["Records"]) == 1
-    assert [child["ShardId"][-1] for child in rest[-1]["ChildShards"]] == ["1", "2"]
+    assert_ends([first, *rest])
+
+
+@pytest.mark.parametrize(("start", "records"), [("TRIM_HORIZON", 2), ("LATEST", 0)])
+def test_a_subscription_to_a_closed_shard_tells_its_records_and_then_its_end(
+    kinesis, single, consumer, start, records
+):
+    for _ in range(2):
+        kinesis.put_record(StreamName=single, Data=b"x", PartitionKey="k")
+    kinesis.split_shard(StreamName=single, ShardToSplit=SHARD, NewStartingHashKey=str(2**127))
+
+    with subscribe(kinesis, consumer, start) as stream:
+        events = list(events_of(stream))
+
+    assert sum(len(event["Records"]) for event in events) == records
+    assert_ends(events)
 
 
 def test_a_subscription_ends_with_its_consumer_or_its_stream(kinesis, single, consumer):

@@ -54,10 +54,14 @@ class SubscribeToShard(Input):
 
 
 class SubscribeToShardEvent(Output):
-    """Records, and where to go on: after the sequence number that is told, also when there were none."""
+    """Records, and where to go on: after the sequence number that is told, also when there were none.
+
+    The last event of a closed shard has no records and no such number, and names the children instead: that is how
+    clients know that the shard is at its end.
+    """
 
     records: list[RecordOut]
-    continuation_sequence_number: str
+    continuation_sequence_number: str | None
     millis_behind_latest: int
     child_shards: list[ChildShard] | None = None
 
@@ -97,13 +101,12 @@ async def _events(
                 arrival_ms = found.records[-1].arrival_ms
             ended = found.ended and told.next_offset is None
             call.metrics.read(len(told.records))
-            yield SubscribeToShardEvent(
-                told.records,
-                _continuation(shard, offset, arrival_ms or now_ms(call)),
-                found.behind_ms,
-                [child_shard(child) for child in found.children] if ended else None,
-            )
+            if told.records or not ended:
+                number = _continuation(shard, offset, arrival_ms or now_ms(call))
+                yield SubscribeToShardEvent(told.records, number, found.behind_ms)
             if ended:
+                children = [child_shard(child) for child in found.children]
+                yield SubscribeToShardEvent([], None, found.behind_ms, children)
                 return
             if kept(call).pace.limited and told.size_bytes:
                 await asyncio.sleep(told.size_bytes / READ_BYTES)
