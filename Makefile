@@ -14,7 +14,7 @@ MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos faults soak chromium nginx faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install up test check chaos faults soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -71,13 +71,15 @@ chromium:
 	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	echo "Chromium could not be installed" >&2
 
-# Debian's nginx, for the test of the page that configures it: unpacked only, because once installed it serves on port 80.
-nginx: install
-	@command -v nginx >/dev/null || test -x .venv/.debian/usr/sbin/nginx || ! command -v apt-get >/dev/null || \
-	{ sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; mkdir -p .venv/.debian && cd .venv/.debian && \
-	{ apt-get download -qq nginx 2>/dev/null || { $$sudo apt-get update -qq && apt-get download -qq nginx; }; } && \
-	dpkg-deb -x nginx_*.deb . && rm nginx_*.deb; } 2>/dev/null || \
-	echo "nginx could not be fetched" >&2
+# Debian's proxies, for the tests of the page that configures them: unpacked only, because once installed they serve.
+PROXIES := nginx haproxy
+proxies: install
+	@test -e .venv/.debian/.unpacked || ! command -v apt-get >/dev/null || \
+	{ sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; $$sudo apt-get update -qq; mkdir -p .venv/.debian && cd .venv/.debian && \
+	for package in $$(apt-get install --simulate --no-install-recommends $(PROXIES) | sed -n 's/^Inst \([^ ]*\).*/\1/p'); do \
+	apt-get download -qq "$$package" && dpkg-deb -x "$$package"_*.deb . && rm "$$package"_*.deb || exit; done && \
+	touch .unpacked; } 2>/dev/null || \
+	echo "nginx and HAProxy could not be fetched" >&2
 
 # Clocks that jump, for the chaos runs. Where it cannot be installed, that fault is left out, and the report says so.
 faketime:
@@ -87,7 +89,7 @@ faketime:
 	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends faketime >/dev/null; } || \
 	echo "libfaketime could not be installed" >&2
 
-test: install chromium nginx
+test: install chromium proxies
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 
 REDIS := $(if $(filter redis,$(STORE)),--store redis)

@@ -21,7 +21,7 @@ TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
-READ = {"text", "json", "toml", "yaml", "ini", "nginx"}
+READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy"}
 """Languages that nobody runs: tests/unit/test_documentation.py parses what can be parsed."""
 
 PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}

@@ -1,4 +1,4 @@
-// Goes through the Kinesis door with Amazon's SDK: node exercise.mjs <endpoint> <name of the stream>
+// Goes through the Kinesis door with Amazon's SDK: node exercise.mjs <endpoint> <name of the stream> [http2]
 //
 // Prints one line of JSON per step, { step, ... }. It judges nothing: test_javascript.py does.
 
@@ -20,7 +20,7 @@ import {
 } from "@aws-sdk/client-kinesis";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 
-const [endpoint, StreamName] = process.argv.slice(2);
+const [endpoint, StreamName, version] = process.argv.slice(2);
 const ShardId = "shardId-000000000000";
 
 const kinesis = new KinesisClient({
@@ -28,7 +28,7 @@ const kinesis = new KinesisClient({
   region: "us-east-1",
   credentials: { accessKeyId: "test", secretAccessKey: "test" },
   maxAttempts: 1,
-  requestHandler: new NodeHttpHandler(), // by itself it would speak HTTP/2
+  ...(version === "http2" ? {} : { requestHandler: new NodeHttpHandler() }), // by itself it speaks HTTP/2
 });
 
 await kinesis.send(new CreateStreamCommand({ StreamName, ShardCount: 1 }));
