@@ -1,4 +1,4 @@
-"""Durations, times and places in a stream, as people type them: 10m, 2026-01-31T12:00:00Z, oldest, 4711.
+"""Durations, times and places in a stream, as people type them: 10m, 2026-01-31T12:00:00Z, earliest, 4711.
 
 Everything here is pure; `now` is handed in. Raises ValueError with a sentence that says what would be right.
 """
@@ -15,7 +15,7 @@ _OFFSET = re.compile(r"[0-9]+")
 _OFFSETS = re.compile(r"[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
 _SHOWN = (("d", 86_400), ("h", 3_600), ("m", 60))
 
-OLDEST = frozenset({"oldest", "earliest"})
+EARLIEST = frozenset({"earliest", "oldest"})
 LATEST = frozenset({"latest", "newest"})
 
 
@@ -60,13 +60,13 @@ class Place:
     @property
     def start(self) -> "str | datetime":
         """As the SDK has it; an offset is said beside it."""
-        return self.time or self.end or "oldest"
+        return self.time or self.end or "earliest"
 
 
 def parse_place(text: str, now: datetime) -> Place:
-    """oldest, latest, a time, so long ago, or an offset."""
-    if text in OLDEST:
-        return Place(end="oldest")
+    """earliest, latest, a time, so long ago, or an offset."""
+    if text in EARLIEST:
+        return Place(end="earliest")
     if text in LATEST:
         return Place(end="latest")
     if _OFFSET.fullmatch(text):
@@ -75,7 +75,7 @@ def parse_place(text: str, now: datetime) -> Place:
         return Place(time=parse_time(text, now))
     except ValueError:
         raise ValueError(
-            f"{text!r} is no place: say oldest, latest, 10m, 2026-01-31T12:00:00Z or an offset"
+            f"{text!r} is no place: say earliest, latest, 10m, 2026-01-31T12:00:00Z or an offset"
         ) from None
 
 

@@ -323,7 +323,7 @@ class ShardRecords(Lined, kw_only=True, omit_defaults=True):
 class Start(StrEnum):
     """Where a read of all shards starts without a cursor."""
 
-    OLDEST = "oldest"
+    EARLIEST = "earliest"
     LATEST = "latest"
 
 
@@ -331,7 +331,7 @@ class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
     """Where to start and how much."""
 
     cursor: Annotated[str, Meta(description="`next_cursor` of the last answer.")] = ""
-    start: Start = Start.OLDEST
+    start: Start = Start.EARLIEST
     time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
         None
     )

@@ -67,7 +67,7 @@ class Mode(StrEnum):
 class From(StrEnum):
     """Where a reading subscription starts without a position."""
 
-    OLDEST = "oldest"
+    EARLIEST = "earliest"
     LATEST = "latest"
 
 

@@ -98,7 +98,7 @@ class Sources(msgspec.Struct, frozen=True):
             stream = await self.storage.catalog.stream(name)
             about = ("records", stream.stream_id)
             return decode_cursor(start.cursor, about, dict[int, int]), None
-        if start.start is From.OLDEST:
+        if start.start is From.EARLIEST:
             return {}, None
         shards = await self.storage.streams.shards(name)
         return {

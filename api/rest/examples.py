@@ -619,7 +619,7 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "read_stream": Example(
-        "/v1/streams/clicks/records?from=oldest",
+        "/v1/streams/clicks/records?from=earliest",
         answer={
             "records": [{"shard": 0, **_RECORD}],
             "next_cursor": _CURSOR,

@@ -101,7 +101,7 @@ class Reader(Client):
         self._offsets: dict[str, int] = {}
 
     async def subscribe(self, socket: Socket) -> None:
-        start = {"offsets": self._offsets} if self._offsets else {"from": "oldest"}
+        start = {"offsets": self._offsets} if self._offsets else {"from": "earliest"}
         await socket.subscribe("a", "stream:clicks", start=start)
 
     async def take(self, socket: Socket, frame: Frame) -> None:

@@ -110,7 +110,7 @@ async def _everything(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]:
     while True:
         query: dict[str, Any] = {
             "limit": PAGE,
-            **({"cursor": cursor} if cursor else {"from": "oldest"}),
+            **({"cursor": cursor} if cursor else {"from": "earliest"}),
         }
         try:
             answer = await http.get(f"/v1/streams/{stream}/records", params=query)

@@ -151,7 +151,7 @@ class Reader:
 
     async def begins(self) -> None:
         offsets = {str(shard): offset for shard, offset in self._next.items()}
-        start = {"offsets": offsets} if offsets else {"from": "oldest"}
+        start = {"offsets": offsets} if offsets else {"from": "earliest"}
         credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
         source = f"stream:{self.stream}"
         await self.session.ask("subscribe", sub=SUB, source=source, start=start, credit=credit)

@@ -220,7 +220,7 @@ async def test_who_reads_nothing_is_cut_off(storage):
             socket = Socket(client)
             await socket.hello()
             credit = {"messages": 1000, "bytes": 64 * 2**20}
-            await socket.subscribe("a", "stream:clicks", start={"from": "oldest"}, credit=credit)
+            await socket.subscribe("a", "stream:clicks", start={"from": "earliest"}, credit=credit)
             client.transport.pause_reading()
             async with asyncio.timeout(PATIENCE_S):
                 while (await metric(server, "millstream_websocket_connections")) > 0:  # noqa: ASYNC110

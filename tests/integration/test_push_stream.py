@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 DAY_MS = 86_400_000
-OLDEST = {"from": "oldest"}
+EARLIEST = {"from": "earliest"}
 ALL = {"messages": 10_000, "bytes": 2**24}
 
 
@@ -58,11 +58,11 @@ async def test_records_come_as_they_are_appended(server, storage):
 async def test_reading_begins_where_it_is_asked_to(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as probe:
-        await probe.subscribe("a", "stream:clicks", start=OLDEST)
+        await probe.subscribe("a", "stream:clicks", start=EARLIEST)
         first = await probe.records(3)
     async with server.socket() as socket:
         starts = {
-            "oldest": OLDEST,
+            "earliest": EARLIEST,
             "offset": {"offsets": {"0": 1}},
             "time": {"time": first[0]["arrival_time"]},
             "future": {"time": "2999-01-01T00:00:00Z"},
@@ -70,14 +70,14 @@ async def test_reading_begins_where_it_is_asked_to(server, storage):
         for sub, start in starts.items():
             await socket.subscribe(sub, "stream:clicks", start=start)
         found = {
-            "oldest": numbers(await socket.records(3, sub="oldest")),
+            "earliest": numbers(await socket.records(3, sub="earliest")),
             "offset": numbers(await socket.records(2, sub="offset")),
             "time": numbers(await socket.records(3, sub="time")),
         }
         await put(storage, 3, 1)
         found["future"] = numbers(await socket.records(1, sub="future"))
 
-    assert found == {"oldest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
+    assert found == {"earliest": [0, 1, 2], "offset": [1, 2], "time": [0, 1, 2], "future": [3]}
 
 
 async def test_a_cursor_of_rest_is_a_position(server, storage):
@@ -102,7 +102,7 @@ async def test_a_cursor_of_rest_is_a_position(server, storage):
     [
         ({"source": "stream:nowhere"}, "stream_not_found"),
         ({"shard": 7}, "shard_not_found"),
-        ({"start": {"from": "oldest", "time": "2020-01-01T00:00:00Z"}}, "validation_failed"),
+        ({"start": {"from": "earliest", "time": "2020-01-01T00:00:00Z"}}, "validation_failed"),
         ({"mode": "work"}, "validation_failed"),
         ({"mode": "group"}, "validation_failed"),
         ({"auto_extend": True}, "validation_failed"),
@@ -133,7 +133,7 @@ async def test_credit_bounds_records_and_their_bytes(server, storage):
     await put(storage, 0, 100)
     async with server.socket() as socket:
         await socket.subscribe(
-            "a", "stream:clicks", start=OLDEST, credit={"messages": 7, "bytes": 1000}
+            "a", "stream:clicks", start=EARLIEST, credit={"messages": 7, "bytes": 1000}
         )
         first = await socket.records(7)
         await socket.nothing("records", seconds=0.1)
@@ -153,7 +153,7 @@ async def test_only_what_the_filter_takes_is_sent_and_costs_credit(server, stora
         await socket.subscribe(
             "a",
             "stream:clicks",
-            start=OLDEST,
+            start=EARLIEST,
             filter={"keys": ["bright"]},
             credit={"messages": 1, "bytes": 1000},
         )
@@ -173,7 +173,7 @@ async def test_a_resumed_reader_misses_nothing_and_gets_nothing_twice(server, st
     await put(storage, 0, 30)
     async with server.socket() as socket:
         await socket.subscribe(
-            "a", "stream:clicks", start=OLDEST, credit={"messages": 10, "bytes": 10_000}
+            "a", "stream:clicks", start=EARLIEST, credit={"messages": 10, "bytes": 10_000}
         )
         first = await socket.hear("records")
         await socket.say("credit", sub="a", messages=10, bytes=10_000)
@@ -232,7 +232,7 @@ async def test_five_hundred_come_back_at_once(server, storage):
     async with AsyncExitStack() as stack:
         some = [await stack.enter_async_context(server.socket()) for _ in range(500)]
         for socket in some:
-            await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+            await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         await put(storage, 0, 10)
         for socket in some:
             await socket.records(10)
@@ -311,7 +311,7 @@ async def test_a_gap_that_did_not_arrive_is_told_again(halves, engines, clock):
 
 async def test_a_shard_that_expires_while_it_is_read_is_a_gap(halves, engines, clock):
     async with halves.socket() as socket:
-        start = {"from": "oldest"}
+        start = {"from": "earliest"}
         await socket.subscribe(
             "a", "stream:clicks", start=start, credit={"messages": 0, "bytes": 0}
         )
@@ -345,7 +345,7 @@ async def test_what_expired_is_told_as_a_gap(server, storage):
 async def test_children_come_after_their_parents(server, storage):
     keys = [f"key-{number}" for number in range(20)]
     async with server.socket() as socket:
-        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         for key in keys:
             await put(storage, 1, 1, key=key)
         await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
@@ -371,7 +371,7 @@ async def test_children_come_after_their_parents(server, storage):
 async def test_an_end_that_did_not_arrive_is_told_again(server, storage):
     await put(storage, 0, 3)
     async with server.socket() as socket:
-        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         first = await socket.hear("records")
         await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
         await put(storage, 3, 1)
@@ -406,7 +406,7 @@ async def test_history_comes_from_the_archive_in_the_same_frames(storage, settin
         pass
     await put(storage, 20, 5)
     async with serving(storage, Limits()) as server, server.socket() as socket:
-        await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+        await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
 
         found = await socket.records(25)
 
@@ -417,7 +417,7 @@ async def test_both_subprotocols_tell_the_same(server, storage):
     await put(storage, 0, 40)
     async with server.socket() as text, server.socket(packed=True) as packed:
         for socket in (text, packed):
-            await socket.subscribe("a", "stream:clicks", start=OLDEST, credit=ALL)
+            await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         ones, others = await text.records(40), await packed.records(40)
 
     assert [one["data"].encode() for one in ones] == [other["data"] for other in others]

@@ -61,7 +61,7 @@ def opened(ask: Ask) -> Any:
 
 
 WORK = Ask("queue:orders", messages=4, bytes=1_000, extra={"mode": "work"})
-READ = Ask("stream:clicks", messages=4, bytes=1_000, extra={"start": {"from": "oldest"}})
+READ = Ask("stream:clicks", messages=4, bytes=1_000, extra={"start": {"from": "earliest"}})
 GROUP = Ask("stream:clicks", "readers", messages=4, bytes=1_000)
 
 

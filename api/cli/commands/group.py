@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.confirming import confirm
-from api.cli.moments import LATEST, OLDEST, parse_offsets, parse_time
+from api.cli.moments import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.options import (
     GroupName,
     GroupNames,
@@ -41,7 +41,7 @@ class StartWord(StrEnum):
 
 def parse_reset(text: str) -> dict[str, Any]:
     """Where a reset goes, as the SDK has it. Raises ValueError."""
-    if text in OLDEST:
+    if text in EARLIEST:
         return {"to": "earliest"}
     if text in LATEST:
         return {"to": "latest"}
@@ -109,7 +109,7 @@ def lag(cli: Terminal, name: GroupName) -> None:
     "reset",
     examples=[
         "millstream group reset billing --to 10m --dry-run",
-        "millstream group reset billing --to oldest --yes",
+        "millstream group reset billing --to earliest --yes",
     ],
 )
 def reset(
@@ -121,7 +121,7 @@ def reset(
             "--to",
             parser=parsed_by(parse_reset),
             metavar="PLACE",
-            help="oldest, latest, 10m (ago), a time, bookmark:NAME, or 0=120,1=98 by shard.",
+            help="earliest, latest, 10m (ago), a time, bookmark:NAME, or 0=120,1=98 by shard.",
         ),
     ],
     shards: Annotated[

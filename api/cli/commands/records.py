@@ -12,9 +12,9 @@ from api.cli.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 records = noun("Records of a stream.")
 
 STDIN = "-"
-OLDEST = Place(end="oldest")
+EARLIEST = Place(end="earliest")
 
-From = Annotated[Any, place("--from", help="oldest, latest, 10m (ago), a time, or an offset.")]
+From = Annotated[Any, place("--from", help="earliest, latest, 10m (ago), a time, or an offset.")]
 Shard = Annotated[int | None, typer.Option("--shard", help="Only this one.")]
 Long = Annotated[bool, typer.Option("--long", "-l", help="Show each with its time, place and key.")]
 
@@ -90,7 +90,7 @@ def put(
 def read(
     cli: Terminal,
     name: StreamName,
-    from_: From = OLDEST,
+    from_: From = EARLIEST,
     shard: Shard = None,
     most: Most = None,
     long: Long = False,

@@ -24,7 +24,7 @@ PARTS = table("shard", "first", "end", "position", "read", "sent", "expired", "d
 REACHES = table("shard", "first", "end")
 
 Name = Annotated[str, typer.Argument(help="The replay's id.")]
-Bound = Annotated[Any, place("--from", help="oldest, 10m (ago), or a time.")]
+Bound = Annotated[Any, place("--from", help="earliest, 10m (ago), or a time.")]
 
 
 class OrderWord(StrEnum):
@@ -96,7 +96,7 @@ def start(
 
 def bound(place: Place | None, option: str) -> Row | None:
     """One end of the window; None for that of the stream. Raises Trouble."""
-    if place is None or place.end == "oldest":
+    if place is None or place.end == "earliest":
         return None
     if place.time is None:
         raise Trouble(f"{option} takes 10m (ago), or a time", ExitCode.USAGE)

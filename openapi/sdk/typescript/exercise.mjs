@@ -90,14 +90,14 @@ tell('nowhere', { code: nowhere.code, kind: nowhere.name });
 
 await putStream({ client, throwOnError, path: { stream }, body: { shards: 2 } });
 await put(stream, { data: 'a', key: 'x' }, { data: { page: '/' }, key: 'x' }, { data_base64: '/w==', key: 'x' });
-const oldest = await subscribeToStream(millstream, stream, { start: 'oldest' }).open();
+const earliest = await subscribeToStream(millstream, stream, { start: 'earliest' }).open();
 const latest = await subscribeToStream(millstream, stream).open();
 const fromThen = await subscribeToStream(millstream, stream, { start: new Date(Date.now() - 60_000) }).open();
-const filtered = await subscribeToStream(millstream, stream, { start: 'oldest', filter: { keys: ['y'] } }).open();
-const first = await some(oldest, 3);
+const filtered = await subscribeToStream(millstream, stream, { start: 'earliest', filter: { keys: ['y'] } }).open();
+const first = await some(earliest, 3);
 await reshardStream({ client, throwOnError, path: { stream }, body: { shards: 4 } });
 await put(stream, { data: 'after', key: 'x' }, { data: 'other', key: 'y' });
-const then = await some(oldest, 2);
+const then = await some(earliest, 2);
 tell('records', {
   texts: [...first.slice(0, 2), ...then].map((one) => one.text).sort(),
   bytes: [...first[2].bytes],
@@ -106,7 +106,7 @@ tell('records', {
   time: (await some(fromThen, 5)).length,
   filtered: (await some(filtered, 1)).map((one) => one.key),
 });
-await Promise.all([oldest, latest, fromThen, filtered].map((one) => one.close()));
+await Promise.all([earliest, latest, fromThen, filtered].map((one) => one.close()));
 
 // ── Groups ──
 
@@ -159,7 +159,7 @@ tell('worker', { seen: seen.length, most, left: (await stats(jobs)).in_flight })
 const lossy = connect({ url: losingUrl, retries: { firstPauseSeconds: 0.01 } });
 const broken = `${name}-broken`;
 await putStream({ client, throwOnError, path: { stream: broken } });
-const through = await subscribeToStream(lossy, broken, { start: 'oldest', messages: 10 }).open();
+const through = await subscribeToStream(lossy, broken, { start: 'earliest', messages: 10 }).open();
 const heard = (async () => (await some(through, 200)).map((one) => one.text))();
 for (let number = 0; number < 200; number++) {
   await appendRecords({ client: lossy.client, throwOnError, path: { stream: broken }, body: { records: [{ data: `${number}`, key: 'one' }] } });

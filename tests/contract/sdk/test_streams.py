@@ -77,7 +77,7 @@ def test_a_read_starts_at_the_oldest_the_latest_a_time_or_a_cursor(clicks):
     def texts(*start, **more):
         return [record.text for record in clicks.read(*start, **more)]
 
-    assert texts() == texts("oldest") == texts(LONG_AGO) == ["a", "b", "c"]
+    assert texts() == texts("earliest") == texts(LONG_AGO) == ["a", "b", "c"]
     assert texts("latest") == []
     assert texts(middle) == texts(cursor=cursor) == ["c"]
 

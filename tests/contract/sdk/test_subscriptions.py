@@ -89,7 +89,7 @@ async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchr
     stream = asynchronous.stream(clicks.name)
     [at] = between
     wanted = {
-        "oldest": stream.subscribe("oldest"),
+        "earliest": stream.subscribe("earliest"),
         "latest": stream.subscribe(),
         "time": stream.subscribe(since),
         "offsets": stream.subscribe(offsets={at.shard: at.offset}, shard=at.shard),
@@ -104,7 +104,7 @@ async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchr
                 records += await some(subscription, 1)
             found[name] = [record.text for record in records]
 
-    assert found["oldest"] == ["a", "b", "c", "oldest"]
+    assert found["earliest"] == ["a", "b", "c", "earliest"]
     assert found["latest"] == ["latest"]
     assert found["time"][0] in ("a", "c")  # what arrived in the same millisecond came then too
     assert found["offsets"][0] == "c"
@@ -113,7 +113,7 @@ async def test_records_come_from_the_oldest_the_latest_a_time_or_offsets(asynchr
 async def test_a_filter_leaves_records_out(asynchronous, clicks):
     clicks.put_many([NewRecord("a", "ann"), NewRecord("b", "bea"), NewRecord("c", "ann")])
 
-    subscription = asynchronous.stream(clicks.name).subscribe("oldest", filter={"keys": ["ann"]})
+    subscription = asynchronous.stream(clicks.name).subscribe("earliest", filter={"keys": ["ann"]})
     async with subscription:
         records = await some(subscription, 2)
 
@@ -140,7 +140,7 @@ async def test_offsets_that_are_gone_are_told(asynchronous, clicks):
 async def test_reading_goes_on_through_a_reshard(asynchronous, clicks):
     clicks.put_many([NewRecord("before", str(number)) for number in range(8)])
     stream = asynchronous.stream(clicks.name)
-    async with stream.subscribe("oldest") as subscription:
+    async with stream.subscribe("earliest") as subscription:
         first = await some(subscription, 8)
         clicks.reshard(4)
         clicks.put_many([NewRecord("after", str(number)) for number in range(8)])
@@ -259,7 +259,7 @@ async def test_what_is_not_there_cannot_be_subscribed_to(asynchronous, name):
 
 async def test_a_source_is_named_by_its_kind(asynchronous, orders, clicks):
     clicks.put("hello")
-    async with asynchronous.subscribe(f"stream:{clicks.name}", start="oldest") as subscription:
+    async with asynchronous.subscribe(f"stream:{clicks.name}", start="earliest") as subscription:
         [record] = await some(subscription, 1)
     async with asynchronous.subscribe(f"queue:{orders.name}"):
         pass
@@ -298,7 +298,7 @@ def test_a_subscription_without_a_loop(millstream, orders):
 async def test_an_iteration_ends_when_its_subscription_is_closed(asynchronous, clicks):
     clicks.put("hello")
     texts = []
-    async with asynchronous.stream(clicks.name).subscribe("oldest") as subscription:
+    async with asynchronous.stream(clicks.name).subscribe("earliest") as subscription:
         async for record in subscription:
             texts.append(record.text)
             closing = asyncio.create_task(close_soon(subscription))
@@ -315,7 +315,7 @@ async def close_soon(subscription):
 def test_an_iteration_without_a_loop_ends_when_it_is_closed_elsewhere(clicks):
     clicks.put("hello")
     texts = []
-    with clicks.subscribe("oldest") as subscription:
+    with clicks.subscribe("earliest") as subscription:
         for record in subscription:
             texts.append(record.text)
             threading.Timer(0.05, subscription.close).start()

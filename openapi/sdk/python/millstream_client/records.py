@@ -16,7 +16,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _ACCEPT = {"accept": PACKED["accept"]}
 
 Start = str | datetime
-"""Where a read begins: "oldest", "latest", or the records that arrived then or later."""
+"""Where a read begins: "earliest", "latest", or the records that arrived then or later."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ async def resolve(transport: AsyncTransport, plan: Plan) -> Ask:
         stream = (await transport.call(get_consumer_group(plan.group))).stream
         return _ask(plan, f"stream:{stream}", group=plan.group)
     positions = plan.offsets if plan.offsets is not None else await _positions(transport, plan)
-    extra = {"mode": "read", "start": {"from": "oldest"}}
+    extra = {"mode": "read", "start": {"from": "earliest"}}
     extra |= {} if plan.shard is None else {"shard": plan.shard}
     extra |= {} if plan.filter is None else {"filter": dict(plan.filter)}
     return _ask(plan, f"stream:{plan.stream}", positions=positions, extra=extra)
@@ -56,7 +56,7 @@ def _ask(plan: Plan, source: str, **more: Any) -> Ask:
 
 async def _positions(transport: AsyncTransport, plan: Plan) -> dict[int, int]:
     """The next offset of each shard that a reader begins with; none for the oldest of all."""
-    if plan.start == "oldest":
+    if plan.start == "earliest":
         return {}
     shards = (await transport.call(list_shards(plan.stream))).items
     wanted = [shard for shard in shards if plan.shard is None or shard.index == plan.shard]

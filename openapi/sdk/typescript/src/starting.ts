@@ -4,7 +4,7 @@ import type { Millstream } from './client.js';
 import { errorOf } from './errors.js';
 import { getConsumerGroup, listShards, readShard } from './generated/sdk.gen.js';
 
-export type Start = 'oldest' | 'latest' | Date;
+export type Start = 'earliest' | 'latest' | Date;
 
 /** The stream that a group reads. */
 export async function streamOf(millstream: Millstream, group: string): Promise<string> {
@@ -20,7 +20,7 @@ export async function positionsOf(
   start: Start,
   shard: number | undefined,
 ): Promise<Map<number, number>> {
-  if (start === 'oldest') return new Map();
+  if (start === 'earliest') return new Map();
   const { data, error } = await listShards({ client: millstream.client, path: { stream } });
   if (data === undefined) throw errorOf(error);
   if (start === 'latest') {

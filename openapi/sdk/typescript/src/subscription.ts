@@ -63,7 +63,7 @@ export function subscribeToStream(
   options: StreamOptions = {},
 ): Subscription<StreamRecord> {
   const { offsets, shard, filter, start = 'latest' } = options;
-  const extra: Record<string, unknown> = { mode: 'read', start: { from: 'oldest' } };
+  const extra: Record<string, unknown> = { mode: 'read', start: { from: 'earliest' } };
   if (shard !== undefined) extra['shard'] = shard;
   if (filter !== undefined) extra['filter'] = filter;
   const prepare = async (): Promise<Ask> => {

@@ -20,7 +20,7 @@ class AsyncFollowing:
 
     async def read(
         self,
-        start: Start = "oldest",
+        start: Start = "earliest",
         *,
         shard: int | None = None,
         offset: int | None = None,
@@ -29,7 +29,7 @@ class AsyncFollowing:
         limit: int = 1000,
         on_gap: OnGap = warn_of,
     ) -> AsyncIterator[Record]:
-        """Records from the oldest or the latest, from a time or a cursor; of one shard also from an offset.
+        """Records from the earliest or the latest, from a time or a cursor; of one shard also from an offset.
 
         Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
         records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
@@ -45,7 +45,7 @@ class AsyncFollowing:
 
     async def pages(
         self,
-        start: Start = "oldest",
+        start: Start = "earliest",
         *,
         shard: int | None = None,
         offset: int | None = None,
@@ -95,7 +95,7 @@ class AsyncFollowing:
     async def _shard_from(self, shard: int, start: Start) -> dict[str, Any]:
         if isinstance(start, datetime):
             return {"time": start}
-        if start == "oldest":
+        if start == "earliest":
             return {}
         found = await self.transport.call(wire.read_shard(self.name, shard, {"tail": 1}))
         return {"offset": found.tip}

@@ -140,7 +140,7 @@ class AsyncStream(AsyncFollowing):
         self,
         *,
         cursor: str = "",
-        start: str = "oldest",
+        start: str = "earliest",
         limit: int = 1000,
         bytes_max: int | None = None,
         wait_seconds: float = 0,
@@ -177,7 +177,7 @@ class AsyncStream(AsyncFollowing):
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:
-        """Its records over a WebSocket, from the oldest or the latest, a time, or offsets by shard; `filter` as a
+        """Its records over a WebSocket, from the earliest or the latest, a time, or offsets by shard; `filter` as a
         replay has it. At most so many at once are under way or wait."""
         plan = Plan(
             stream=self.name,

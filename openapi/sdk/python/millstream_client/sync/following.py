@@ -21,7 +21,7 @@ class Following:
 
     def read(
         self,
-        start: Start = "oldest",
+        start: Start = "earliest",
         *,
         shard: int | None = None,
         offset: int | None = None,
@@ -30,7 +30,7 @@ class Following:
         limit: int = 1000,
         on_gap: OnGap = warn_of,
     ) -> Iterator[Record]:
-        """Records from the oldest or the latest, from a time or a cursor; of one shard also from an offset.
+        """Records from the earliest or the latest, from a time or a cursor; of one shard also from an offset.
 
         Ends where there are no more for now, unless it is to `follow`: then it waits for the next ones. Of one shard
         records come in order; of all by arrival, and those of a key in order. `on_gap` hears of what is gone.
@@ -46,7 +46,7 @@ class Following:
 
     def pages(
         self,
-        start: Start = "oldest",
+        start: Start = "earliest",
         *,
         shard: int | None = None,
         offset: int | None = None,
@@ -96,7 +96,7 @@ class Following:
     def _shard_from(self, shard: int, start: Start) -> dict[str, Any]:
         if isinstance(start, datetime):
             return {"time": start}
-        if start == "oldest":
+        if start == "earliest":
             return {}
         found = self.transport.call(wire.read_shard(self.name, shard, {"tail": 1}))
         return {"offset": found.tip}

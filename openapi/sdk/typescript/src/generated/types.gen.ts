@@ -4198,7 +4198,7 @@ export type StagedOut = {
  *
  * Where a read of all shards starts without a cursor.
  */
-export type Start = 'latest' | 'oldest';
+export type Start = 'earliest' | 'latest';
 
 /**
  * StartAt

@@ -2,8 +2,8 @@ from enum import StrEnum
 
 
 class Start(StrEnum):
+    EARLIEST = "earliest"
     LATEST = "latest"
-    OLDEST = "oldest"
 
     def __str__(self) -> str:
         return str(self.value)
