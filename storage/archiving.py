@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import replace
+
 from storage.catalog import Catalog
 from storage.domain import limits
 from storage.domain.archive import (
@@ -30,7 +32,7 @@ from storage.domain.archive import (
 )
 from storage.domain.clock import Clock
 from storage.domain.errors import StreamNotFound
-from storage.domain.jobs import Claim, JobKind
+from storage.domain.jobs import Claim, Job, JobKind, JobState, Outcome
 from storage.domain.names import StreamName
 from storage.domain.streams import Shard, Stream, view_of
 from storage.jobs import Jobs
@@ -179,10 +181,11 @@ class Archiving:
     async def commit(
         self, claim: Claim, copied: Sequence[Copied], progress: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The job's files become the archive's, and the job is done. Gives its progress.
+        """The job's files become the archive's, and its attempt has come to its end. Gives its progress.
 
-        Of each shard what follows a range that failed, or that lacks records, is left for another job. Raises
-        LeaseLost, and then nothing happened.
+        Of each shard what follows a range that failed, or that lacks records, is left. A job for what is due of a lane
+        is done all the same, since another will be planned; one that was asked for all of a stream has failed, and is
+        begun again after a while. Raises LeaseLost, and then nothing happened.
         """
         failures = await self._failures(copied)
         advances = _advances(copied, failures)
@@ -197,7 +200,16 @@ class Archiving:
                 for one, why in failures.items()
             ][: limits.JOB_FAILURES_TOLD_MAX],
         }
-        late = await self._rows.commit(claim, advances, told, self._clock.now_ms())
+
+        def outcome(job: Job, late: Sequence[Advance]) -> Outcome:
+            if job.spec.get("stream") is None or not (failures or late):
+                return Outcome(state=JobState.DONE)
+            if not failures:
+                return self._jobs.once_more()  # another job was quicker, perhaps with less
+            got_on = job if len(late) == len(advances) else replace(job, failures=0)
+            return self._jobs.after_failure(got_on, next(iter(failures.values())))
+
+        late = await self._rows.commit(claim, advances, told, self._clock.now_ms(), outcome)
         for one, why in failures.items():
             facts = {"stream": one.stream, "shard": one.shard, "first": one.first, "reason": why}
             logger.error("a range could not be archived", extra=facts)
@@ -217,9 +229,8 @@ class Archiving:
             mark = marks.get((one.range.stream_id, one.range.shard))
             if mark is None:
                 continue  # deleted meanwhile: nothing of it will be committed
-            missing = [
-                (max(first, mark.start), last) for first, last in one.missing if last > mark.start
-            ]
+            known = max(mark.start, mark.archived)  # another job may have been quicker
+            missing = [(max(first, known), last) for first, last in one.missing if last > known]
             lost = unexplained(missing, holes.get(one.range.log_id, []))
             if lost:
                 failures[one.range] = f"The hot store has no records at {lost}."

@@ -177,12 +177,16 @@ class Jobs:
         Raises LeaseLost.
         """
         return await self._rows.let_go(
-            claim,
-            progress,
-            lambda job: rules.failed(
-                job, failure, retry=retry, first_wait_ms=self._limits.job_backoff_ms
-            ),
+            claim, progress, lambda job: self.after_failure(job, failure, retry=retry)
         )
+
+    def after_failure(self, job: Job, failure: str, *, retry: bool = True) -> Outcome:
+        """What becomes of a job whose attempt ended in an error, as `fail` says."""
+        return rules.failed(job, failure, retry=retry, first_wait_ms=self._limits.job_backoff_ms)
+
+    def once_more(self) -> Outcome:
+        """What becomes of a job that has not failed, and has to be begun again to see whether anything is left."""
+        return Outcome(state=JobState.QUEUED, wait_ms=self._limits.job_backoff_ms)
 
     async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
         """Store how far parts of the job are, all of them or none. Raises LeaseLost, ValidationFailed."""

@@ -19,7 +19,7 @@ async def archive(
     *,
     meanwhile: Meanwhile = lambda copied: copied,
 ) -> Job:
-    """Archive all there is of a stream; the job, which is done. `meanwhile` may change what was copied before it is
+    """Archive all there is of a stream; the job, which is done if nothing failed. `meanwhile` may change what was copied before it is
     committed."""
     asked = await storage.archives.flush(name)
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])

@@ -9,6 +9,8 @@ from api.cli.moments import show_duration
 from api.cli.terminal import Terminal
 
 EVERY_S = 5.0
+OVER = frozenset({"done", "failed", "cancelled"})
+"""States of a job of which nothing becomes any more."""
 
 
 class Progress(Protocol):
@@ -27,6 +29,20 @@ def progress(cli: Terminal, what: str) -> Iterator[Progress]:
             yield bar
     else:
         yield Lines(what, cli.say)
+
+
+class Setbacks:
+    """Says why an attempt at a job failed that is made again, whenever that is another reason."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said = ""
+
+    def tell(self, failure: str) -> None:
+        """Why the last attempt failed, of a job that is not over; "" when none did."""
+        if failure and failure != self._said:
+            self._say(f"an attempt failed, and is made again: {failure}")
+        self._said = failure
 
 
 class _Silent:

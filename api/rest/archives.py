@@ -44,7 +44,10 @@ async def list_archived_files(
 
 @router.post("/{stream}/flushes", dependencies=[MANAGE], status_code=202)
 async def flush_archive(stream: StreamPath, storage: StorageDep, response: Response) -> FlushOut:
-    """Archive all there is of a stream now, whatever its age."""
+    """Archive all there is of a stream now, whatever its age.
+
+    Its job is done when all of that is archived; until then it is begun again after each failure.
+    """
     job = await storage.archives.flush(stream)
     response.headers["location"] = f"/v1/jobs/{job.job_id}"
     return FlushOut(job=job.job_id)

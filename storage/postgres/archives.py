@@ -4,7 +4,7 @@
 the same offsets one wins, and the files of the other are named nowhere.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -102,10 +102,15 @@ class ArchiveRows:
             return await _advance(session, Advance(*key, first, next_offset, ()), now_ms)
 
     async def commit(
-        self, claim: Claim, advances: Sequence[Advance], progress: dict[str, Any], now_ms: int
+        self,
+        claim: Claim,
+        advances: Sequence[Advance],
+        progress: dict[str, Any],
+        now_ms: int,
+        decide: Callable[[Job, Sequence[Advance]], Outcome],
     ) -> list[Advance]:
-        """The job is done: its files are in the archive. Gives the advances that another worker was ahead of,
-        whose files are not.
+        """The attempt ends as `decide` says, and its files are in the archive. Gives the advances that another worker
+        was ahead of, whose files are not; `decide` is told of these.
 
         Said again after an unanswered commit, it changes nothing. Raises LeaseLost, and then nothing happened.
         """
@@ -113,7 +118,7 @@ class ArchiveRows:
             if await ended(session, claim) is not None:
                 return []
             late = [one for one in advances if not await _advance(session, one, now_ms)]
-            await let_go(session, claim, progress, _done)
+            await let_go(session, claim, progress, lambda job: decide(job, late))
             fault("archive.before_commit")
             return late
 

@@ -17,6 +17,7 @@ from storage.domain.archive import Copied
 from storage.domain.batches import Record
 from storage.domain.errors import ArchiveBehind, ArchiveOff
 from storage.domain.jobs import JobKind, JobState, LeaseLost
+from storage.domain.limits import Limits
 from storage.domain.messages import NewMessage
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
 from storage.domain.queues import QueueSpec
@@ -31,11 +32,12 @@ pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 HOUR = limits.HOUR_MS
+AT_ONCE = replace(Limits(), job_backoff_ms=0)
 
 
 @pytest.fixture
 async def engines(settings, clock):
-    async with open_storage(settings, clock=clock) as storage:
+    async with open_storage(settings, clock=clock, limits=AT_ONCE) as storage:
         yield storage
 
 
@@ -253,6 +255,51 @@ async def test_a_range_that_fails_holds_up_what_follows_it_in_its_shard(engines,
     assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
     [again] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
     assert (again.first, again.next) == (10, 30)
+
+
+async def test_a_stream_that_was_asked_for_is_archived_whole_or_its_job_begins_again(
+    engines, settings
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await engines.streams.append(CLICKS, numbered(0, 30))
+    asked = await engines.archives.flush(CLICKS)
+    found = []
+    for refused in (2, 1, 0):
+        claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+        ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+        copied = [Copied(log, failure="no way there") for log in ranges[:refused]]
+        copied += await copy(settings, ranges[refused:])
+        await engines.archiving.commit(claimed.claim, copied)
+        job = await engines.jobs.get(asked.job_id)
+        found.append((len(ranges), job.state, job.failures, job.failure))
+
+    assert found == [
+        (2, JobState.QUEUED, 1, "no way there"),
+        (2, JobState.QUEUED, 1, "no way there"),  # it got further
+        (1, JobState.DONE, 0, ""),
+    ]
+
+
+async def test_what_another_job_was_quicker_with_is_no_failure(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    asked = await engines.archives.flush(CLICKS)
+    slow = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
+    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, "lane 0", {"lane": 0})
+    quick = await engines.jobs.claim("quick", [JobKind.ARCHIVE])
+    await engines.archiving.commit(quick.claim, await copy(settings, [log]))
+
+    gone = Copied(log, missing=((0, 10),))  # it left the hot store when it was archived
+    told = await engines.archiving.commit(slow.claim, [gone])
+    begun_again = await engines.jobs.get(asked.job_id)
+    last = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
+    await engines.archiving.commit(last.claim, [])
+
+    assert told["failures"] == []
+    assert (begun_again.state, begun_again.failures) == (JobState.QUEUED, 0)
+    assert (await engines.jobs.get(asked.job_id)).state is JobState.DONE
+    assert len(await files_of(engines, CLICKS)) == 1
 
 
 async def test_planning_asks_once_for_each_lane_that_has_something_due(engines, clock):

@@ -10,7 +10,7 @@ from api.cli.faults import trouble_of
 from api.cli.output import Column, Form, Output, harmless, table, to_row
 from api.cli.payloads import NotAnItem, delivery_row, key_in, message_from, record_from
 from api.cli.pipes import line_batches
-from api.cli.progress import Lines, sentence
+from api.cli.progress import Lines, Setbacks, sentence
 from api.cli.remarks import listen
 from api.cli.trouble import ExitCode
 from millstream_client import NewMessage
@@ -251,6 +251,16 @@ def test_lines_of_progress_come_now_and_then():
         lines.to(done, 120)
 
     assert said == ["sent 60 of 120 (50 %), 10/s, 6s left", "sent 120 of 120 (100 %), 10/s"]
+
+
+def test_why_attempts_fail_is_said_once_for_each_reason():
+    said: list[str] = []
+    setbacks = Setbacks(said.append)
+
+    for failure in ("", "no way", "no way", "", "no way", "no room"):
+        setbacks.tell(failure)
+
+    assert [line.rpartition(": ")[2] for line in said] == ["no way", "no way", "no room"]
 
 
 def test_a_remark_that_is_made_again_and_again_is_told_once():

@@ -11,7 +11,7 @@ import typer
 from api.cli.commands.processes import Data
 from api.cli.options import Most, Prefix, StreamName
 from api.cli.output import Row, table, to_row
-from api.cli.progress import progress
+from api.cli.progress import OVER, Setbacks, progress
 from api.cli.settings import settings_said
 from api.cli.terminal import LONG_S, Terminal, noun, verb
 from api.cli.trouble import ExitCode, Trouble
@@ -33,7 +33,6 @@ FILES = table("id", "shard", "first_offset", "next_offset", "records", "file_byt
 
 LOOK_S = 0.5
 PAGE = 1_000
-OVER = frozenset({"done", "failed", "cancelled"})
 SUMMED = ("files", "records", "file_bytes", "waiting_records")
 
 
@@ -95,8 +94,9 @@ def flush(
         cli.out.done(f"Job {job} archives stream {name}.", {"job": job})
         return
     last = _until_over(cli, name, job)
-    cli.out.done(f"Stream {name} is archived.", last)
-    if last["state"] != "done":
+    is_done = last["state"] == "done"
+    cli.out.done(f"Stream {name} is {'' if is_done else 'not wholly '}archived.", last)
+    if not is_done:
         raise Trouble(
             f"job {job} is {last['state']}: {last['failure'] or 'see millstream job show'}"
         )
@@ -105,10 +105,12 @@ def flush(
 def _until_over(cli: Terminal, name: str, job: str) -> Row:
     client = cli.connect(LONG_S)
     at_first = _waiting(to_row(client.stream(name).archive()))
+    setbacks = Setbacks(cli.say)
     with progress(cli, "archived:") as shown:
         while (status := to_row(client.job(job).status()))["state"] not in OVER:
             waiting = _waiting(to_row(client.stream(name).archive()))
             shown.to(max(0, at_first - waiting), at_first)
+            setbacks.tell(status["failure"])
             time.sleep(LOOK_S)
     return status
 

@@ -10,7 +10,7 @@ from api.cli.commands.job import StateWord
 from api.cli.moments import Place
 from api.cli.options import Most, StreamName, fields, place
 from api.cli.output import Column, Row, table, to_row
-from api.cli.progress import progress
+from api.cli.progress import OVER, Setbacks, progress
 from api.cli.terminal import LONG_S, Terminal, noun, verb
 from api.cli.trouble import ExitCode, Trouble
 
@@ -172,7 +172,10 @@ def _watch(cli: Terminal, name: str) -> None:
 
 
 def _until_over(cli: Terminal, found: "Replay") -> Row:
+    setbacks = Setbacks(cli.say)
     with progress(cli, "replayed:") as shown:
         for status in found.watch():
             shown.to(status.progress.read, status.progress.records or None)
+            if status.state not in OVER:
+                setbacks.tell(status.failure)
     return to_row(status)

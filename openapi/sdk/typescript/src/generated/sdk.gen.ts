@@ -58,6 +58,8 @@ export const listArchivedFiles = <ThrowOnError extends boolean = false>(options:
  * Archive all there is of a stream now, whatever its age.
  *
  * Archive all there is of a stream now, whatever its age.
+ *
+ * Its job is done when all of that is archived; until then it is begun again after each failure.
  */
 export const flushArchive = <ThrowOnError extends boolean = false>(options: Options<FlushArchiveData, ThrowOnError>) => (options.client ?? client).post<FlushArchiveResponses, FlushArchiveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -10,7 +10,10 @@ from ...models.flush_out import FlushOut
 def flush_archive(
     stream: str,
 ) -> Call[FlushOut]:
-    """Archive all there is of a stream now, whatever its age."""
+    """Archive all there is of a stream now, whatever its age.
+
+    Its job is done when all of that is archived; until then it is begun again after each failure.
+    """
 
     _kwargs: dict[str, Any] = {}
 
