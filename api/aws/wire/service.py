@@ -17,8 +17,9 @@ In = TypeVar("In", bound=msgspec.Struct)
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a door's calls share. `metrics`: None where nothing is sent or received. `kept`: what a service remembers between them. `guarded`: credentials decide. `secure`:
-    this process speaks TLS. `public_url`: where clients reach the service, whatever their calls say; or ""."""
+    """What a door's calls share. `metrics`: None where nothing is sent or received. `kept`: what a service remembers
+    between them. `guarded`: credentials decide. `secure`: this process speaks TLS. `public_url`: where clients reach the
+    service, whatever their calls say; or ""."""
 
     region: str
     metrics: DoorMetrics | None
