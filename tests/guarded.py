@@ -4,9 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import boto3
 import httpx
-from botocore.config import Config
 
 from api.settings import Settings
 from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
@@ -18,9 +16,9 @@ from storage.domain.streams import StreamSpec
 from storage.lifespan import Storage, open_storage
 from storage.secrets import new_key
 from storage.settings import StorageSettings
+from tests.amazon import aws_client
 from tests.sockets import Server, serving
 
-ONCE = Config(retries={"max_attempts": 0})
 LET_IN = Rights(roles=(Role.ADMIN,))
 
 
@@ -53,14 +51,7 @@ class Guarded:
 
     def client(self, service: str, key_id: str, secret: str) -> Any:
         """An unmodified SDK's client, which tries once."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name="eu-west-1",
-            aws_access_key_id=key_id,
-            aws_secret_access_key=secret,
-            config=ONCE,
-        )
+        return aws_client(service, self.url, pair=(key_id, secret))
 
     @property
     def socket_address(self) -> str:

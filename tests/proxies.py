@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import httpx
-from botocore.config import Config
 
 from storage.embedded.processes import child_setup
+from tests.amazon import aws_client
 from tests.debian import debian_program, libraries
 from tests.documentation import DOCS, blocks
 from tests.tls import Certificates, make_certificates
@@ -60,15 +59,7 @@ class Proxy:
 
     def aws(self, service: str) -> Any:
         """An unmodified boto3; it tries once."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name="eu-west-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            verify=str(self.ca),
-            config=Config(retries={"max_attempts": 0}),
-        )
+        return aws_client(service, self.url, ca=str(self.ca))
 
     def has_seen_one_leave(self) -> bool:
         """Whether any caller so far did not wait for its answer."""

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -14,6 +12,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
 )
 
+from tests.amazon import aws_client
 from tests.chaos.callers import ANSWER_S, NOT_DONE, Caller, Told, is_unknown
 from tests.chaos.checker import UNANSWERED
 from tests.chaos.history import Kind, Operation, Outcome, Seen
@@ -26,18 +25,7 @@ LIMIT = 1000
 
 def boto3_client(url: str) -> Any:
     """A client for all: it may be used by several threads, and takes half a second to make."""
-    return boto3.client(
-        "kinesis",
-        endpoint_url=url,
-        region_name="eu-west-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(
-            retries={"total_max_attempts": 1},
-            connect_timeout=ANSWER_S,
-            read_timeout=ANSWER_S,
-        ),
-    )
+    return aws_client("kinesis", url, connect_timeout=ANSWER_S, read_timeout=ANSWER_S)
 
 
 class Kinesis:

@@ -2,9 +2,7 @@
 
 import json
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from api.app import create_app
 from api.aws.kinesis.service import KINESIS
@@ -12,6 +10,7 @@ from api.aws.sqs.service import SQS
 from api.native.audited import AuditedRoute
 from api.settings import Settings
 from storage.domain.audit import Chain, is_administrative
+from tests.amazon import aws_client
 
 pytestmark = pytest.mark.one_store
 
@@ -95,7 +94,7 @@ def test_a_webhook_is_told_without_its_secrets(client, queue, name, service_data
 
 
 def test_the_sqs_door_is_audited(client, name, service_url):
-    sqs = amazon("sqs", service_url)
+    sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "5"})["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "6"})
     sqs.send_message(QueueUrl=url, MessageBody="s3cr3t")
@@ -120,7 +119,7 @@ def test_the_sqs_door_is_audited(client, name, service_url):
 
 
 def test_the_kinesis_door_is_audited(client, name, service_url):
-    kinesis = amazon("kinesis", service_url)
+    kinesis = aws_client("kinesis", service_url)
     kinesis.create_stream(StreamName=name, ShardCount=1)
     arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
     kinesis.increase_stream_retention_period(StreamARN=arn, RetentionPeriodHours=48)
@@ -221,14 +220,3 @@ def test_every_operation_of_amazon_that_writes_no_message_is_audited():
         *("DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"),
         *("PutRecord", "PutRecords", "SubscribeToShard"),
     }
-
-
-def amazon(service, url):
-    return boto3.client(
-        service,
-        endpoint_url=url,
-        region_name="eu-west-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(retries={"max_attempts": 0}),
-    )

@@ -1,29 +1,16 @@
 """Amazon's call that tells who is calling, in open mode, where everyone is the account's root."""
 
-from typing import Any
-
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
-
-def client(service: str, url: str) -> Any:
-    return boto3.client(
-        service,
-        endpoint_url=url,
-        region_name="eu-west-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(retries={"max_attempts": 0}),
-    )
+from tests.amazon import aws_client
 
 
 def test_everyone_is_the_root_of_the_account_that_owns_the_queues(service_url):
-    sqs = client("sqs", service_url)
+    sqs = aws_client("sqs", service_url)
     url = sqs.create_queue(QueueName="of-an-account")["QueueUrl"]
 
-    told = client("sts", service_url).get_caller_identity()
+    told = aws_client("sts", service_url).get_caller_identity()
 
     account = url.split("/")[3]
     assert (told["Account"], told["UserId"]) == (account, account)
@@ -31,7 +18,7 @@ def test_everyone_is_the_root_of_the_account_that_owns_the_queues(service_url):
 
 
 def test_no_temporary_keys_are_given_out(service_url):
-    sts = client("sts", service_url)
+    sts = aws_client("sts", service_url)
 
     with pytest.raises(ClientError) as error:
         sts.assume_role(RoleArn="arn:aws:iam::123456789012:role/any", RoleSessionName="any")

@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import boto3
 import httpx
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.amazon import aws_client
 from tests.contract.test_refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "quotas.md"
@@ -51,14 +50,8 @@ def amazon(service_url: str) -> Iterator[Callable[..., Any]]:
     made = []
 
     def make(service: str, name: str, attempts: int = 1) -> Any:
-        client = boto3.client(
-            service,
-            endpoint_url=service_url,
-            region_name="eu-west-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=Config(retries={"total_max_attempts": attempts, "mode": "standard"}),
-        )
+        retries = {"total_max_attempts": attempts, "mode": "standard"}
+        client = aws_client(service, service_url, retries=retries)
         client.meta.events.register("before-sign.*", partial(_say, name))
         made.append(client)
         return client

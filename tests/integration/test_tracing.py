@@ -5,10 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
-import boto3
 import httpx
 import pytest
-from botocore.config import Config
 
 from api.settings import Settings
 from storage.domain.limits import Limits
@@ -16,6 +14,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import StreamSpec
 from storage.lifespan import Storage
+from tests.amazon import aws_client
 from tests.collector import Collected, collecting, told
 from tests.sockets import PATIENCE_S, Server, serving
 
@@ -49,15 +48,7 @@ class Traced:
 
     def _sqs(self, call: str, asked: dict[str, Any]) -> dict[str, Any]:
         url = f"{self.server.url}/000000000000/orders"
-        client = boto3.client(
-            "sqs",
-            endpoint_url=self.server.url,
-            region_name="eu-west-1",
-            aws_access_key_id="a",
-            aws_secret_access_key="b",
-            config=Config(retries={"max_attempts": 0}),
-        )
-        with closing(client):
+        with closing(aws_client("sqs", self.server.url)) as client:
             return dict(getattr(client, call)(QueueUrl=url, **asked))
 
 

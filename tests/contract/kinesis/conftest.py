@@ -5,13 +5,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import cbor2
 import httpx
 import pytest
-from botocore.client import BaseClient
-from botocore.config import Config
 from botocore.exceptions import ClientError
+
+from tests.amazon import aws_client
 
 JSON, CBOR = "application/x-amz-json-1.1", "application/x-amz-cbor-1.1"
 
@@ -20,15 +19,7 @@ _numbers = itertools.count(1)
 
 def client_of(url: str) -> Any:
     """boto3's client; it tries once and checks nothing, so that what is refused is refused by the service."""
-    client: BaseClient = boto3.client(
-        "kinesis",
-        endpoint_url=url,
-        region_name="eu-west-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(retries={"max_attempts": 0}, parameter_validation=False),
-    )
-    return client
+    return aws_client("kinesis", url, parameter_validation=False)
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import httpx
 import pytest
-from botocore.client import BaseClient
-from botocore.config import Config
 from botocore.exceptions import ClientError
+
+from tests.amazon import aws_client
 
 NAMESPACE = "{http://queue.amazonaws.com/doc/2012-11-05/}"
 
@@ -20,14 +19,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def sqs(service_url: str) -> Iterator[Any]:
     """boto3's client, which speaks JSON; it tries once, so that a failure is seen."""
-    client: BaseClient = boto3.client(
-        "sqs",
-        endpoint_url=service_url,
-        region_name="eu-west-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(retries={"max_attempts": 0}),
-    )
+    client = aws_client("sqs", service_url)
     yield client
     client.close()
 
