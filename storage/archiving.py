@@ -210,9 +210,7 @@ class Archiving:
             return self._jobs.after_failure(got_on, next(iter(failures.values())))
 
         late = await self._rows.commit(claim, advances, told, self._clock.now_ms(), outcome)
-        for one, why in failures.items():
-            facts = {"stream": one.stream, "shard": one.shard, "first": one.first, "reason": why}
-            logger.error("a range could not be archived", extra=facts)
+        _tell_of(failures)
         moved = {advance.stream_id for advance in advances if advance not in late}
         await self._make_room(one.range for one in copied if one.range.stream_id in moved)
         return told
@@ -283,6 +281,22 @@ def _range(stream: Stream, shard: Shard, first: int, next_offset: int) -> LogRan
         stream.is_view,
         stream.name.name,
     )
+
+
+def _tell_of(failures: Mapping[LogRange, str]) -> None:
+    """A line for each reason, with one of the ranges: an archive that is away fails them all."""
+    for why, ranges in _by_reason(failures).items():
+        one = ranges[0]
+        facts = {"stream": one.stream, "shard": one.shard, "first": one.first}
+        counted = {"reason": why, "ranges": len(ranges)}
+        logger.error("ranges could not be archived", extra=facts | counted)
+
+
+def _by_reason(failures: Mapping[LogRange, str]) -> dict[str, list[LogRange]]:
+    found: dict[str, list[LogRange]] = {}
+    for one, why in failures.items():
+        found.setdefault(why, []).append(one)
+    return found
 
 
 def _advances(copied: Sequence[Copied], failures: Mapping[LogRange, str]) -> list[Advance]:

@@ -280,6 +280,21 @@ async def test_a_stream_that_was_asked_for_is_archived_whole_or_its_job_begins_a
     ]
 
 
+async def test_the_log_has_a_line_for_each_reason(engines, caplog):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
+    await engines.streams.append(CLICKS, numbered(0, 60))
+    await engines.archives.flush(CLICKS)
+    claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+
+    reasons = ["no way there", "no room", "no way there"]
+    copied = [Copied(log, failure=why) for log, why in zip(ranges, reasons, strict=True)]
+    await engines.archiving.commit(claimed.claim, copied)
+
+    told = [(record.reason, record.ranges) for record in caplog.records if "ranges" in vars(record)]
+    assert told == [("no way there", 2), ("no room", 1)]
+
+
 async def test_what_another_job_was_quicker_with_is_no_failure(engines, settings):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
