@@ -1,13 +1,23 @@
-"""Archiving without Spark: the worker's steps, one after another, in the test's own process."""
+"""Archiving without Spark: the worker's steps, one after another, in the test's own process; and what came of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
+from storage.archive.reader import read_group, verify_file
+from storage.archive.roots import Root
+from storage.archive.schema import records_of
 from storage.copying import open_copying
-from storage.domain.archive import Copied, LogRange
+from storage.domain.archive import ArchivedFile, Copied, LogRange
+from storage.domain.batches import Record
 from storage.domain.jobs import Job, JobKind
+from storage.domain.limits import Limits
 from storage.domain.names import StreamName
 from storage.lifespan import Storage
 from storage.settings import StorageSettings
+
+AT_ONCE = replace(Limits(), job_backoff_ms=0)
+"""A job that failed is begun again without a rest."""
 
 Meanwhile = Callable[[Sequence[Copied]], Sequence[Copied]]
 
@@ -34,3 +44,23 @@ async def copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[Co
     """What a task makes of ranges."""
     async with open_copying(settings) as copying:
         return await copying.copy(ranges)
+
+
+def numbered(first: int, count: int) -> list[Record]:
+    """Records with a number each, under seven keys."""
+    return [Record(b"%d" % number, key=f"k{number % 7}") for number in range(first, first + count)]
+
+
+async def files_of(storage: Storage, name: StreamName, shard: int = 0) -> list[ArchivedFile]:
+    """The files of a shard, in order."""
+    return await storage.archives.files(name, shard, after=-1, limit=1_000)
+
+
+def bodies_in(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:
+    """The bodies of all their records; the files are checked."""
+    found = []
+    for file in files:
+        footer = verify_file(root, file.path, file.file_bytes, file.digest)
+        for number in range(len(footer.facts.groups)):
+            found += [record.record.data for record in records_of(read_group(root, footer, number))]
+    return found

@@ -1,0 +1,171 @@
+"""What a commit makes the archive's, and what becomes of its job."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from storage.archive.roots import open_root
+from storage.domain.archive import Copied
+from storage.domain.jobs import JobKind, JobState, LeaseLost
+from storage.domain.names import DEFAULT_NAMESPACE, StreamName
+from storage.domain.streams import StreamSpec
+from storage.lifespan import open_storage
+from tests.archiving import AT_ONCE, bodies_in, copy, files_of, numbered
+
+pytestmark = pytest.mark.one_store
+
+CLICKS = StreamName("clicks")
+
+
+@pytest.fixture
+async def engines(settings):
+    async with open_storage(settings, limits=AT_ONCE) as storage:
+        yield storage
+
+
+async def test_of_two_workers_with_the_same_ranges_one_wins(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    twice = [await copy(settings, ranges) for _ in range(2)]
+    claims = []
+    for number, copied in enumerate(twice):
+        await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, f"{number}", {})
+        claimed = await engines.jobs.claim(f"worker {number}", [JobKind.ARCHIVE])
+        claims.append((claimed.claim, copied))
+
+    await asyncio.gather(*(engines.archiving.commit(*claim) for claim in claims))
+
+    files = await files_of(engines, CLICKS)
+    assert bodies_in(open_root(settings.archive_url), files) == [
+        b"%d" % number for number in range(10)
+    ]
+
+
+async def test_a_worker_that_lost_its_job_commits_nothing(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.archives.flush(CLICKS)
+    lost = (await engines.jobs.claim("slow", [JobKind.ARCHIVE])).claim
+    await engines.jobs.give_back(lost)
+    taken = (await engines.jobs.claim("quick", [JobKind.ARCHIVE])).claim
+    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+
+    with pytest.raises(LeaseLost):
+        await engines.archiving.commit(lost, copied)
+
+    assert await files_of(engines, CLICKS) == []
+    await engines.archiving.commit(taken, copied)
+    assert len(await files_of(engines, CLICKS)) == 1
+
+
+async def test_a_commit_that_is_said_again_changes_nothing(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+    copied = await copy(settings, await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks"))
+
+    for _ in range(2):
+        await engines.archiving.commit(claim, copied)
+
+    assert len(await files_of(engines, CLICKS)) == 1
+
+
+async def test_a_range_that_lacks_records_is_not_committed_and_the_others_are(engines, settings):
+    other = StreamName("other")
+    for name in (CLICKS, other):
+        await engines.catalog.put_stream(name, StreamSpec())
+        await engines.streams.append(name, numbered(0, 10))
+    ranges = [
+        log
+        for name in ("clicks", "other")
+        for log in await engines.archiving.due(DEFAULT_NAMESPACE, stream=name)
+    ]
+    lacking, whole = await copy(settings, ranges)
+    lacking = replace(lacking, missing=((3, 5),))
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+
+    told = await engines.archiving.commit(claim, [lacking, whole])
+
+    assert "[(3, 5)]" in told["failures"][0]["failure"]
+    assert await files_of(engines, CLICKS) == []
+    assert len(await files_of(engines, other)) == 1
+
+
+async def test_a_range_that_fails_holds_up_what_follows_it_in_its_shard(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 30))
+    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    parts = [replace(log, first=first, next=first + 10) for first in (0, 10, 20)]
+    first, _, third = await copy(settings, parts)
+    await engines.archives.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+
+    await engines.archiving.commit(claim, [third, Copied(parts[1], failure="no room"), first])
+
+    assert [file.next_offset for file in await files_of(engines, CLICKS)] == [10]
+    [again] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    assert (again.first, again.next) == (10, 30)
+
+
+async def test_a_stream_that_was_asked_for_is_archived_whole_or_its_job_begins_again(
+    engines, settings
+):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await engines.streams.append(CLICKS, numbered(0, 30))
+    asked = await engines.archives.flush(CLICKS)
+    found = []
+    for refused in (2, 1, 0):
+        claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+        ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+        copied = [Copied(log, failure="no way there") for log in ranges[:refused]]
+        copied += await copy(settings, ranges[refused:])
+        await engines.archiving.commit(claimed.claim, copied)
+        job = await engines.jobs.get(asked.job_id)
+        found.append((len(ranges), job.state, job.failures, job.failure))
+
+    assert found == [
+        (2, JobState.QUEUED, 1, "no way there"),
+        (2, JobState.QUEUED, 1, "no way there"),  # it got further
+        (1, JobState.DONE, 0, ""),
+    ]
+
+
+async def test_the_log_has_a_line_for_each_reason(engines, caplog):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
+    await engines.streams.append(CLICKS, numbered(0, 60))
+    await engines.archives.flush(CLICKS)
+    claimed = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+    ranges = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+
+    reasons = ["no way there", "no room", "no way there"]
+    copied = [Copied(log, failure=why) for log, why in zip(ranges, reasons, strict=True)]
+    await engines.archiving.commit(claimed.claim, copied)
+
+    told = [(record.reason, record.ranges) for record in caplog.records if "ranges" in vars(record)]
+    assert told == [("no way there", 2), ("no room", 1)]
+
+
+async def test_what_another_job_was_quicker_with_is_no_failure(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec())
+    await engines.streams.append(CLICKS, numbered(0, 10))
+    asked = await engines.archives.flush(CLICKS)
+    slow = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
+    [log] = await engines.archiving.due(DEFAULT_NAMESPACE, stream="clicks")
+    await engines.jobs.submit(DEFAULT_NAMESPACE, JobKind.ARCHIVE, "lane 0", {"lane": 0})
+    quick = await engines.jobs.claim("quick", [JobKind.ARCHIVE])
+    await engines.archiving.commit(quick.claim, await copy(settings, [log]))
+
+    gone = Copied(log, missing=((0, 10),))  # it left the hot store when it was archived
+    told = await engines.archiving.commit(slow.claim, [gone])
+    begun_again = await engines.jobs.get(asked.job_id)
+    last = await engines.jobs.claim("slow", [JobKind.ARCHIVE])
+    await engines.archiving.commit(last.claim, [])
+
+    assert told["failures"] == []
+    assert (begun_again.state, begun_again.failures) == (JobState.QUEUED, 0)
+    assert (await engines.jobs.get(asked.job_id)).state is JobState.DONE
+    assert len(await files_of(engines, CLICKS)) == 1
