@@ -76,7 +76,8 @@ PROXIES := nginx haproxy
 proxies: install
 	@test -e .venv/.debian/.unpacked || ! command -v apt-get >/dev/null || \
 	{ sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; $$sudo apt-get update -qq; mkdir -p .venv/.debian && cd .venv/.debian && \
-	for package in $$(apt-get install --simulate --no-install-recommends $(PROXIES) | sed -n 's/^Inst \([^ ]*\).*/\1/p'); do \
+	planned=$$(apt-get install --simulate --no-install-recommends $(PROXIES)) && \
+	for package in $$(echo "$$planned" | sed -n 's/^Inst \([^ ]*\).*/\1/p'); do \
 	apt-get download -qq "$$package" && dpkg-deb -x "$$package"_*.deb . && rm "$$package"_*.deb || exit; done && \
 	touch .unpacked; } 2>/dev/null || \
 	echo "nginx and HAProxy could not be fetched" >&2

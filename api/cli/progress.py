@@ -9,8 +9,6 @@ from api.cli.moments import show_duration
 from api.cli.terminal import Terminal
 
 EVERY_S = 5.0
-OVER = frozenset({"done", "failed", "cancelled"})
-"""States of a job of which nothing becomes any more."""
 
 
 class Progress(Protocol):

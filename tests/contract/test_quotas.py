@@ -297,6 +297,16 @@ def test_kinesis_says_throughput_for_data_and_limit_for_control(tenant, amazon):
     assert codes == ["ProvisionedThroughputExceededException", "LimitExceededException"]
 
 
+def test_who_asks_too_often_who_it_is_is_told_to_come_back(tenant, amazon):
+    sts = amazon("sts", tenant(rates={**ONE_IN_A_WHILE, "burst_seconds": 1}))
+    sts.get_caller_identity()
+
+    with pytest.raises(ClientError) as refused:
+        sts.get_caller_identity()
+
+    assert refused.value.response["Error"]["Code"] == "Throttling"
+
+
 def test_a_tenant_has_an_account_of_its_own_at_amazons_doors(client, tenant, amazon):
     name = tenant(queue="orders")
     account = client.get(f"/v1/namespaces/{name}").json()["account_id"]
@@ -304,6 +314,15 @@ def test_a_tenant_has_an_account_of_its_own_at_amazons_doors(client, tenant, ama
     url = amazon("sqs", name).get_queue_url(QueueName="orders")["QueueUrl"]
 
     assert url.endswith(f"/{account}/orders")
+    assert amazon("sts", name).get_caller_identity()["Account"] == account
+
+
+@pytest.mark.parametrize(("name", "code"), [("nobody", "AccessDenied"), ("a b", "ValidationError")])
+def test_who_names_no_tenant_is_not_told_who_it_is(amazon, name, code):
+    with pytest.raises(ClientError) as refused:
+        amazon("sts", name).get_caller_identity()
+
+    assert refused.value.response["Error"]["Code"] == code
 
 
 def test_no_more_queues_than_the_quota_allows_at_any_door(client, tenant, amazon):

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from api.aws.wire.errors import (
     ACCESS_DENIED,
+    BAD_REQUEST,
     INTERNAL_FAILURE,
     SERVICE_UNAVAILABLE,
     AwsError,
@@ -16,7 +17,7 @@ from api.aws.wire.errors import (
 )
 from api.aws.wire.service import Call, Load, Operation, Operations, Service
 from api.aws.wire.shapes import Input, Output
-from storage.domain.errors import MillstreamError, QuotaExceeded
+from storage.domain.errors import ErrorCode, MillstreamError, QuotaExceeded
 
 THROTTLING = Fault("Throttling", "Throttling")
 
@@ -49,8 +50,10 @@ def translate(error: MillstreamError) -> AwsError:
     """An engine's error, of the few that looking up a namespace can have."""
     if not error.code.nothing_happened:
         return AwsError(INTERNAL_FAILURE, error.detail)
-    fault = SERVICE_UNAVAILABLE if error.code.retryable else ACCESS_DENIED
-    return AwsError(fault, error.detail)
+    if error.code.retryable:
+        return AwsError(SERVICE_UNAVAILABLE, error.detail)
+    unknown = error.code is ErrorCode.NAMESPACE_NOT_FOUND
+    return AwsError(ACCESS_DENIED if unknown else BAD_REQUEST, error.detail)
 
 
 def load_of(_: Operation, __: Any) -> Load:

@@ -11,7 +11,7 @@ import typer
 from api.cli.commands.processes import Data
 from api.cli.options import Most, Prefix, StreamName
 from api.cli.output import Row, table, to_row
-from api.cli.progress import OVER, Setbacks, progress
+from api.cli.progress import Setbacks, progress
 from api.cli.settings import settings_said
 from api.cli.terminal import LONG_S, Terminal, noun, verb
 from api.cli.trouble import ExitCode, Trouble
@@ -103,6 +103,8 @@ def flush(
 
 
 def _until_over(cli: Terminal, name: str, job: str) -> Row:
+    from millstream_client.sync.replays import OVER
+
     client = cli.connect(LONG_S)
     at_first = _waiting(to_row(client.stream(name).archive()))
     setbacks = Setbacks(cli.say)

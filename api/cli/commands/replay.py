@@ -10,7 +10,7 @@ from api.cli.commands.job import StateWord
 from api.cli.moments import Place
 from api.cli.options import Most, StreamName, fields, place
 from api.cli.output import Column, Row, table, to_row
-from api.cli.progress import OVER, Setbacks, progress
+from api.cli.progress import Setbacks, progress
 from api.cli.terminal import LONG_S, Terminal, noun, verb
 from api.cli.trouble import ExitCode, Trouble
 
@@ -172,6 +172,8 @@ def _watch(cli: Terminal, name: str) -> None:
 
 
 def _until_over(cli: Terminal, found: "Replay") -> Row:
+    from millstream_client.sync.replays import OVER
+
     setbacks = Setbacks(cli.say)
     with progress(cli, "replayed:") as shown:
         for status in found.watch():
