@@ -29,8 +29,8 @@ async def archive(
     *,
     meanwhile: Meanwhile = lambda copied: copied,
 ) -> Job:
-    """Archive all there is of a stream; the job, which is done if nothing failed. `meanwhile` may change what was copied before it is
-    committed."""
+    """Archive all there is of a stream; the job, which is done if nothing failed. `meanwhile` may change what was copied
+    before it is committed."""
     asked = await storage.archives.flush(name)
     claimed = await storage.jobs.claim("test", [JobKind.ARCHIVE])
     assert claimed is not None
