@@ -13,8 +13,8 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.stores import HotFigures, PostgresFigures, SlowCommand
 from storage.postgres.database import Database
-from storage.postgres.migrate import head, is_known, read_revision
 from storage.postgres.queries import query
+from storage.postgres.revisions import head, is_known, read_revision
 from storage.redis.masters import HotStore
 from storage.settings import StorageSettings
 

@@ -3,6 +3,7 @@ run at each start.
 """
 
 from storage.postgres import migrate as migrations
+from storage.postgres.revisions import head
 from storage.settings import StorageSettings
 
 
@@ -13,5 +14,5 @@ def migrate(settings: StorageSettings) -> None:
 
 def schema_fault(settings: StorageSettings) -> str:
     """What keeps this version from using the database as it is; empty for nothing. Raises StorageUnavailable."""
-    found, wanted = migrations.current(settings.database_url), migrations.head()
+    found, wanted = migrations.current(settings.database_url), head()
     return "" if found == wanted else f"the database is at {found}, this version needs {wanted}"

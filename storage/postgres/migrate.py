@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from storage.domain import limits
 from storage.domain.backups import RESTORING, RestoreUnfinished
-from storage.postgres.database import Database, connection_options, driver_url, refusal
+from storage.postgres.database import connection_options, driver_url, refusal
+from storage.postgres.revisions import MIGRATIONS, head, is_known, revision_of
 
-_SCRIPTS = Path(__file__).with_name("migrations")
 _LOCK = 0x6D69677261746521  # "migrate!"
 
 
@@ -54,24 +50,10 @@ def _refuse_unfinished(connection: Connection) -> None:
         raise RestoreUnfinished
 
 
-def head() -> str:
-    """The newest revision this version knows."""
-    found = ScriptDirectory(str(_SCRIPTS)).get_current_head()
-    assert found is not None
-    return found
-
-
 def current(url: str) -> str | None:
     """The database's revision, or None when it was never migrated. Raises StorageUnavailable."""
     with connected(url) as connection:
         return revision_of(connection)
-
-
-async def read_revision(database: Database) -> str | None:
-    """As `current`, on a connection of the pool."""
-    async with database.reading() as session:
-        connection = await session.connection()
-        return await connection.run_sync(revision_of)
 
 
 def known_revision(revision: str) -> str:
@@ -86,17 +68,6 @@ def refuse_newer(revision: str | None) -> None:
         raise DatabaseTooNew(revision)
 
 
-def is_known(revision: str | None) -> bool:
-    """Whether this version, or an older one, made the revision."""
-    return revision is None or revision in _known_revisions()
-
-
-@cache
-def _known_revisions() -> frozenset[str]:
-    scripts = ScriptDirectory(str(_SCRIPTS))
-    return frozenset(script.revision for script in scripts.walk_revisions())
-
-
 @contextmanager
 def connected(url: str) -> Iterator[Connection]:
     """A connection for one transaction, committed at the end. Raises StorageUnavailable."""
@@ -108,13 +79,8 @@ def connected(url: str) -> Iterator[Connection]:
         raise refusal(error.orig) or error from error.orig
 
 
-def revision_of(connection: Connection) -> str | None:
-    """As `current`, on this connection."""
-    return MigrationContext.configure(connection).get_current_revision()
-
-
 def config_of(connection: Connection) -> Config:
     """What alembic's commands are told, to work in this connection's transaction."""
     config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

@@ -36,7 +36,8 @@ from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
 from storage.lifespan import open_storage
 from storage.postgres import dump
-from storage.postgres.migrate import config_of, connected, head
+from storage.postgres.migrate import config_of, connected
+from storage.postgres.revisions import head
 from storage.redis.refilling import BackedStore
 from storage.redis.snapshot import snapshot_of
 from storage.schema import migrate

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from storage.lifespan import open_storage
-from storage.postgres.migrate import head
+from storage.postgres.revisions import head
 from storage.schema import schema_fault
 from tests.commands import millstream
 
