@@ -77,7 +77,21 @@ class _ByFile(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    config.option.loadscopereorder = False  # xdist begins with the files of most tests: quick ones
     return _ByFile(config, log)
+
+
+LONGEST = ("spark", "browser", "acceptance", "chaos", "stateful")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process is busy with it when the others have ended."""
+    items.sort(key=lambda item: _place_of(item.nodeid))
+
+
+def _place_of(nodeid: str) -> int:
+    folder = nodeid.removeprefix("tests/").partition("/")[0]
+    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,0 +1,60 @@
+"""Catalogs as several processes of one deployment have them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from storage.catalog import Catalog, open_catalog
+from storage.domain.clock import ManualClock
+from storage.postgres.database import open_database
+from storage.postgres.listener import Listener
+from storage.postgres.reservations import Reservations
+from storage.settings import StorageSettings
+from tests.integration.catalog.definitions import Graves, OpenCatalog
+
+
+@pytest.fixture
+def graves() -> Graves:
+    return Graves()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def process(database_url: str, clock: ManualClock, graves: Graves) -> OpenCatalog:
+    """Opens a catalog as one process of the deployment has it."""
+    where = StorageSettings(redis_url="redis://unused", database_url=database_url)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Catalog]:
+        async with (
+            open_database(where) as database,
+            open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
+        ):
+            yield catalog
+
+    return opened
+
+
+@pytest.fixture
+async def catalog(process: OpenCatalog) -> AsyncIterator[Catalog]:
+    async with process() as catalog:
+        yield catalog
+
+
+@pytest.fixture
+async def other(process: OpenCatalog) -> AsyncIterator[Catalog]:
+    """The same deployment's catalog in another process."""
+    async with process() as catalog:
+        yield catalog
+
+
+@pytest.fixture
+async def reservations(database_url: str) -> AsyncIterator[Reservations]:
+    where = StorageSettings(redis_url="redis://unused", database_url=database_url)
+    async with open_database(where) as database:
+        yield Reservations(database)

@@ -1,0 +1,106 @@
+"""A definition goes with its logs, and what cannot be buried is left for the sweep."""
+
+import pytest
+
+from storage.domain.errors import PreconditionFailed, QueueNotFound, StreamNotFound
+from storage.domain.names import DEFAULT_NAMESPACE, QueueName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from tests.integration.catalog.definitions import CLICKS, ORDERS
+
+
+async def test_a_deleted_queue_is_gone_and_its_log_is_buried(catalog, graves):
+    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+
+    deleted = await catalog.delete_queue(ORDERS)
+
+    assert deleted == queue
+    assert graves.buried == [(DEFAULT_NAMESPACE, queue.log_id)]
+    with pytest.raises(QueueNotFound):
+        await catalog.queue(ORDERS)
+
+
+async def test_a_deleted_stream_is_gone_and_all_its_logs_are_buried(catalog, graves):
+    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+
+    await catalog.delete_stream(CLICKS)
+
+    assert graves.buried == [(DEFAULT_NAMESPACE, shard.log_id) for shard in stream.shards]
+    with pytest.raises(StreamNotFound):
+        await catalog.stream(CLICKS)
+
+
+async def test_the_log_of_a_deleted_queue_cannot_be_opened(catalog, reservations):
+    """A process that still holds the definition must not make the log anew."""
+    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    await reservations.open_log(queue.log_id, 1, None, 100)
+    await reservations.open_log(queue.log_id, 2, 10, 100)
+
+    await catalog.delete_queue(ORDERS)
+
+    assert await reservations.open_log(queue.log_id, 2, None, 100) is None
+    assert await reservations.holes(queue.log_id) == []
+
+
+async def test_a_queue_made_anew_has_a_log_of_its_own(catalog):
+    first, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    await catalog.delete_queue(ORDERS)
+
+    second, is_new = await catalog.put_queue(ORDERS, QueueSpec())
+
+    assert is_new
+    assert second.version == 1
+    assert second.log_id != first.log_id
+
+
+async def test_a_queue_that_does_not_exist_cannot_be_deleted(catalog):
+    with pytest.raises(QueueNotFound):
+        await catalog.delete_queue(ORDERS)
+
+
+async def test_a_deletion_that_names_another_version_is_refused(catalog):
+    await catalog.put_queue(ORDERS, QueueSpec())
+
+    with pytest.raises(PreconditionFailed):
+        await catalog.delete_queue(ORDERS, if_match=2)
+
+    assert (await catalog.fresh_queue(ORDERS)).version == 1
+
+
+async def test_a_log_that_cannot_be_buried_is_left_for_the_sweep(catalog, graves):
+    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    graves.out_of_order = True
+
+    await catalog.delete_queue(ORDERS)
+
+    assert await catalog.deleted_logs(0) == [(DEFAULT_NAMESPACE, queue.log_id)]
+
+
+async def test_deleted_logs_are_found_by_their_age_and_page_by_page(catalog, clock):
+    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await catalog.delete_queue(ORDERS)
+    clock.advance(ms=1_000)
+    await catalog.delete_stream(CLICKS)
+
+    shards = [shard.log_id for shard in stream.shards]
+    everything = sorted([queue.log_id, *shards])
+
+    assert [log_id for _, log_id in await catalog.deleted_logs(1_000)] == [queue.log_id]
+    assert [log_id for _, log_id in await catalog.deleted_logs(0)] == everything
+    assert await catalog.deleted_logs(0, after=everything[0], limit=1) == [
+        (DEFAULT_NAMESPACE, everything[1])
+    ]
+
+
+async def test_what_is_forgotten_is_not_found_again_and_what_lives_stays(catalog):
+    queue, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    stream, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    living, _ = await catalog.put_queue(QueueName("living"), QueueSpec())
+    await catalog.delete_queue(ORDERS)
+    await catalog.delete_stream(CLICKS)
+
+    await catalog.forget_deleted([queue.log_id, living.log_id, stream.shards[0].log_id])
+
+    assert await catalog.deleted_logs(0) == [(DEFAULT_NAMESPACE, stream.shards[1].log_id)]
+    assert await catalog.fresh_queue(living.name) == living

@@ -1,0 +1,71 @@
+"""Definitions are listed by name, in pages, for callers and for sweeps."""
+
+import pytest
+
+from storage.domain.errors import InvalidCursor
+from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
+from storage.domain.queues import QueueSpec
+from storage.domain.quotas import NO_QUOTAS
+from storage.domain.streams import StreamSpec
+from tests.integration.catalog.definitions import CLICKS, ORDERS
+
+
+async def test_queues_are_listed_by_name_in_pages(catalog):
+    for name in ("b", "a", "C", "a.b", "a-b"):
+        await catalog.put_queue(QueueName(name), QueueSpec())
+
+    page = await catalog.list_queues(DEFAULT_NAMESPACE, limit=3)
+    rest = await catalog.list_queues(DEFAULT_NAMESPACE, after=page[-1].name.name)
+
+    assert [queue.name.name for queue in page + rest] == ["C", "a", "a-b", "a.b", "b"]
+
+
+async def test_queues_are_listed_by_prefix(catalog):
+    for name in ("order", "orders", "orders.late", "other"):
+        await catalog.put_queue(QueueName(name), QueueSpec())
+
+    found = await catalog.list_queues(DEFAULT_NAMESPACE, prefix="orders")
+
+    assert [queue.name.name for queue in found] == ["orders", "orders.late"]
+
+
+@pytest.mark.parametrize("prefix", ["%", "_", "\x00", "é", "\ud800"])
+async def test_a_prefix_that_no_name_has_finds_nothing(catalog, prefix):
+    await catalog.put_queue(ORDERS, QueueSpec())
+
+    assert await catalog.list_queues(DEFAULT_NAMESPACE, prefix=prefix) == []
+
+
+async def test_a_page_after_what_no_name_can_be_is_refused(catalog):
+    with pytest.raises(InvalidCursor):
+        await catalog.list_queues(DEFAULT_NAMESPACE, after="\x00")
+
+
+async def test_deleted_streams_and_those_of_other_namespaces_are_not_listed(catalog):
+    await catalog.namespaces.put("acme", NO_QUOTAS)
+    await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await catalog.put_stream(StreamName("gone"), StreamSpec())
+    await catalog.put_stream(StreamName("theirs", "acme"), StreamSpec())
+    await catalog.delete_stream(StreamName("gone"))
+
+    found = await catalog.list_streams(DEFAULT_NAMESPACE)
+
+    assert [(str(stream.name), len(stream.shards)) for stream in found] == [("default/clicks", 2)]
+
+
+async def test_a_sweep_sees_every_queue_of_every_namespace_once(catalog, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.PAGE_ITEMS_MAX", 2)
+    await catalog.namespaces.put("acme", NO_QUOTAS)
+    names = [QueueName(f"q{n}", "acme" if n % 2 else DEFAULT_NAMESPACE) for n in range(7)]
+    for name in names:
+        await catalog.put_queue(name, QueueSpec())
+
+    seen = [queue.name async for queue in catalog.every_queue()]
+
+    assert sorted(map(str, seen)) == sorted(map(str, names))
+
+
+async def test_a_sweep_sees_every_stream(catalog):
+    created, _ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
+
+    assert [stream async for stream in catalog.every_stream()] == [created]

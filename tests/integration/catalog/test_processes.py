@@ -1,0 +1,142 @@
+"""What one process changes the others hear of, and a short absence of the database is outlived."""
+
+import asyncio
+
+import psycopg
+import pytest
+
+from storage.catalog import Catalog, open_catalog
+from storage.domain.errors import StorageUnavailable, StreamNotFound
+from storage.domain.limits import DEFINITION_AGE_MS_MAX
+from storage.domain.names import QueueName
+from storage.domain.queues import QueueSpec
+from storage.domain.streams import StreamSpec
+from storage.postgres.database import open_database
+from storage.postgres.listener import Listener
+from storage.settings import StorageSettings
+from tests.databases import nobody_connects
+from tests.integration.catalog.definitions import CLICKS, ORDERS
+from tests.waiting import eventually
+
+
+async def test_a_change_in_one_process_is_heard_in_another(catalog, other):
+    await catalog.put_queue(ORDERS, QueueSpec())
+    await other.queue(ORDERS)
+
+    changed, _ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
+
+    await eventually(lambda: other.queue(ORDERS), changed)
+
+
+async def test_a_deletion_in_one_process_is_heard_in_another(catalog, other):
+    await catalog.put_stream(CLICKS, StreamSpec())
+    await other.stream(CLICKS)
+
+    await catalog.delete_stream(CLICKS)
+
+    with pytest.raises(StreamNotFound):
+        await eventually(lambda: other.stream(CLICKS), None)
+
+
+async def test_a_definition_is_cached(catalog, database_url):
+    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+
+    change_unheard(database_url)
+
+    assert await catalog.queue(ORDERS) == created
+    assert (await catalog.fresh_queue(ORDERS)).version == 99
+
+
+async def test_a_change_that_was_not_heard_is_seen_after_a_minute(catalog, clock, database_url):
+    await catalog.put_queue(ORDERS, QueueSpec())
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+    change_unheard(database_url)
+
+    clock.advance(ms=DEFINITION_AGE_MS_MAX)
+
+    assert (await catalog.queue(ORDERS)).version == 99
+
+
+async def test_losing_the_listen_connection_empties_the_cache(catalog, database_url):
+    await catalog.put_queue(ORDERS, QueueSpec())
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+    change_unheard(database_url)
+
+    end_listeners(database_url)
+
+    await eventually(lambda: version_of(catalog, ORDERS), 99)
+
+
+async def test_what_is_known_outlives_a_short_absence_of_the_database(
+    catalog, database_url, monkeypatch
+):
+    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
+    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+
+    with nobody_connects(database_url):
+        await asyncio.sleep(0.2)  # the connection's end is heard
+        known = await catalog.queue(ORDERS)
+        with pytest.raises(StorageUnavailable):
+            await eventually(lambda: catalog.queue(ORDERS), None)
+
+    assert known == created
+    await eventually(lambda: is_cached(catalog, ORDERS), True)
+
+
+async def test_the_listen_connection_comes_back_and_the_cache_with_it(catalog, other, database_url):
+    await catalog.put_queue(ORDERS, QueueSpec())
+    end_listeners(database_url)
+    await eventually(lambda: is_cached(other, ORDERS), True)
+
+    changed, _ = await catalog.put_queue(ORDERS, QueueSpec(delay_ms=1))
+
+    await eventually(lambda: other.queue(ORDERS), changed)
+
+
+async def test_what_a_later_version_stored_in_a_specification_is_ignored(catalog, database_url):
+    created, _ = await catalog.put_queue(ORDERS, QueueSpec())
+
+    execute(database_url, """update queues set spec = spec || '{"shiny": true}'""")
+
+    assert await catalog.fresh_queue(ORDERS) == created
+
+
+async def test_a_catalog_whose_database_is_away_says_so(clock, graves):
+    where = StorageSettings(redis_url="redis://unused", database_url="postgresql:///?host=/nowhere")
+    async with (
+        open_database(where) as database,
+        open_catalog(database, Listener(where.database_url), clock, graves.bury) as catalog,
+    ):
+        with pytest.raises(StorageUnavailable):
+            await catalog.queue(ORDERS)
+        with pytest.raises(StorageUnavailable):
+            await catalog.put_queue(ORDERS, QueueSpec())
+
+
+async def version_of(catalog: Catalog, name: QueueName) -> int:
+    return (await catalog.queue(name)).version
+
+
+async def is_cached(catalog: Catalog, name: QueueName) -> bool:
+    """Whether two readings give one and the same object."""
+    return await catalog.queue(name) is await catalog.queue(name)
+
+
+def change_unheard(url: str) -> None:
+    """A change whose announcement is lost."""
+    execute(url, "update queues set version = 99")
+
+
+def end_listeners(url: str) -> None:
+    execute(
+        url,
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where application_name = 'millstream-listener' and datname = current_database()",
+    )
+
+
+def execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())

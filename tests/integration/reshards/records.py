@@ -1,0 +1,40 @@
+"""What tests of reshards write, and how they read it."""
+
+from collections import defaultdict
+
+from storage.domain.batches import Record
+from storage.domain.names import StreamName
+from storage.domain.streams import RING_SIZE, Appended
+
+CLICKS = StreamName("clicks")
+WIDE = StreamName("wide")
+HALF = RING_SIZE // 2
+DAY_MS = 86_400_000
+KEYS = [f"key {number}" for number in range(20)]
+
+
+async def append(streams, name=CLICKS, data=b"x"):
+    appended = await streams.append(name, [Record(data, key) for key in KEYS])
+    assert all(isinstance(one, Appended) for one in appended), appended
+    return appended
+
+
+async def read_everything(streams, name) -> list[tuple[int, int, Record]]:
+    """(shard, offset, record) of all records, in the order a reader meets them."""
+    positions: dict[int, int] = {}
+    found = []
+    while True:
+        read = await streams.read(name, positions, records_max=7)
+        found += [
+            (shard.shard, one.offset, one.record) for shard in read.shards for one in shard.records
+        ]
+        if read.positions == positions:
+            return found
+        positions = read.positions
+
+
+def by_key(found) -> dict[str, list[bytes]]:
+    order: dict[str, list[bytes]] = defaultdict(list)
+    for _, _, record in found:
+        order[record.key].append(record.data)
+    return order

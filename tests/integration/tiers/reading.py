@@ -1,0 +1,45 @@
+"""How tests of the tiers read, and what they count."""
+
+from storage.domain import limits
+from storage.domain.groups import Commit
+from storage.domain.limits import Limits
+from storage.domain.names import GroupName, StreamName
+from storage.domain.streams import ReadFrom, ShardRead, StreamSpec
+from storage.lifespan import Storage
+from tests.tiers import CLICKS
+
+READERS = GroupName("readers")
+HOUR = limits.HOUR_MS
+ALL_HOT = StreamSpec(hot_retention_ms=None)
+NOTHING_HOT = StreamSpec(hot_retention_ms=0)
+NEVER_AWAY = Limits(outage_ms=10**15)  # time passes in leaps here, which is no outage
+
+
+async def read(
+    engines: Storage, where: ReadFrom, name: StreamName = CLICKS, **most: int
+) -> ShardRead:
+    return await engines.streams.read_shard(name, 0, where, **most)
+
+
+async def read_on(engines: Storage, offset: int, records_max: int) -> list[ShardRead]:
+    """The reads of one who goes on until the tip."""
+    reads: list[ShardRead] = []
+    while not reads or reads[-1].next_offset < reads[-1].tip:
+        reads.append(await read(engines, ReadFrom(offset=offset), records_max=records_max))
+        offset = reads[-1].next_offset
+    return reads
+
+
+def offsets(read: ShardRead) -> list[int]:
+    assert [one.record.data for one in read.records] == [b"%d" % one.offset for one in read.records]
+    return [one.offset for one in read.records]
+
+
+async def fetch(engines: Storage, records_max: int) -> ShardRead:
+    fetched = await engines.groups.fetch(READERS, "alice", records_max=records_max)
+    generation = fetched.membership.generation
+    read_up_to = [Commit(shard, at, "alice", generation) for shard, at in fetched.positions.items()]
+    if read_up_to:
+        await engines.groups.commit(READERS, read_up_to)
+    [found] = fetched.reads
+    return found
