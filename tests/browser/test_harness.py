@@ -29,6 +29,9 @@ STRICT = {
 }
 
 
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 async def shown(page, body: str) -> None:
     """Go to a page of our own making, under a strict policy."""
 
@@ -68,6 +71,7 @@ async def test_what_a_policy_refuses_is_noticed(page, complaints):
 
 async def test_what_moves_by_itself_is_noticed(page):
     await shown(page, "<p id=p>one</p>")
+    await page.evaluate(PAINTED)  # what was never seen does not move
     before = await layout_shift(page)
 
     await page.evaluate("document.querySelector('h1').style.marginBottom = '300px'")

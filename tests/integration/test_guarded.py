@@ -119,7 +119,7 @@ async def test_a_key_is_good_through_a_short_absence_of_the_database(
     guarded: Guarded, database_url, monkeypatch
 ):
     """For as long as the grace lasts (ADR 0045); then nobody knows whether it was revoked."""
-    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 1.0)
+    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
     key = await guarded.key()
 
     async def send() -> int:
