@@ -2,15 +2,17 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from storage.archive.cache import ArchiveCache
-from storage.archive.footers import Footer
-from storage.archive.reader import group_at
-from storage.archive.slices import Part, part_from
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile
 from storage.postgres.archives import ShardKey
 from storage.postgres.known_manifest import KnownManifest
+
+if TYPE_CHECKING:  # they bring pyarrow: see storage.archive.cache
+    from storage.archive.footers import Footer
+    from storage.archive.slices import Part
 
 
 class Following:
@@ -23,7 +25,7 @@ class Following:
 
     async def parts(
         self, key: ShardKey, offset: int, records_max: int, bytes_max: int
-    ) -> Sequence[Part]:
+    ) -> "Sequence[Part]":
         """The archive's records from the first one at or behind an offset on, up to a hole; what a reader that goes on
         will want next is fetched ahead.
 
@@ -37,9 +39,9 @@ class Following:
             if file is None or (parts and file.first_offset != at):
                 break
             footer = await self._cache.footer(file)
-            number = group_at(footer, at)
+            number = footer.group_at(at)
             group = await self._cache.group(file, footer, number)
-            part = part_from(group, at, records_left, bytes_left)
+            part = group.part_from(at, records_left, bytes_left)
             bytes_left -= part.data_bytes
             if parts and (part.first != at or bytes_left < 0):
                 break
@@ -54,7 +56,7 @@ class Following:
         return parts
 
     def _read_ahead(
-        self, key: ShardKey, file: ArchivedFile, footer: Footer, number: int, at: int
+        self, key: ShardKey, file: ArchivedFile, footer: "Footer", number: int, at: int
     ) -> None:
         """The next row group, once half of this one is read."""
         group = footer.facts.groups[number]
@@ -71,5 +73,5 @@ class Following:
         self._followed[key, at] = None
 
 
-def _size(parts: Sequence[Part]) -> int:
+def _size(parts: "Sequence[Part]") -> int:
     return sum(part.bytes for part in parts)

@@ -7,11 +7,10 @@ enough. No record becomes an object on the way.
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from storage.archive.ipc import encode_parts, part_of
-from storage.archive.slices import Part
 from storage.domain import limits
 from storage.domain.entries import LogEntry
 from storage.domain.errors import (
@@ -27,6 +26,9 @@ from storage.on_stream import OnStream
 from storage.redis.keys import LogAddress
 from storage.redis.ranges import EntryRange, HotRanges
 from storage.tiered import Archived, Asked, Hot, Tiered
+
+if TYPE_CHECKING:  # it brings pyarrow: see storage.archive.cache
+    from storage.archive.slices import Part
 
 
 class TableRead(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ class Tables:
             tip, edge, tier, reason = found.next, found.next, Tier.HOT, "hole"
         first, next_offset = (parts[0].first, parts[-1].next) if parts else 2 * (min(end, edge),)
         return TableRead(
-            encoded=await asyncio.to_thread(encode_parts, parts),
+            encoded=await asyncio.to_thread(_encode, parts),
             records=sum(map(len, parts)),
             next_offset=next_offset,
             start=start,
@@ -138,12 +140,26 @@ class Tables:
         verdict = await self._archive.look(stream, shard, asked, hot)
         return verdict.start, verdict.archived
 
-    async def _parts(self, found: EntryRange, offset: int, end: int, bytes_max: int) -> list[Part]:
+    async def _parts(
+        self, found: EntryRange, offset: int, end: int, bytes_max: int
+    ) -> "list[Part]":
         try:
-            part = await asyncio.to_thread(part_of, found.entries, offset, end, bytes_max)
+            part = await asyncio.to_thread(_part, found.entries, offset, end, bytes_max)
         except ValueError as error:
             raise StorageUnavailable(f"The log holds what cannot be read: {error}.") from None
         return [part] if part else []
+
+
+def _part(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -> "Part | None":
+    from storage.archive.ipc import part_of
+
+    return part_of(entries, first, end, bytes_max)
+
+
+def _encode(parts: "Sequence[Part]") -> bytes:
+    from storage.archive.ipc import encode_parts
+
+    return encode_parts(parts)
 
 
 def _size(entries: Sequence[LogEntry]) -> int:

@@ -16,14 +16,12 @@ store may be what it forgot. Only then are the manifest and its files looked at.
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from storage.archive.cache import ArchiveCache
-from storage.archive.reader import group_since
-from storage.archive.schema import records_of
-from storage.archive.slices import Part, offset_since
 from storage.domain.archive import unexplained
 from storage.domain.streams import LogRecord, Shard, Stream, Tier
 from storage.following import Following
@@ -31,6 +29,9 @@ from storage.postgres.archives import ArchiveRows, ShardKey
 from storage.postgres.known_manifest import KnownManifest
 from storage.postgres.manifest import ArchiveExtent
 from storage.redis.logs import HotRead
+
+if TYPE_CHECKING:  # it brings pyarrow: see storage.archive.cache
+    from storage.archive.slices import Part
 
 
 class TierRead(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ class Archived(msgspec.Struct, frozen=True):
     them is for the reason `reason`."""
 
     start_at: int
-    parts: Sequence[Part]
+    parts: "Sequence[Part]"
     end: int
     reason: str = "hole"
 
@@ -200,9 +201,8 @@ class Tiered:
         if time_ms <= file.first_arrival_ms:
             return max(start, file.first_offset)
         footer = await self._cache.footer(file)
-        number = group_since(footer, time_ms)
-        group = await self._cache.group(file, footer, number)
-        return max(start, offset_since(group, time_ms))
+        group = await self._cache.group(file, footer, footer.group_since(time_ms))
+        return max(start, group.offset_since(time_ms))
 
     async def _below(
         self, stream: Stream, shard: Shard, asked: Asked, hot: Hot, offset: int
@@ -214,7 +214,7 @@ class Tiered:
             return Archived(offset, parts, end)
         return Archived(offset, parts, end, await self._reason(stream, shard, offset, first))
 
-    async def _parts(self, key: ShardKey, offset: int, asked: Asked) -> Sequence[Part]:
+    async def _parts(self, key: ShardKey, offset: int, asked: Asked) -> "Sequence[Part]":
         return await self._following.parts(key, offset, asked.records_max, asked.bytes_max)
 
     async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> str:
@@ -280,7 +280,7 @@ def _archived(found: HotRead, start: int, archived: Archived) -> TierRead:
         start,
         max(found.next, archived.end),
         archived.start_at,
-        [*chain.from_iterable(records_of(part.batch) for part in archived.parts)],
+        [*chain.from_iterable(part.records() for part in archived.parts)],
         found.children,
         archived.end,
         Tier.ARCHIVE,

@@ -12,17 +12,17 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-import pyarrow as pa
-
-from storage.archive.footers import Footer, read_footer
-from storage.archive.reader import read_group
 from storage.archive.roots import Root
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile
 from storage.domain.errors import ArchiveDamaged, StorageBusy
 from storage.domain.limits import Limits
+
+if TYPE_CHECKING:  # pyarrow comes with the first file: most processes read none, and it takes them long to load, and room
+    from storage.archive.footers import Footer
+    from storage.archive.slices import Group
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +43,7 @@ class ArchiveCache:
         self._footers: _Loaded[str, Footer] = _Loaded(
             limits.ARCHIVE_FOOTERS_BYTES, lambda footer: footer.bytes_held
         )
-        self._groups: _Loaded[GroupKey, pa.RecordBatch] = _Loaded(
-            known.archive_cache_bytes, _group_bytes
-        )
+        self._groups: _Loaded[GroupKey, Group] = _Loaded(known.archive_cache_bytes, _group_bytes)
 
     async def close(self) -> None:
         """Wait for the loads that are under way; a thread cannot be stopped."""
@@ -53,14 +51,14 @@ class ArchiveCache:
         await self._groups.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def footer(self, file: ArchivedFile) -> Footer:
+    async def footer(self, file: ArchivedFile) -> "Footer":
         """A file's footer."""
-        load = partial(_footer, self._root, file)
+        load = partial(_read_footer, self._root, file)
         return await self._footers.get(file.file_id, partial(self._in_thread, load))
 
-    async def group(self, file: ArchivedFile, footer: Footer, number: int) -> pa.RecordBatch:
-        """A row group of a file, as `storage.archive.schema.records_of` takes it."""
-        load = partial(read_group, self._root, footer, number)
+    async def group(self, file: ArchivedFile, footer: "Footer", number: int) -> "Group":
+        """A row group of a file."""
+        load = partial(_read_group, self._root, footer, number)
         return await self._groups.get((file.file_id, number), partial(self._in_thread, load))
 
     def read_ahead(self, file: ArchivedFile, number: int) -> None:
@@ -68,9 +66,9 @@ class ArchiveCache:
         if not self._groups.under_way:
             self._groups.begin((file.file_id, number), partial(self._ahead, file, number))
 
-    async def _ahead(self, file: ArchivedFile, number: int) -> pa.RecordBatch:
+    async def _ahead(self, file: ArchivedFile, number: int) -> "Group":
         footer = await self.footer(file)
-        return await self._in_thread(partial(read_group, self._root, footer, number))
+        return await self._in_thread(partial(_read_group, self._root, footer, number))
 
     async def _in_thread(self, load: Callable[[], V]) -> V:
         if self._in_threads >= limits.ARCHIVE_LOADS_MAX:
@@ -87,12 +85,21 @@ class ArchiveCache:
             self._in_threads -= 1
 
 
-def _group_bytes(batch: pa.RecordBatch) -> int:
-    return limits.ARCHIVE_GROUP_BYTES + int(batch.get_total_buffer_size())
+def _group_bytes(group: "Group") -> int:
+    return limits.ARCHIVE_GROUP_BYTES + group.bytes
 
 
-def _footer(root: Root, file: ArchivedFile) -> Footer:
+def _read_group(root: Root, footer: "Footer", number: int) -> "Group":
+    from storage.archive.reader import read_group
+    from storage.archive.slices import Group
+
+    return Group(read_group(root, footer, number))
+
+
+def _read_footer(root: Root, file: ArchivedFile) -> "Footer":
     """The footer, which says what the manifest says."""
+    from storage.archive.footers import read_footer
+
     footer = read_footer(root, file.path, file.file_bytes, file.digest)
     facts = footer.facts
     held = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)

@@ -82,6 +82,16 @@ class Footer(msgspec.Struct, frozen=True):
         """About what it takes: the facts are a part of what is raw, and a few times as large as there."""
         return 3 * len(self.raw)
 
+    def group_at(self, offset: int) -> int:
+        """The number of the row group that holds an offset below the file's end or, if none has it, of the next one."""
+        groups = enumerate(self.facts.groups)
+        return next(nth for nth, group in groups if offset < group.next_offset)
+
+    def group_since(self, time_ms: int) -> int:
+        """The number of the first row group with a record that arrived then, no later than the file's last, or later."""
+        groups = enumerate(self.facts.groups)
+        return next(nth for nth, group in groups if time_ms <= group.last_arrival_ms)
+
     def metadata(self) -> pq.FileMetaData:
         """What Parquet needs to read a row group."""
         return _metadata(self.raw)

@@ -14,18 +14,6 @@ from storage.archive.roots import Root
 from storage.archive.schema import RECORD_FIELDS, SCHEMA
 
 
-def group_at(footer: Footer, offset: int) -> int:
-    """The number of the row group that holds an offset below the file's end or, if none has it, of the next one."""
-    return next(nth for nth, group in enumerate(footer.facts.groups) if offset < group.next_offset)
-
-
-def group_since(footer: Footer, time_ms: int) -> int:
-    """The number of the first row group with a record that arrived then, no later than the file's last, or later."""
-    return next(
-        nth for nth, group in enumerate(footer.facts.groups) if time_ms <= group.last_arrival_ms
-    )
-
-
 def read_group(
     root: Root, footer: Footer, number: int, fields: Sequence[str] = RECORD_FIELDS
 ) -> pa.RecordBatch:

@@ -5,7 +5,27 @@ from bisect import bisect_left, bisect_right
 import msgspec
 import pyarrow as pa
 
-from storage.archive.schema import US_PER_MS
+from storage.archive.schema import US_PER_MS, records_of
+from storage.domain.streams import LogRecord
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A row group, decoded, with the fields of `storage.archive.schema.RECORD_FIELDS`."""
+
+    batch: pa.RecordBatch
+
+    @property
+    def bytes(self) -> int:
+        return int(self.batch.get_total_buffer_size())
+
+    def part_from(self, offset: int, records_max: int, bytes_max: int) -> "Part":
+        """As `part_from`."""
+        return part_from(self.batch, offset, records_max, bytes_max)
+
+    def offset_since(self, time_ms: int) -> int:
+        """The offset of the first record that arrived then or later. Raises IndexError when all arrived before."""
+        nth = bisect_left(_words(self.batch.column("ts")), time_ms * US_PER_MS)
+        return _words(self.batch.column("offset"))[nth]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -27,6 +47,10 @@ class Part(msgspec.Struct, frozen=True):
     def bytes(self) -> int:
         return int(self.batch.nbytes)
 
+    def records(self) -> list[LogRecord]:
+        """The records themselves."""
+        return records_of(self.batch)
+
     def before(self, end: int) -> "Part":
         """Those below an offset; at least one lies there."""
         if self.next <= end:
@@ -45,12 +69,6 @@ def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: i
     ahead = offsets[low] - low
     unbroken = bisect_right(range(low, high), ahead, key=lambda nth: offsets[nth] - nth)
     return Part(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
-
-
-def offset_since(batch: pa.RecordBatch, time_ms: int) -> int:
-    """The offset of the first record that arrived then or later. Raises IndexError when all arrived before."""
-    nth = bisect_left(_words(batch.column("ts")), time_ms * US_PER_MS)
-    return _words(batch.column("offset"))[nth]
 
 
 def _words(column: pa.Array) -> memoryview:

@@ -83,6 +83,13 @@ def test_every_process_of_it_says_that_it_is_there(millstream):
     assert {one["pid"] for one in seen} <= set(descendants(millstream.process.pid))
 
 
+def test_no_process_has_loaded_arrow_before_there_is_an_archive_to_read(millstream):
+    """It is a quarter of the memory of each of them, and a tenth of its start."""
+    maps = [Path(f"/proc/{pid}/maps") for pid in descendants(millstream.process.pid)]
+
+    assert [path for path in maps if path.exists() and "libarrow" in path.read_text()] == []
+
+
 def test_a_stop_and_a_kill_lose_nothing_and_leave_no_process(tmp_path):
     log, data = tmp_path / "log", str(tmp_path / "data")
 

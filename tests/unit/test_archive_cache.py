@@ -16,7 +16,7 @@ from storage.archive.cache import ArchiveCache
 from storage.archive.files import FileOf, FileWriter
 from storage.archive.local import LocalRoot
 from storage.archive.schema import batch_of, records_of
-from storage.archive.slices import offset_since, part_from
+from storage.archive.slices import Group
 from storage.copying import archived
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, LogRange
@@ -101,7 +101,7 @@ async def test_a_row_group_is_loaded_once_for_all_who_want_it_at_a_time_and_then
 
     assert len(root.reads) == 2
     assert all(one is again for one in found)
-    assert [one.offset for one in records_of(again)] == list(range(10, 20))
+    assert [one.offset for one in records_of(again.batch)] == list(range(10, 20))
 
 
 async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
@@ -114,7 +114,7 @@ async def test_who_gives_up_does_not_end_the_load_for_others(root, cache):
         first.cancel()
     found = await second
 
-    assert found.num_rows == 10
+    assert found.batch.num_rows == 10
     assert len(root.reads) == 2
 
 
@@ -172,7 +172,7 @@ async def test_a_group_larger_than_the_cache_is_read_all_the_same(root):
     footer = await cache.footer(file)
 
     for number in (0, 1, 0):
-        assert (await cache.group(file, footer, number)).num_rows == 10
+        assert (await cache.group(file, footer, number)).batch.num_rows == 10
     await cache.close()
 
 
@@ -184,7 +184,7 @@ async def test_what_is_read_ahead_need_not_be_waited_for(root, cache):
 
     found = await cache.group(file, footer, 2)
 
-    assert found.num_rows == 10
+    assert found.batch.num_rows == 10
     assert len(root.reads) == 2
 
 
@@ -215,7 +215,7 @@ async def test_damage_is_told_to_all_who_wait_and_is_not_kept(root, cache, tmp_p
     place.write_bytes(sound)
 
     assert [type(one) for one in told] == [ArchiveDamaged] * 3
-    assert (await cache.group(file, footer, 0)).num_rows == 10
+    assert (await cache.group(file, footer, 0)).batch.num_rows == 10
 
 
 async def test_a_file_that_holds_other_offsets_than_the_manifest_says_is_damaged(root, cache):
@@ -257,12 +257,12 @@ def test_a_part_begins_at_an_offset_and_ends_at_a_limit_or_a_hole(gaps, offset, 
     later = [one for one in held if one >= offset]
     if not later:
         with pytest.raises(IndexError):
-            part_from(group, offset, most, bytes_max)
+            Group(group).part_from(offset, most, bytes_max)
         return
 
-    found = part_from(group, offset, most, bytes_max)
+    found = Group(group).part_from(offset, most, bytes_max)
 
-    got = [one.offset for one in records_of(found.batch)]
+    got = [one.offset for one in found.records()]
     assert (found.first, found.next, len(found)) == (got[0], got[-1] + 1, len(got))
     assert found.data_bytes == 4 * len(got)
     assert got == list(range(later[0], later[0] + len(got)))
@@ -273,11 +273,11 @@ def test_a_part_begins_at_an_offset_and_ends_at_a_limit_or_a_hole(gaps, offset, 
 
 
 def test_a_time_is_found_in_a_row_group():
-    group = batch(range(5), range(5, 10), range(20, 25)).slice(2)
+    group = Group(batch(range(5), range(5, 10), range(20, 25)).slice(2))
 
-    assert [offset_since(group, at) for at in (0, 1, 10, 11, 20)] == [2, 5, 5, 20, 20]
+    assert [group.offset_since(at) for at in (0, 1, 10, 11, 20)] == [2, 5, 5, 20, 20]
     with pytest.raises(IndexError):
-        offset_since(group, 21)
+        group.offset_since(21)
 
 
 def test_few_records_of_many_keys_do_not_unpack_all_of_them(root):

@@ -14,7 +14,7 @@ from storage.archive.files import FileOf, FileWriter, WrittenFile
 from storage.archive.footers import found_footer, read_footer
 from storage.archive.layout import file_path, new_attempt, offsets_in
 from storage.archive.local import LocalRoot
-from storage.archive.reader import group_at, group_since, read_group, verify_file
+from storage.archive.reader import read_group, verify_file
 from storage.archive.schema import SCHEMA, batch_of, records_of
 from storage.domain.batches import Record, decode_batches, encode_batch
 from storage.domain.entries import LogEntry, log_bytes
@@ -198,12 +198,10 @@ def test_a_row_group_is_found_by_offset_and_by_time(tmp_path):
     footer = found_footer(LocalRoot(str(tmp_path)), written.path)
     groups = footer.facts.groups
 
-    assert group_at(footer, 0) == group_since(footer, 0) == 0
+    assert footer.group_at(0) == footer.group_since(0) == 0
     for nth, group in enumerate(groups):
-        assert (
-            group_at(footer, group.first_offset) == group_at(footer, group.next_offset - 1) == nth
-        )
-        since = group_since(footer, group.last_arrival_ms)
+        assert footer.group_at(group.first_offset) == footer.group_at(group.next_offset - 1) == nth
+        since = footer.group_since(group.last_arrival_ms)
         assert since <= nth
         assert groups[since].last_arrival_ms == group.last_arrival_ms
 
