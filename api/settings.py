@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -20,7 +20,13 @@ from pydantic_settings import (
 from api.issuers import Issuer, read_issuers
 from storage.domain.egress import Egress
 from storage.secrets import SecretBox
-from storage.settings import Durability, StorageSettings
+from storage.settings import (
+    Durability,
+    StorageSettings,
+    check_archive_url,
+    check_database_url,
+    check_redis_url,
+)
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _ACCESS_RATES = {"off": 0.0, "sampled": 0.01, "all": 1.0}
@@ -38,6 +44,7 @@ class Settings(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         frozen=True,
+        hide_input_in_errors=True,  # some of it is secret
     )
 
     host: str = Field(
@@ -223,12 +230,33 @@ class Settings(BaseSettings):
         is_link = isinstance(told, str) and _SERVICE_LINK.fullmatch(told)
         return cls.model_fields["port"].default if is_link else told
 
+    @field_validator("redis_url", "database_url", mode="before")
+    @classmethod
+    def _nothing_is_none(cls, told: object) -> object:
+        """An empty variable is how compose and CI say that there is none."""
+        return None if told == "" else told
+
+    @field_validator("redis_url", "database_url")
+    @classmethod
+    def _check_store_url(cls, url: SecretStr | None, about: ValidationInfo) -> SecretStr | None:
+        check = check_redis_url if about.field_name == "redis_url" else check_database_url
+        if url is not None:
+            check(url.get_secret_value())
+        return url
+
+    @field_validator("archive_url")
+    @classmethod
+    def _check_archive_url(cls, url: str | None) -> str | None:
+        if url and url != "off":
+            check_archive_url(url)
+        return url
+
     @field_validator("public_url")
     @classmethod
     def _check_public_url(cls, word: str) -> str:
         address = word.removesuffix("/")
         if address and not _ORIGIN.fullmatch(address):
-            raise ValueError(f"public_url: {word!r} is no origin: say https://queues.example.com")
+            raise ValueError(f"{word!r} is no origin: say https://queues.example.com")
         return address
 
     @field_validator("access_log")
@@ -264,7 +292,7 @@ class Settings(BaseSettings):
         return self.auth == "keys"
 
     def storage(self) -> StorageSettings:
-        """What the storage room needs. Raises ValueError when a URL is missing, or a word means nothing."""
+        """What the storage room needs. Raises ValueError when a URL is missing, or the file of secret keys holds none."""
         if self.redis_url is None or self.database_url is None:
             raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
         return StorageSettings(
@@ -278,14 +306,35 @@ class Settings(BaseSettings):
 
     def _secret_keys(self) -> tuple[str, ...]:
         told = self.secret_keys.get_secret_value() if self.secret_keys else ""
-        if not told and self.secret_keys_file is not None:
-            try:
-                told = self.secret_keys_file.read_text()
-            except OSError as error:
-                raise ValueError(f"secret_keys_file cannot be read: {error.strerror}") from None
-        keys = tuple(told.replace(",", " ").split())
-        SecretBox(keys)
+        if told or self.secret_keys_file is None:
+            return _secret_keys_in(told)
+        try:
+            return _secret_keys_in(self.secret_keys_file.read_text())
+        except OSError as error:
+            raise ValueError(f"secret_keys_file cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise ValueError(f"secret_keys_file: {error}") from None
+
+    @field_validator("secret_keys")
+    @classmethod
+    def _check_secret_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None:
+            _secret_keys_in(keys.get_secret_value())
         return keys
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _check_cors_origins(cls, text: str) -> str:
+        for word in _words(text):
+            if not _ORIGIN.fullmatch(word):
+                raise ValueError(f"{word!r} is no origin: say https://app.example.com")
+        return text
+
+    @field_validator("webhook_allow")
+    @classmethod
+    def _check_webhook_allow(cls, text: str) -> str:
+        Egress.of(_words(text))
+        return text
 
     @field_validator("jwt_issuers")
     @classmethod
@@ -298,20 +347,23 @@ class Settings(BaseSettings):
         return read_issuers(self.jwt_issuers)
 
     def cors_words(self) -> tuple[str, ...]:
-        """What `cors_origins` says, one by one. Raises ValueError for one that is no origin."""
-        words = tuple(self.cors_origins.replace(",", " ").split())
-        for word in words:
-            if not _ORIGIN.fullmatch(word):
-                raise ValueError(
-                    f"cors_origins: {word!r} is no origin: say https://app.example.com"
-                )
-        return words
+        """What `cors_origins` says, one by one."""
+        return _words(self.cors_origins)
 
     def webhook_allow_words(self) -> tuple[str, ...]:
-        """What `webhook_allow` says, word by word. Raises ValueError for one that means nothing."""
-        words = tuple(self.webhook_allow.replace(",", " ").split())
-        Egress.of(words)
-        return words
+        """What `webhook_allow` says, word by word."""
+        return _words(self.webhook_allow)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _secret_keys_in(text: str) -> tuple[str, ...]:
+    """Raises ValueError for one that cannot be."""
+    keys = _words(text)
+    SecretBox(keys)
+    return keys
 
 
 def _access_rate(word: str) -> float:

@@ -12,8 +12,7 @@ BACKLOG = 2_048  # connections that may wait for an accept
 
 
 def check_host(settings: Settings) -> None:
-    """Raise Trouble when others could reach us without credentials and nobody said that this is meant, or when
-    what is said of other sites means nothing."""
+    """Raise Trouble when others could reach us without credentials and nobody said that this is meant."""
     asks_nobody = not settings.wants_credentials and not settings.insecure
     if settings.listens_beyond_loopback and asks_nobody:
         raise Trouble(
@@ -21,10 +20,6 @@ def check_host(settings: Settings) -> None:
             "are: listen on 127.0.0.1, leave auth to auto, or add --insecure when something in front checks",
             ExitCode.USAGE,
         )
-    try:
-        settings.cors_words()
-    except ValueError as error:
-        raise Trouble(str(error), ExitCode.USAGE) from None
 
 
 @contextmanager

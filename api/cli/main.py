@@ -34,6 +34,7 @@ from api.cli.commands.webhook import webhook
 from api.cli.terminal import CONTEXT
 from api.cli.trouble import ExitCode, PipeClosed, Terminated, Trouble
 from storage.domain.errors import MillstreamError, StorageUnavailable
+from storage.settings import AddressUnusable
 
 app = typer.Typer(
     help="Millstream: queues and streams over plain HTTP.",
@@ -88,6 +89,8 @@ def run(words: Sequence[str]) -> int:
         return _told(error.detail, ExitCode.UNAVAILABLE)
     except MillstreamError as error:
         return _told(error.detail, ExitCode.ERROR)
+    except AddressUnusable as error:
+        return _told(f"setting {error}", ExitCode.USAGE)
     except PipeClosed:
         return _without_reader()
     except (KeyboardInterrupt, Abort):

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from api.cli.profiles import Said, config_path, did_you_mean, faults_of
-from api.cli.settings import environment, settings_said
+from api.cli.settings import environment, settings_said, wrong_values
 from api.origins import DOTENV, PREFIX, TOML, names_of, origin_of, sources_now, spelled
 from api.settings import ORIGINS, Settings, read_settings
 
@@ -40,7 +40,7 @@ def unknown(folder: Path) -> list[str]:
     """A sentence for each setting of a service that a folder, or the environment, names and nobody knows."""
     return [
         *_unknown_variables(environment(), "environment"),
-        *_unknown_variables(_dotenv(folder / DOTENV), DOTENV),
+        *_unknown_in_dotenv(folder / DOTENV),
         *_unknown_keys(folder / TOML),
     ]
 
@@ -58,10 +58,14 @@ def _unknown_variables(variables: Mapping[str, Any], origin: str) -> list[str]:
     ]
 
 
-def _dotenv(path: Path) -> Mapping[str, Any]:
+def _unknown_in_dotenv(path: Path) -> list[str]:
     from dotenv import dotenv_values
 
-    return dotenv_values(path) if path.is_file() else {}
+    try:
+        told = dotenv_values(path) if path.is_file() else {}
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"{path.name} cannot be read: {error}"]
+    return _unknown_variables(told, path.name)
 
 
 def _unknown_keys(path: Path) -> list[str]:
@@ -93,10 +97,7 @@ def _values() -> list[str]:
     try:
         read_settings()
     except ValidationError as error:
-        return [
-            f"setting {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            for fault in error.errors()
-        ]
-    except tomllib.TOMLDecodeError:  # that is told elsewhere
+        return wrong_values(error)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):  # that is told elsewhere
         pass
     return []

@@ -21,11 +21,21 @@ def settings_said(**options: Any) -> Settings:
     try:
         return read_settings(**options)
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise Trouble(f"setting {where}: {fault['msg']}", ExitCode.USAGE) from None
+        raise Trouble(wrong_values(error)[0], ExitCode.USAGE) from None
     except tomllib.TOMLDecodeError as error:
         raise Trouble(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Trouble(f".env or millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+
+
+def wrong_values(error: ValidationError) -> list[str]:
+    """A sentence for each setting that cannot be."""
+    sentences = []
+    for fault in error.errors():
+        where = ".".join(map(str, fault["loc"])).lower().removeprefix("millstream_")
+        said = fault["msg"].removeprefix("Value error, ").removeprefix(f"{where}: ")
+        sentences.append(f"setting {where}: {said}")
+    return sentences
 
 
 def with_stores(settings: Settings) -> Settings:

@@ -37,6 +37,7 @@ from api.cli.programs import (
     sweeper_program,
     worker_program,
 )
+from api.cli.settings import with_stores
 from api.cli.signals import until_told_to_stop
 from api.cli.supervisor import Keeper, Program, Supervisor, server_program
 from api.cli.tls import check_tls, own_context
@@ -80,7 +81,7 @@ def up(settings: Settings) -> None:
         with listening(settings.host, settings.port) as listener:
             servers = _private_servers(settings, data)
             archiving = decide(settings, data)
-            told = _told(settings, data, listener, servers, archiving)
+            told = with_stores(_told(settings, data, listener, servers, archiving))
             start = _everything(told, servers, listener, lock, works=archiving.works)
             first = [first_key_program(told, (lock,))] if told.wants_credentials else []
             _run(told, listener, start, archiving.remark, first)

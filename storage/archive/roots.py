@@ -18,8 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from storage.archive.local import LocalRoot
 from storage.archive.stored import Sink, StoredFile
-
-_S3_OPTIONS = ("region", "endpoint_override", "scheme")
+from storage.settings import check_archive_url
 
 
 class Root(Protocol):
@@ -48,25 +47,19 @@ class Root(Protocol):
 
 def open_root(url: str) -> Root:
     """The archive at a URL; nothing is looked at yet. Raises ValueError for a URL of another form."""
+    check_archive_url(url)
     split = urlsplit(url)
     path = unquote(split.path)
-    match split.scheme:
-        case "file" if split.netloc in ("", "localhost") and path.startswith("/") and path != "/":
-            return LocalRoot(path)
-        case "s3" if split.hostname:
-            from storage.archive.s3 import S3Root  # pyarrow, which a directory does not need
+    if split.scheme == "file":
+        return LocalRoot(path)
+    from storage.archive.s3 import S3Root  # pyarrow, which a directory does not need
 
-            return S3Root(f"{split.hostname}{path}".rstrip("/"), **_s3_options(url))
-        case _:
-            raise ValueError("an archive's URL is file:///directory or s3://bucket/prefix")
+    return S3Root(f"{split.hostname}{path}".rstrip("/"), **_s3_options(url))
 
 
 def _s3_options(url: str) -> dict[str, Any]:
     split = urlsplit(url)
     options: dict[str, Any] = dict(parse_qsl(split.query))
-    unknown = options.keys() - set(_S3_OPTIONS)
-    if unknown:
-        raise ValueError(f"an archive's URL takes {', '.join(_S3_OPTIONS)}, not {min(unknown)}")
     if split.username:
         options["access_key"] = unquote(split.username)
         options["secret_key"] = unquote(split.password or "")

@@ -12,7 +12,7 @@ from typing import cast
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from sqlalchemy import QueuePool, make_url, text
+from sqlalchemy import URL, QueuePool, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import (
@@ -31,7 +31,7 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.timings import Timings
-from storage.settings import StorageSettings
+from storage.settings import AddressUnusable, StorageSettings
 
 _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
@@ -139,15 +139,26 @@ def connection_options() -> dict[str, str | int]:
 
 
 def driver_url(url: str) -> str:
-    """`postgresql://…` as SQLAlchemy wants it, with the driver's name."""
-    return make_url(url).set(drivername=_DRIVER).render_as_string(hide_password=False)
+    """`postgresql://…` as SQLAlchemy wants it, with the driver's name. Raises AddressUnusable."""
+    conninfo(url)
+    return _parsed(url).render_as_string(hide_password=False)
 
 
 def conninfo(url: str) -> str:
-    """`postgresql://…`, as SQLAlchemy reads it, for psycopg alone: libpq reads URLs otherwise, spaces for one."""
-    parsed = make_url(driver_url(url))
+    """`postgresql://…`, as SQLAlchemy reads it, for psycopg alone: libpq reads URLs otherwise, spaces for one.
+
+    Raises AddressUnusable.
+    """
+    parsed = _parsed(url)
     _, options = parsed.get_dialect()().create_connect_args(parsed)
-    return make_conninfo(**options)
+    try:
+        return make_conninfo(**options)
+    except psycopg.ProgrammingError as error:
+        raise AddressUnusable(f"database_url: {str(error).strip()}") from None
+
+
+def _parsed(url: str) -> URL:
+    return make_url(url).set(drivername=_DRIVER)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ redis-py retries by default, and a write whose answer was lost would so be done 
 connection here is built without retries.
 """
 
+from importlib.metadata import version
 from typing import Any
 
 from redis.asyncio import ConnectionPool, Redis
@@ -15,6 +16,7 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 from redis.exceptions import (
     AskError,
     BusyLoadingError,
@@ -32,6 +34,7 @@ from redis.exceptions import (
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailable
+from storage.settings import AddressUnusable
 
 _REFUSALS = (
     AskError,  # half of a log is on its way to another server
@@ -41,6 +44,9 @@ _REFUSALS = (
     ReadOnlyError,
     TryAgainError,
 )
+_WHO = DriverInfo().add_upstream_driver("millstream", version("millstream"))
+"""What CLIENT LIST tells of every connection; redis-py would read its own version anew for each."""
+
 _REFUSAL_WORDS = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
 
 
@@ -85,34 +91,46 @@ _OURS: dict[type[AbstractConnection], type[AbstractConnection]] = {
 
 
 def open_pool(url: str) -> ConnectionPool:
-    """A pool whose connections never retry and have no time-out of their own: the pipeline has one."""
-    pool = ConnectionPool.from_url(
-        url,
-        protocol=2,
-        socket_timeout=None,
-        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
-        retry=Retry(NoBackoff(), 0),
-        retry_on_error=[],
-    )
-    pool.connection_class = _OURS[pool.connection_class]
-    return pool
+    """A pool whose connections never retry and have no time-out of their own: the pipeline has one.
+
+    Raises AddressUnusable.
+    """
+    return _pool_at(url)
 
 
 def open_client(url: str, *, waits: bool = False) -> Redis:
-    """A client for what is not on the hot path. `waits`: for a subscription, which reads without end."""
-    client = Redis.from_url(
+    """A client for what is not on the hot path. `waits`: for a subscription, which reads without end.
+
+    Raises AddressUnusable.
+    """
+    pool = _pool_at(
         url,
-        protocol=2,
         decode_responses=True,
         socket_timeout=None if waits else limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
-        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
-        retry=Retry(NoBackoff(), 0),
-        retry_on_error=[],
         health_check_interval=15,
     )
-    pool = client.connection_pool
-    pool.connection_class = _OURS[pool.connection_class]
-    return client
+    return Redis.from_pool(pool)
+
+
+def _pool_at(url: str, **options: Any) -> ConnectionPool:
+    ours = {
+        "protocol": 2,
+        "driver_info": _WHO,
+        "socket_timeout": None,
+        "socket_connect_timeout": limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_error": [],
+    }
+    try:
+        pool = ConnectionPool.from_url(url, **(ours | options))
+        pool.connection_class = _OURS[pool.connection_class]
+        make_connection(pool)  # it is the first to look at the options
+    except ValueError as error:
+        raise AddressUnusable(f"redis_url: {error}") from None
+    except TypeError as error:
+        option = str(error).rpartition(" ")[2]
+        raise AddressUnusable(f"redis_url: invalid connection option {option}") from None
+    return pool
 
 
 def make_connection(pool: ConnectionPool) -> AbstractConnection:

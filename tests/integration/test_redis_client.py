@@ -1,6 +1,7 @@
 """What a client of the hot store says of a connection that ended under it, on the event loop that serves."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
@@ -62,3 +63,15 @@ def test_a_client_whose_connection_was_reset_says_so_and_then_works_again(redis_
             assert await client.ping()
 
     on_uvloop(work)
+
+
+async def test_a_store_can_tell_which_connections_are_ours(valkey_url):
+    connection = make_connection(open_pool(valkey_url))
+    await connection.connect()
+
+    async with open_client(valkey_url) as client:
+        told = await client.client_list()
+    await connection.disconnect()
+
+    ours = [one for one in told if re.fullmatch(r"redis-py\(millstream_v[\d.]+\)", one["lib-name"])]
+    assert len(ours) >= 2

@@ -1,0 +1,185 @@
+"""Settings that cannot be, the addresses of the stores above all: each is told in a line, without the secrets that it may hold."""
+
+import re
+
+import pytest
+
+from api.settings import Settings
+from storage.archive.roots import open_root
+from storage.redis.client import open_client, open_pool
+from storage.settings import AddressUnusable
+from tests.commands import millstream
+
+REDIS, POSTGRES = "redis://127.0.0.1:1/0", "postgresql://ada:lovelace@127.0.0.1:1/mill"
+
+
+@pytest.fixture(autouse=True)
+def stores(tmp_path, monkeypatch):
+    """Two addresses that can be; nobody is there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REDIS_URL", REDIS)
+    monkeypatch.setenv("DATABASE_URL", POSTGRES)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:p%40ss%2Fword@host:6379/0",
+        "rediss://host",
+        "redis://[::1]:6379",
+        "unix:///run/it's a [50 %25] sock%23et?db=0",
+    ],
+)
+def test_addresses_of_a_valkey(url):
+    assert Settings(redis_url=url).storage().redis_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://u:p%40ss@host/db",
+        "postgresql://host/db?sslmode=verify-full",
+        "postgresql:///db?host=/run/postgres",
+        "postgresql+asyncpg://u@[::1]:5432/db",
+    ],
+)
+def test_addresses_of_a_postgres(url):
+    assert Settings(database_url=url).storage().database_url == url
+
+
+@pytest.mark.parametrize("command", ["up", "serve", "sweep", "deliver", "migrate", "doctor"])
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("REDIS_URL", "redis://:hush/x@host:6379", "setting redis_url: it cannot be read"),
+        ("REDIS_URL", "redis://:hush@host:abc", "setting redis_url: it cannot be read"),
+        ("REDIS_URL", "redis://[::1:6379", "setting redis_url: it cannot be read"),
+        ("REDIS_URL", "host:6379", "setting redis_url: say redis://"),
+        ("DATABASE_URL", "postgresql://u:hush@x@host/db", "setting database_url: it cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush#x@host/db", "setting database_url: it cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush@host:abc/db", "setting database_url: it cannot be"),
+        ("DATABASE_URL", "host=db password=hush", "setting database_url: say postgresql://"),
+        ("DATABASE_URL", "mysql://u:hush@host/db", "setting database_url: say postgresql://"),
+        ("MILLSTREAM_ARCHIVE_URL", "ftp://u:hush@host/x", "setting archive_url: say file"),
+        (
+            "MILLSTREAM_ARCHIVE_URL",
+            "s3://key:hush/x@bucket",
+            "setting archive_url: it cannot be read",
+        ),
+        ("MILLSTREAM_ARCHIVE_URL", "file:///data/hush#1", "setting archive_url: it cannot be read"),
+        ("MILLSTREAM_ARCHIVE_URL", "file://rel/x", "setting archive_url: an archive's URL is file"),
+        (
+            "MILLSTREAM_ARCHIVE_URL",
+            "s3://b/p?regoin=x",
+            "setting archive_url: an archive's URL tak",
+        ),
+    ],
+)
+def test_an_address_that_cannot_be_is_told_in_a_line(monkeypatch, command, name, value, said):
+    monkeypatch.setenv(name, value)
+
+    ran = millstream(command)
+
+    assert ran.code == 2
+    assert ran.err.startswith(f"millstream: {said}")
+    assert ran.err.count("\n") == 1
+    assert "hush" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("CORS_ORIGINS", "https://a.example *", "cors_origins: '*' is no origin"),
+        ("WEBHOOK_ALLOW", "x/y", "webhook_allow: 'x/y' is no host, address or network"),
+        ("SECRET_KEYS", "hush", "secret_keys: a secret key is base64 of 32 bytes"),
+        ("PUBLIC_URL", "x", "public_url: 'x' is no origin"),
+    ],
+)
+def test_a_word_that_means_nothing_is_told_before_anything_is_started(
+    monkeypatch, name, value, said
+):
+    monkeypatch.setenv(f"MILLSTREAM_{name}", value)
+
+    ran = millstream("up")
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert ran.err.startswith(f"millstream: setting {said}")
+    assert "hush" not in ran.err
+
+
+@pytest.mark.parametrize("name", [".env", "millstream.toml"])
+def test_a_file_in_another_encoding_is_told_in_a_line(tmp_path, name):
+    """As the `>` of some shells writes."""
+    (tmp_path / name).write_text("MILLSTREAM_PORT=1", encoding="utf-16")
+
+    started, checked = millstream("up"), millstream("config", "check")
+
+    assert (started.code, checked.code) == (2, 1)
+    assert started.err.startswith("millstream: .env or millstream.toml cannot be read: 'utf-8'")
+    assert checked.err.startswith(f"{name} cannot be read: 'utf-8'")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "cannot be read: No such file"), ("hush", ": a secret key is base64 of 32 bytes")],
+)
+def test_a_file_of_secret_keys_that_holds_none_is_told_before_anything_is_started(
+    tmp_path, monkeypatch, text, said
+):
+    file = tmp_path / "keys"
+    if text:
+        file.write_text(text)
+    monkeypatch.setenv("MILLSTREAM_SECRET_KEYS_FILE", str(file))
+
+    ran = millstream("up", "--port", "0", "--data", str(tmp_path / "data"))
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert ran.err.startswith("millstream: secret_keys_file")
+    assert said in ran.err
+    assert "hush" not in ran.err
+
+
+@pytest.mark.parametrize("command", ["sweep", "deliver", "worker", "doctor"])
+def test_an_option_that_postgres_does_not_know_is_told_in_a_line(monkeypatch, command):
+    monkeypatch.setenv("DATABASE_URL", f"{POSTGRES}?schema=public")
+
+    ran = millstream(command)
+
+    assert ran.code == 2
+    assert ran.err == 'millstream: setting database_url: invalid connection option "schema"\n'
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("foo=1", "invalid connection option 'foo'"),
+        ("socket_timeout=x", "Invalid value for 'socket_timeout' in connection URL."),
+    ],
+)
+@pytest.mark.parametrize("opening", [open_pool, open_client])
+async def test_an_option_that_redis_does_not_know_is_told(opening, option, said):
+    with pytest.raises(AddressUnusable, match=f"redis_url: {re.escape(said)}"):
+        opening(f"{REDIS}?{option}")
+
+
+@pytest.mark.parametrize("name", ["REDIS_URL", "DATABASE_URL"])
+def test_an_empty_address_is_none(monkeypatch, name):
+    monkeypatch.setenv(name, "")
+
+    ran = millstream("sweep")
+
+    assert (ran.code, "must be set" in ran.err) == (2, True)
+
+
+def test_an_error_in_the_settings_does_not_show_what_was_said(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "mysql://u:hush@host/db")
+
+    with pytest.raises(ValueError, match="DATABASE_URL") as refused:
+        Settings()
+
+    assert "hush" not in str(refused.value)
+
+
+def test_an_archive_is_refused_where_it_is_opened_too():
+    with pytest.raises(ValueError, match="file:///directory or s3://bucket"):
+        open_root("http://host/x")
