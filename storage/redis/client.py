@@ -58,8 +58,8 @@ class SlotElsewhere(StorageUnavailable):
     """The server that was asked does not have the slot; it did nothing."""
 
 
-class _ClosedIsLost(AbstractConnection):
-    """A connection that says it is lost when it is written to after its end.
+class _EndsCleanly(AbstractConnection):
+    """A connection that says it is lost when it is written to after its end, and sends nothing after it was given up.
 
     uvloop says RuntimeError of a transport that has closed, which redis-py lets through.
     """
@@ -70,16 +70,22 @@ class _ClosedIsLost(AbstractConnection):
         except RuntimeError as error:
             raise ConnectionError(f"The connection has closed: {error}") from error
 
+    async def disconnect(self, nowait: bool = False, *arguments: Any, **options: Any) -> None:
+        """As redis-py does, but a store that hangs keeps no memory of ours and no socket for what it has not read."""
+        if nowait and self._writer is not None:
+            self._writer.transport.abort()
+        await super().disconnect(nowait, *arguments, **options)
 
-class _Tcp(_ClosedIsLost, Connection):
+
+class _Tcp(_EndsCleanly, Connection):
     """To a port."""
 
 
-class _Tls(_ClosedIsLost, SSLConnection):
+class _Tls(_EndsCleanly, SSLConnection):
     """To a port, encrypted."""
 
 
-class _Unix(_ClosedIsLost, UnixDomainSocketConnection):
+class _Unix(_EndsCleanly, UnixDomainSocketConnection):
     """To a unix socket."""
 
 

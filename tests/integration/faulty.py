@@ -35,7 +35,7 @@ class Faults:
         finally:
             for writer in (near[1], far[1]):
                 self._writers.discard(writer)
-                writer.close()
+                writer.transport.abort()
 
     async def _copy(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answers: bool

@@ -3,13 +3,21 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 import uvloop
+from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError
 
 from storage.redis.client import make_connection, open_client, open_pool
+from storage.redis.commands import packed
+from tests.chaos.proxy import Fault, Proxy
+from tests.waiting import eventually
+
+MORE_THAN_SOCKETS_HOLD = 1 << 25
 
 
 def on_uvloop(work: Callable[[], Awaitable[None]]) -> None:
@@ -25,6 +33,10 @@ async def ended(connection: AbstractConnection) -> None:
     assert connection._writer is not None
     connection._writer.transport.abort()
     await asyncio.sleep(0)
+
+
+async def connections_of(client: Redis) -> int:
+    return len(await client.client_list())
 
 
 def test_a_write_to_a_connection_that_was_reset_says_that_it_is_lost(redis_url):
@@ -63,6 +75,32 @@ def test_a_client_whose_connection_was_reset_says_so_and_then_works_again(redis_
             assert await client.ping()
 
     on_uvloop(work)
+
+
+async def test_what_was_given_up_is_not_sent_later_to_a_store_that_hung(valkey_url):
+    """The rest of a flush stayed in memory, with its socket, until the store read again: and then it was done."""
+    socket = urlsplit(valkey_url).path
+    async with (
+        open_client(valkey_url) as client,
+        Proxy(lambda: asyncio.open_unix_connection(socket), Random(1)) as proxy,
+    ):
+        connection = make_connection(open_pool(f"redis://127.0.0.1:{proxy.port}"))
+        await connection.connect()
+        assert connection._writer is not None
+        ours = connection._writer.transport.get_extra_info("socket")
+        before = await connections_of(client)
+        proxy.be(Fault.STALLED)
+        command = packed([(b"SET", b"given up", b"x" * MORE_THAN_SOCKETS_HOLD)])
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await connection.send_packed_command(command, check_health=False)
+        await asyncio.sleep(0)
+
+        assert ours.fileno() == -1
+        proxy.be(Fault.NONE)
+        await eventually(lambda: connections_of(client), before - 1)
+        assert not await client.exists("given up")
 
 
 async def test_a_store_can_tell_which_connections_are_ours(valkey_url):
