@@ -14,6 +14,7 @@ forgot. Reservations run ahead of the log by a minute of its rate; an append sel
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -143,13 +144,14 @@ class LogKeeper:
         await self.mended(at, lambda: self._hot.switch_view(at, on=True))
 
     async def mend(self, at: LogAddress, problem: LogNotReady) -> None:
-        """Do what the refusal asks for; the caller then tries again.
+        """Do what the refusal asks for; the caller then tries again, also if the store became another one meanwhile.
 
         Raises LogGone when Postgres has no such log, StorageUnavailable when it cannot be asked.
         """
         if problem.refusal is Refusal.DELETED:
             raise LogGone
-        await asyncio.shield(self._once(at, lambda: self._remedy(at, problem)))
+        with suppress(StoreChanged):
+            await asyncio.shield(self._once(at, lambda: self._remedy(at, problem)))
 
     def _once(
         self, at: LogAddress, remedy: Callable[[], Coroutine[None, None, None]]

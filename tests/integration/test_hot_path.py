@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import redis
@@ -22,7 +23,9 @@ from storage.domain.queues import QueueSpec
 from storage.domain.streams import ReadFrom, StreamSpec
 from storage.lifespan import Storage, open_storage
 from storage.redis.client import ScriptFailed
+from storage.redis.gathering import StoreChanged
 from storage.redis.keys import key
+from storage.redis.logs import HotLogs
 from storage.redis.wakeups import Waiter
 from storage.settings import StorageSettings
 from tests.integration.faulty import faulty
@@ -280,6 +283,30 @@ async def test_a_log_that_vanished_goes_on_above_every_offset_it_ever_had(storag
 
     assert after.offset > before.offset
     assert (await storage.queues.stats(ORDERS)).ready == 1
+
+
+@pytest.mark.parametrize("of", ["queue", "stream"])
+async def test_a_store_that_becomes_another_one_while_a_log_is_made_costs_a_caller_nothing(
+    storage, redis_url, monkeypatch, of
+):
+    """After a fail-over, the hand that makes the log may be the first to meet the new store."""
+    send = {
+        "queue": lambda: storage.queues.send(ORDERS, [NewMessage(b"x")]),
+        "stream": lambda: storage.streams.append(CLICKS, [Record(b"x")]),
+    }[of]
+    create, changes = HotLogs.create, iter([True])
+
+    async def changes_once(self: HotLogs, *arguments: Any) -> bool:
+        if next(changes, False):
+            raise StoreChanged
+        return await create(self, *arguments)
+
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+    monkeypatch.setattr(HotLogs, "create", changes_once)
+
+    assert len(await send()) == 1
+    assert not next(changes, False)
 
 
 async def test_a_deleted_queue_made_anew_is_another_queue(storage, redis_url, database_url):
