@@ -49,11 +49,11 @@ def read_issuers(text: str) -> tuple[Issuer, ...]:
     try:
         issuers = msgspec.json.decode(text, type=tuple[Issuer, ...])
     except msgspec.DecodeError as error:
-        raise ValueError(f"jwt_issuers: {error}") from None
+        raise ValueError(str(error)) from None
     for issuer in issuers:
         issuer.check()
     if len({issuer.issuer for issuer in issuers}) < len(issuers):
-        raise ValueError("jwt_issuers: an issuer is named twice")
+        raise ValueError("an issuer is named twice")
     return issuers
 
 
@@ -61,7 +61,7 @@ def _check_namespace(namespace: str) -> None:
     try:
         check_name(namespace)
     except ValidationFailed as error:
-        raise ValueError(f"jwt_issuers: {error.detail}") from None
+        raise ValueError(error.detail) from None
 
 
 def _check_url(url: str) -> None:
@@ -69,9 +69,9 @@ def _check_url(url: str) -> None:
         split = urlsplit(url)
         _ = split.port
     except ValueError:
-        raise ValueError("jwt_issuers: jwks_url is no URL") from None
+        raise ValueError("jwks_url is no URL") from None
     is_local = split.scheme == "http" and split.hostname in _LOOPBACK
     if not split.hostname or split.username is not None:
-        raise ValueError("jwt_issuers: jwks_url has a host, and no credentials")
+        raise ValueError("jwks_url has a host, and no credentials")
     if split.scheme != "https" and not is_local:
-        raise ValueError("jwt_issuers: jwks_url is https, but on this machine")
+        raise ValueError("jwks_url is https, but on this machine")

@@ -375,7 +375,7 @@ def _access_rate(word: str) -> float:
     except ValueError:
         rate = -1
     if not 0 <= rate <= 1:
-        raise ValueError("access_log: say off, sampled, all, or a number from 0 to 1")
+        raise ValueError("say off, sampled, all, or a number from 0 to 1")
     return rate
 
 

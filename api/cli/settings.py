@@ -33,7 +33,7 @@ def wrong_values(error: ValidationError) -> list[str]:
     sentences = []
     for fault in error.errors():
         where = ".".join(map(str, fault["loc"])).lower().removeprefix("millstream_")
-        said = fault["msg"].removeprefix("Value error, ").removeprefix(f"{where}: ")
+        said = fault["msg"].removeprefix("Value error, ")
         sentences.append(f"setting {where}: {said}")
     return sentences
 

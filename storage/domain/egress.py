@@ -173,7 +173,7 @@ def _entry(word: str) -> Entry:
         network = None
     plain = host.replace("-", "").replace(".", "").replace("_", "")
     if network is None and not (plain.isascii() and plain.isalnum()):
-        raise ValueError(f"webhook_allow: {word!r} is no host, address or network")
+        raise ValueError(f"{word!r} is no host, address or network")
     return Entry(host.lower().rstrip("."), network, port)
 
 
@@ -188,5 +188,5 @@ def _without_port(word: str) -> tuple[str, int | None]:
     if not port:
         return host, None
     if not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
-        raise ValueError(f"webhook_allow: {word!r} has no port")
+        raise ValueError(f"{word!r} has no port")
     return host, int(port)

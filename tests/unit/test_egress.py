@@ -163,7 +163,7 @@ def test_an_allowed_name_may_lead_anywhere_and_another_may_not():
 
 @pytest.mark.parametrize("word", ["", "a b", "host:port", "host:0", "host:70000", "/8", "*"])
 def test_words_that_mean_nothing_are_refused(word):
-    with pytest.raises(ValueError, match="webhook_allow"):
+    with pytest.raises(ValueError, match=r"is no host|has no port"):
         Egress.of([word])
 
 
