@@ -7,7 +7,8 @@
        index         the shard's index, lowest four bits                   1
        offset        first digit at most 7                                 16
        00                                                                  2
-       arrival       second in which the record arrived                    9
+       arrival       second in which the record arrived, or the shard      9
+                     was opened, if that is later
        index         the shard's index                                     8
        2             the version                                           1
 
@@ -39,7 +40,12 @@ class Place(NamedTuple):
 
 
 def first_number(opened_ms: int, shard: int, offset: int, arrival_ms: int) -> int:
-    """The sequence number of a record; each neighbour that arrived in the same second has `STEP` more."""
+    """The sequence number of a record; each neighbour that arrived in the same second has `STEP` more. A shard opens in a
+    later second than its parent did, and takes records before: they lie above where it starts, too."""
+    return _number(opened_ms, shard, offset, max(arrival_ms, opened_ms))
+
+
+def _number(opened_ms: int, shard: int, offset: int, arrival_ms: int) -> int:
     return (
         (VERSION << _VERSION_HIGH)
         | (opened_ms // SECOND_MS << _OPENED)
@@ -80,7 +86,7 @@ def read_number(text: str) -> Place | None:
         number >> _OFFSET & 2**64 - 1,
         number >> _ARRIVAL & _SECONDS_MASK,
     )
-    again = first_number(
+    again = _number(
         place.opened_s * SECOND_MS, place.shard, place.offset, place.arrival_s * SECOND_MS
     )
     if number.bit_length() != _BITS or number != again or place.offset > OFFSET_MAX:

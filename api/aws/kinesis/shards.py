@@ -83,7 +83,7 @@ def _test(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Callable[[
         case "FROM_TRIM_HORIZON":
             return lambda _: True  # what is older has expired, and is no shard of the stream's
         case "AT_TRIM_HORIZON":
-            return _open_at(horizon_ms)
+            return _open_at(stream, horizon_ms)
         case "AT_LATEST":
             return lambda shard: shard.is_open
         case "AFTER_SHARD_ID":
@@ -92,18 +92,25 @@ def _test(stream: Stream, chosen: ShardFilter | None, now_ms: int) -> Callable[[
                 raise invalid("ShardId must be provided for a filter of type AFTER_SHARD_ID.")
             return lambda shard: shard_id(shard.index) > after
         case "AT_TIMESTAMP":
-            return _open_at(max(horizon_ms, _moment(chosen, now_ms)))
+            return _open_at(stream, max(horizon_ms, _moment(chosen, now_ms)))
         case "FROM_TIMESTAMP":
             since_ms = max(horizon_ms, _moment(chosen, now_ms))
-            return lambda shard: shard.is_open or cast(int, shard.closed_at_ms) >= since_ms
+            return lambda shard: shard.is_open or _ends_ms(stream, shard) >= since_ms
         case other:
             assert_never(other)  # type: ignore[arg-type]
 
 
-def _open_at(at_ms: int) -> Callable[[Shard], bool]:
+def _open_at(stream: Stream, at_ms: int) -> Callable[[Shard], bool]:
     return lambda shard: (
-        shard.opened_at_ms <= at_ms and (shard.is_open or cast(int, shard.closed_at_ms) >= at_ms)
+        shard.opened_at_ms <= at_ms and (shard.is_open or _ends_ms(stream, shard) >= at_ms)
     )
+
+
+def _ends_ms(stream: Stream, shard: Shard) -> int:
+    """When a closed shard was open last: until its children were, which open in a later second than it, so that the ring is
+    covered at every moment."""
+    follow_ms = [child.opened_at_ms - 1 for child in stream.children_of(shard.index)]
+    return max([cast(int, shard.closed_at_ms), *follow_ms])
 
 
 def _moment(chosen: ShardFilter | None, now_ms: int) -> int:

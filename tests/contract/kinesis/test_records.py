@@ -46,6 +46,15 @@ def test_each_record_of_a_batch_is_answered_in_its_place(kinesis, stream):
         assert answer["ShardId"][-1] == ("0" if place < RING // 2 else "1")
 
 
+def test_an_iterator_in_quotes_is_taken(kinesis, single):
+    """As shells hand on what the command line printed."""
+    kinesis.put_record(StreamName=single, PartitionKey="k", Data=b"x")
+
+    found = kinesis.get_records(ShardIterator=f'"{iterator_of(kinesis, single)}"')
+
+    assert [record["Data"] for record in found["Records"]] == [b"x"]
+
+
 def test_an_explicit_hash_key_stands_for_the_partition_key(kinesis, stream):
     records = [
         {"Data": b"x", "PartitionKey": "same", "ExplicitHashKey": str(place)}

@@ -119,7 +119,7 @@ def test_a_name_is_taken_once(kinesis, stream):
         ({"StreamName": "x" * 129, "ShardCount": 1}, VALIDATION),
         ({"StreamName": "x" * 81, "ShardCount": 1}, INVALID),
         ({"StreamName": "..", "ShardCount": 1}, INVALID),
-        ({"StreamName": "a"}, VALIDATION),
+        ({"StreamName": "a", "StreamModeDetails": {"StreamMode": "PROVISIONED"}}, VALIDATION),
         ({"StreamName": "a", "ShardCount": 0}, VALIDATION),
         ({"StreamName": "a", "ShardCount": 10**6}, "LimitExceededException"),
         ({"StreamName": "a", "ShardCount": 1, "MaxRecordSizeInKiB": 1023}, VALIDATION),

@@ -2,6 +2,7 @@
 
 import datetime
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -165,6 +166,34 @@ def test_shards_are_filtered_by_when_they_were_open(kinesis, single):
     assert listed(Type="AT_TIMESTAMP", Timestamp=now) == [1, 2]
     assert listed(Type="FROM_TIMESTAMP", Timestamp=now) == [1, 2]
     assert listed(Type="FROM_TIMESTAMP", Timestamp=now - datetime.timedelta(days=9)) == [0, 1, 2]
+
+
+def test_the_ring_is_covered_and_numbers_rise_while_children_of_children_open(kinesis, single):
+    """Each generation opens in a later second, so that those of a reshard in steps open in seconds to come."""
+    for count in (2, 4, 3):
+        kinesis.update_shard_count(
+            StreamName=single, TargetShardCount=count, ScalingType="UNIFORM_SCALING"
+        )
+    put(kinesis, single, 20)
+
+    for ahead_s in (0, 1.0, 1.0, 1.0):
+        time.sleep(ahead_s)
+        chosen = {"Type": "AT_TIMESTAMP", "Timestamp": datetime.datetime.now(datetime.UTC)}
+        told = kinesis.list_shards(StreamName=single, ShardFilter=chosen)["Shards"]
+        ranges = sorted(
+            (int(one["HashKeyRange"]["StartingHashKey"]), int(one["HashKeyRange"]["EndingHashKey"]))
+            for one in told
+        )
+        assert [ranges[0][0], ranges[-1][1]] == [0, 2**128 - 1]
+        assert all(before[1] + 1 == after[0] for before, after in pairwise(ranges))
+    for shard in shards_of(kinesis, single):
+        iterator = iterator_of(kinesis, single, int(shard["ShardId"][-12:]))
+        numbers = [
+            int(one["SequenceNumber"])
+            for one in kinesis.get_records(ShardIterator=iterator)["Records"]
+        ]
+        start = int(shard["SequenceNumberRange"]["StartingSequenceNumber"])
+        assert all(start <= number for number in numbers)
 
 
 def test_a_page_of_filtered_shards_goes_on_as_it_began(kinesis, single):

@@ -175,6 +175,14 @@ def test_a_stream_in_on_demand_mode_begins_with_four_shards(kinesis, on_demand):
     assert summary["RecordDistributionStrategy"] == "USER_PARTITION_KEY"
 
 
+def test_who_says_neither_mode_nor_shards_gets_on_demand(kinesis, name):
+    kinesis.create_stream(StreamName=name)
+
+    summary = summary_of(kinesis, name)
+    assert summary["StreamModeDetails"] == {"StreamMode": "ON_DEMAND"}
+    assert summary["OpenShardCount"] == 4
+
+
 def test_the_mode_changes_and_takes_with_it_what_is_its_own(kinesis, on_demand):
     arn = arn_of(kinesis, on_demand)
     told = kinesis.update_stream_warm_throughput(StreamARN=arn, WarmThroughputMiBps=100)

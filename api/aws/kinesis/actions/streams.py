@@ -139,7 +139,7 @@ async def create_stream(call: Call[CreateStream]) -> None:
 
 def _spec_of(asked: CreateStream) -> StreamSpec:
     mode = asked.stream_mode_details.stream_mode if asked.stream_mode_details else None
-    on_demand = mode == ON_DEMAND
+    on_demand = mode == ON_DEMAND or (mode is None and asked.shard_count is None)
     if not on_demand and asked.shard_count is None:
         refuse(VALIDATION, "ShardCount is required for a stream in provisioned mode.")
     if on_demand and asked.shard_count is not None:
