@@ -119,7 +119,9 @@ def test_an_empty_text_takes_an_attribute_away(name):
     }
     spec = apply_attributes(STANDARD, {name: attributes[name]}, ARNS)
 
-    assert apply_attributes(spec, {name: ""}, ARNS) == STANDARD
+    left = apply_attributes(spec, {name: ""}, ARNS)
+    assert name not in read_attributes(left, ARNS)
+    assert apply_attributes(left, {"SqsManagedSseEnabled": "true"}, ARNS) == STANDARD
 
 
 def test_a_key_and_the_service_s_own_encryption_exclude_each_other():
@@ -153,7 +155,6 @@ def test_the_throughput_limit_of_groups_needs_their_scope():
         ("MessageRetentionPeriod", "59"),
         ("MessageRetentionPeriod", "1209601"),
         ("ReceiveMessageWaitTimeSeconds", "21"),
-        ("FifoQueue", "true"),
         ("Policy", "no"),
         ("Policy", '{"Statement":{}}'),
         ("KmsDataKeyReusePeriodSeconds", "59"),

@@ -68,12 +68,13 @@ def test_a_queue_is_found_by_its_url_whatever_the_host():
     for address in ("http://localhost:8080", "https://sqs.us-east-1.amazonaws.com"):
         url = queue_url(address, ACCOUNT, "orders.fifo")
         assert queue_of_url(url, "default") == QueueName("orders.fifo")
+    assert queue_of_url("orders.fifo", "default") == QueueName("orders.fifo")
 
 
 @pytest.mark.parametrize(
     ("url", "code"),
     [
-        ("orders", "InvalidAddress"),
+        ("a b", "AWS.SimpleQueueService.NonExistentQueue"),
         ("http://localhost/orders", "InvalidAddress"),
         (f"http://localhost/{ACCOUNT}/" + "x" * 3_000, "InvalidAddress"),
         (f"http://localhost/{ACCOUNT}/", "AWS.SimpleQueueService.NonExistentQueue"),

@@ -62,10 +62,11 @@ class Attribute(NamedTuple):
 def apply_attributes(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns) -> QueueSpec:
     """The specification with these attributes. FifoQueue must say what it is. Raises AwsError."""
     for name, text in attributes.items():
+        fifo = spec.type is QueueType.FIFO
         known = ATTRIBUTES.get(name)
-        if known is None:
+        if known is None or (name == FIFO_QUEUE and not fifo):
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name}.")
-        if known.fifo_only and spec.type is not QueueType.FIFO:
+        if known.fifo_only and not fifo:
             message = f"You can specify the {name} only when FifoQueue is set to true."
             refuse(INVALID_ATTRIBUTE_NAME, message)
         spec = known.write(spec, text, arns)
@@ -153,7 +154,7 @@ def _write_size(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_fifo(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    if _truth(FIFO_QUEUE, text) is not (spec.type is QueueType.FIFO):
+    if not _truth(FIFO_QUEUE, text):
         bad_value(FIFO_QUEUE, "Modifying queue type is not supported.")
     return spec
 
@@ -181,10 +182,11 @@ def _write_policy(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_kms_key(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    """A key ends encryption by SQS's own, as at Amazon."""
+    """A key ends encryption by SQS's own, which does not come back when the key goes, as at Amazon."""
     if not text.isprintable() or len(text) > KMS_KEY_CHARACTERS_MAX:
         bad_value(_KMS_KEY)
-    return annotated(annotated(spec, _KMS_KEY, text or None), _SSE, "false" if text else None)
+    spec = annotated(spec, _KMS_KEY, text or None)
+    return annotated(spec, _SSE, "false") if text else spec
 
 
 def _write_kms_reuse(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:

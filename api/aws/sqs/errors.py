@@ -69,6 +69,14 @@ def invalid_value(parameter: str, value: object, reason: str) -> AwsError:
     return invalid(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
+def no_deduplication() -> AwsError:
+    """A FIFO queue cannot tell whether it has a message already."""
+    return invalid(
+        "The queue should either have ContentBasedDeduplication enabled or "
+        "MessageDeduplicationId provided explicitly"
+    )
+
+
 def wrong_queue_type(parameter: str, value: object) -> AwsError:
     """A FIFO queue's parameter on a standard queue, or the other way round."""
     reason = "The request include parameter that is not valid for this queue type."

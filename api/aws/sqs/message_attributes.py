@@ -22,6 +22,7 @@ NUMBER_DIGITS_MAX = 38
 TRACE_CHARACTERS_MAX = 2_048  # it does not count as size, so that it needs a limit of its own
 TRACE_HEADER = "AWSTraceHeader"
 TRACE_NAME = f":{TRACE_HEADER}"
+TRACE_REQUEST_HEADER = b"x-amzn-trace-id"
 
 _NAME = re.compile(r"[\w.-]{1,256}")
 _TYPE = re.compile(r"(String|Number|Binary)(\..+)?", re.DOTALL)
@@ -59,8 +60,20 @@ def system_attributes_to_headers(attributes: Attributes | None) -> Headers:
                 f"{TRACE_CHARACTERS_MAX} characters."
             )
     _, kind, value_bytes = _header(TRACE_HEADER, attributes[TRACE_HEADER])
-    told: Headers = ((TRACE_NAME, kind, value_bytes),)
-    context = to_traceparent(value_bytes.decode())
+    return _traced(kind, value_bytes)
+
+
+def trace_to_headers(request_headers: Mapping[bytes, bytes]) -> Headers:
+    """The same of a request's own trace header, which stands for the attribute where a call has none. One that an
+    attribute could not say is left out."""
+    value = request_headers.get(TRACE_REQUEST_HEADER, b"")
+    text = text_of(value) if len(value) <= TRACE_CHARACTERS_MAX else None
+    return _traced("String", value) if text else ()
+
+
+def _traced(kind: str, value: bytes) -> Headers:
+    told: Headers = ((TRACE_NAME, kind, value),)
+    context = to_traceparent(value.decode())
     return (*told, noted(context)) if context else told
 
 
@@ -168,12 +181,12 @@ def text_of(value: bytes) -> str | None:
 
 
 def chosen(headers: Headers, names: Sequence[str]) -> Headers:
-    """Those of the headers that a receive asks for: exact names, `All`, or a beginning and `.*`."""
+    """Those of the headers that a receive asks for: exact names, `All`, or a beginning and `.*`; the dot is no part of it."""
     if not headers or not names:
         return ()
     if any(name in ("All", ".*", "*") for name in names):
         return headers
-    beginnings = tuple([name.removesuffix("*") for name in names if name.endswith(".*")])
+    beginnings = tuple([name.removesuffix(".*") for name in names if name.endswith(".*")])
     return tuple([one for one in headers if one[0] in names or one[0].startswith(beginnings)])
 
 

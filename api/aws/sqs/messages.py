@@ -6,7 +6,7 @@ door; it is told in base64, without more words, and its digest is that of what i
 
 import base64
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from api.aws.sqs.arns import Arns
@@ -16,6 +16,7 @@ from api.aws.sqs.errors import (
     invalid,
     invalid_value,
     missing,
+    no_deduplication,
     refuse,
     required,
     wrong_queue_type,
@@ -29,6 +30,7 @@ from api.aws.sqs.message_attributes import (
     headers_to_tell,
     system_attributes_to_headers,
     text_of,
+    trace_to_headers,
 )
 from api.aws.sqs.shapes import Message, MessageFields
 from api.aws.sqs.traces import from_traceparent
@@ -56,7 +58,21 @@ class Digests(NamedTuple):
     system: str | None
 
 
-def new_message(asked: MessageFields, queue: Queue, trace: Trace | None = None) -> NewMessage:
+def check_batch_words(entries: Iterable[MessageFields], queue: Queue) -> None:
+    """A FIFO queue takes no entry of a batch of which one lacks its group or its deduplication id. Raises AwsError."""
+    for asked in entries:
+        if not asked.message_group_id:
+            raise invalid("The request must contain the parameter MessageGroupId.")
+        if asked.message_deduplication_id is None and not queue.spec.deduplicate_by_content:
+            raise no_deduplication()
+
+
+def new_message(
+    asked: MessageFields,
+    queue: Queue,
+    request_headers: Mapping[bytes, bytes],
+    trace: Trace | None = None,
+) -> NewMessage:
     """A message for this queue, in the trace of what sends it unless it says another. Raises AwsError."""
     text = required(asked.message_body, "MessageBody")
     if not text.isprintable() and FORBIDDEN.search(text):
@@ -77,6 +93,7 @@ def new_message(asked: MessageFields, queue: Queue, trace: Trace | None = None) 
         if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
             delay_seconds = None
     headers = attributes_to_headers(asked.message_attributes)
+    system = system_attributes_to_headers(asked.message_system_attributes)
     message = NewMessage(
         text.encode(),
         headers,
@@ -84,7 +101,7 @@ def new_message(asked: MessageFields, queue: Queue, trace: Trace | None = None) 
         group or "",
         dedup_id or "",
         None if delay_seconds is None else delay_seconds * limits.SECOND_MS,
-        with_context(system_attributes_to_headers(asked.message_system_attributes), headers, trace),
+        with_context(system or trace_to_headers(request_headers), headers, trace),
     )
     if message.size_bytes > queue.spec.message_bytes_max:
         raise invalid(
@@ -105,10 +122,7 @@ def _check_words(group: str | None, dedup_id: str | None, queue: Queue) -> None:
             raise wrong_queue_type("MessageDeduplicationId", dedup_id)
         _check_word("MessageDeduplicationId", dedup_id)
     elif fifo and not queue.spec.deduplicate_by_content:
-        raise invalid(
-            "The queue should either have ContentBasedDeduplication enabled or "
-            "MessageDeduplicationId provided explicitly"
-        )
+        raise no_deduplication()
 
 
 def _check_word(parameter: str, word: str) -> None:
@@ -125,10 +139,12 @@ def _check_delay(delay_seconds: int, queue: Queue) -> None:
         raise wrong_queue_type("DelaySeconds", delay_seconds)
 
 
-def digests_of(message: NewMessage) -> Digests:
-    """The digests of a message that was sent."""
+def digests_of(message: NewMessage, asked: MessageFields) -> Digests:
+    """The digests of a message that was sent: of system attributes only those that its sender gave as such."""
     system = [
-        (TRACE_HEADER, kind, value) for name, kind, value in message.system if name == TRACE_NAME
+        (TRACE_HEADER, kind, value)
+        for name, kind, value in message.system
+        if name == TRACE_NAME and asked.message_system_attributes
     ]
     return Digests(
         body_digest(message.body), attributes_digest(message.headers), attributes_digest(system)

@@ -79,7 +79,8 @@ def remove_permission(text: str | None, label: str) -> str | None:
     policy = _parsed(text) if text else {"Statement": []}
     left = [statement for statement in policy["Statement"] if not _labelled(statement, label)]
     if len(left) == len(policy["Statement"]):
-        raise invalid_value("Label", label, "can't find label on existing policy.")
+        where = " on existing policy" if text else ""
+        raise invalid_value("Label", label, f"can't find label{where}.")
     return _text(policy | {"Statement": left}) if left else None
 
 

@@ -2,8 +2,8 @@
 
     <scheme>://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
 
-A client may reach the service by another name tomorrow, so any host is taken on the way in. In open mode the account
-is not looked at either; with credentials it is the caller's own, and what is another's is not there.
+A client may reach the service by another name tomorrow, so any host is taken on the way in, and as at Amazon a name alone.
+In open mode the account is not looked at either; with credentials it is the caller's own, and what is another's is not there.
 """
 
 import re
@@ -38,17 +38,17 @@ def queue_of_url(url: str, namespace: str) -> QueueName:
 
 
 def account_of_url(url: str) -> str:
-    """The account that an address names, which has a queue's form."""
-    return url.rsplit("/", 2)[1]
+    """The account that an address names, which has a queue's form; "" for a name alone."""
+    return url.rsplit("/", 2)[1] if "/" in url else ""
 
 
 @lru_cache(maxsize=4096)
 def _queue_of_url(url: str, namespace: str) -> QueueName:
     parts = url.rsplit("/", 2)
-    if len(parts) != 3 or not _ACCOUNT.fullmatch(parts[1]):
+    if len(parts) > 1 and not (len(parts) == 3 and _ACCOUNT.fullmatch(parts[1])):
         raise _bad_address(url)
     try:
-        return QueueName(parts[2], namespace)
+        return QueueName(parts[-1], namespace)
     except ValidationFailed:
         raise no_such_queue() from None
 

@@ -181,6 +181,7 @@ class AwsDoor:
                 self._around,
                 await self._account(principal),
                 trace,
+                request.headers,
             )
             if operation.action is not None and is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)

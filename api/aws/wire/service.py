@@ -8,12 +8,15 @@ import msgspec
 from api.aws.wire.errors import AwsError
 from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
+from api.payloads import RequestHeaders
 from api.tracing import Trace
 from storage.domain.access import Action, Principal
 from storage.domain.errors import MillstreamError, QuotaExceeded
 from storage.lifespan import Storage
 
 In = TypeVar("In", bound=msgspec.Struct)
+
+_NO_HEADERS: RequestHeaders = {}
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -33,7 +36,7 @@ class Call(Generic[In]):
     """One request, as an operation sees it. `address` is the service's, as this client wrote it or as the settings have it.
 
     `account`: the only one that its addresses may name; "" in open mode, where any does. `trace`: its span, where
-    somebody collects them.
+    somebody collects them. `headers`: the request's.
     """
 
     __slots__ = (
@@ -43,6 +46,7 @@ class Call(Generic[In]):
         "address",
         "asked",
         "client_is_there",
+        "headers",
         "principal",
         "storage",
         "trace",
@@ -59,6 +63,7 @@ class Call(Generic[In]):
         around: Surroundings,
         account: str = "",
         trace: Trace | None = None,
+        headers: RequestHeaders = _NO_HEADERS,
     ) -> None:
         self.asked = asked
         self.storage = storage
@@ -69,6 +74,7 @@ class Call(Generic[In]):
         self._around = around
         self.account = account
         self.trace = trace
+        self.headers = headers
 
     @property
     def action(self) -> Action:

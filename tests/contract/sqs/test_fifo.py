@@ -149,15 +149,36 @@ def test_a_batch_is_refused_message_by_message(sqs, name):
         QueueUrl=url,
         Entries=[
             {"Id": "good", **good},
-            {"Id": "no-group", "MessageBody": "x", "MessageDeduplicationId": "e"},
-            {"Id": "no-id", "MessageBody": "x", "MessageGroupId": "g"},
+            {"Id": "bad-group", **good, "MessageGroupId": "ü"},
             {"Id": "delayed", **good, "DelaySeconds": 1},
         ],
     )
 
     assert [one["Id"] for one in told["Successful"]] == ["good"]
     assert {one["Id"]: one["Code"] for one in told["Failed"]} == {
-        "no-group": "MissingParameter",
-        "no-id": "InvalidParameterValue",
+        "bad-group": "InvalidParameterValue",
         "delayed": "InvalidParameterValue",
     }
+
+
+@pytest.mark.parametrize(
+    ("lacks", "message"),
+    [
+        ("MessageGroupId", "The request must contain the parameter MessageGroupId."),
+        (
+            "MessageDeduplicationId",
+            "The queue should either have ContentBasedDeduplication enabled or "
+            "MessageDeduplicationId provided explicitly",
+        ),
+    ],
+)
+def test_a_batch_of_which_one_lacks_its_group_or_id_is_refused_whole(sqs, name, lacks, message):
+    url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    good = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
+    bad = {name: value for name, value in good.items() if name != lacks}
+
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message_batch(QueueUrl=url, Entries=[{"Id": "1", **good}, {"Id": "2", **bad}])
+
+    assert refusal(refused.value) == (400, "InvalidParameterValue", message)
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)

@@ -61,6 +61,8 @@ def test_attributes_come_back_as_they_were_sent(sqs, url):
         (["All"], {"a.x", "a.y", "b"}),
         ([".*"], {"a.x", "a.y", "b"}),
         (["a.*"], {"a.x", "a.y"}),
+        (["a.x.*", "b.*"], {"a.x", "b"}),
+        (["Ab.*"], set()),
         (["b", "c"], {"b"}),
         (["a"], set()),
         ([], set()),
@@ -110,6 +112,39 @@ def test_system_attributes_are_told_when_asked_for(sqs, url):
     assert "MD5OfMessageSystemAttributes" in sent
     assert "SequenceNumber" not in told
     assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
+
+
+def test_the_trace_header_of_a_request_stands_for_the_attribute(sqs, url):
+    """As tools for X-Ray send it with every call."""
+    header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    own = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3f"}}
+
+    def add_header(request, **_):
+        request.headers["X-Amzn-Trace-Id"] = header
+
+    sqs.meta.events.register("before-send.sqs", add_header)
+    try:
+        alone = sqs.send_message(QueueUrl=url, MessageBody="alone")
+        sqs.send_message_batch(QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "batch"}])
+        sqs.send_message(QueueUrl=url, MessageBody="own", MessageSystemAttributes=own)
+    finally:
+        sqs.meta.events.unregister("before-send.sqs", add_header)
+    received = receive(
+        sqs, url, MessageSystemAttributeNames=["AWSTraceHeader"], MaxNumberOfMessages=10
+    )
+
+    assert "MD5OfMessageSystemAttributes" not in alone
+    assert {one["Body"]: one["Attributes"]["AWSTraceHeader"] for one in received} == {
+        "alone": header,
+        "batch": header,
+        "own": "Root=1-5759e988-bd862e3f",
+    }
+
+
+def test_a_queue_is_known_by_its_name_alone(sqs, url, name):
+    sqs.send_message(QueueUrl=name, MessageBody="x")
+
+    assert [one["Body"] for one in receive(sqs, url)] == ["x"]
 
 
 def test_a_message_of_visibility_zero_stays_ready(sqs, url):

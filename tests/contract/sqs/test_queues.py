@@ -179,11 +179,27 @@ def test_a_queue_that_cannot_be_is_not_created(sqs, name, attributes, code):
 
 
 def test_a_queue_s_type_stays(sqs, fifo_url, url):
-    for queue, value in ((fifo_url, "false"), (url, "true")):
+    with pytest.raises(ClientError) as refused:
+        sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"FifoQueue": "false"})
+    assert refusal(refused.value) == (
+        400,
+        "InvalidAttributeValue",
+        "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+    )
+    for value in ("true", "false"):
         with pytest.raises(ClientError) as refused:
-            sqs.set_queue_attributes(QueueUrl=queue, Attributes={"FifoQueue": value})
+            sqs.set_queue_attributes(QueueUrl=url, Attributes={"FifoQueue": value})
         assert refusal(refused.value) == (
             400,
-            "InvalidAttributeValue",
-            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+            "InvalidAttributeName",
+            "Unknown Attribute FifoQueue.",
         )
+
+
+def test_a_key_that_goes_does_not_bring_back_encryption_by_sqs(sqs, url):
+    for key in ("alias/mine", ""):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"KmsMasterKeyId": key})
+
+    assert attributes_of(sqs, url, "SqsManagedSseEnabled", "KmsMasterKeyId") == {
+        "SqsManagedSseEnabled": "false"
+    }

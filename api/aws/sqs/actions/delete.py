@@ -85,5 +85,4 @@ def bad_handle(handle: str) -> AwsError:
     return AwsError(
         RECEIPT_HANDLE_IS_INVALID,
         f'The input receipt handle "{handle[:256]}" is not a valid receipt handle.',
-        query_message="The input receipt handle is invalid.",
     )

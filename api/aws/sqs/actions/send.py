@@ -3,7 +3,13 @@
 from api.aws.sqs.batches import failed, named_entries
 from api.aws.sqs.calls import queue_at
 from api.aws.sqs.errors import BATCH_REQUEST_TOO_LONG, refuse, required
-from api.aws.sqs.messages import digests_of, new_message, sequence_number
+from api.aws.sqs.messages import (
+    Digests,
+    check_batch_words,
+    digests_of,
+    new_message,
+    sequence_number,
+)
 from api.aws.sqs.shapes import (
     BatchResultErrorEntry,
     SendMessage,
@@ -18,7 +24,7 @@ from api.aws.wire.service import Call, Operations
 from storage.domain import limits
 from storage.domain.access import Action
 from storage.domain.messages import NewMessage, SentMessage
-from storage.domain.queues import Queue
+from storage.domain.queues import Queue, QueueType
 from storage.domain.traces import context_of
 
 operations = Operations()
@@ -34,9 +40,9 @@ async def send_message(call: Call[SendMessage]) -> SendMessageResult:
     required(asked.queue_url, "QueueUrl")
     required(asked.message_body, "MessageBody")
     queue = await queue_at(call, asked.queue_url)
-    message = new_message(asked, queue, call.trace)
+    message = new_message(asked, queue, call.headers, call.trace)
     [sent] = await _send(call, queue, [message])
-    digests = digests_of(message)
+    digests = digests_of(message, asked)
     return SendMessageResult(
         sent.message_id,
         digests.body,
@@ -53,17 +59,19 @@ async def send_message_batch(call: Call[SendMessageBatch]) -> SendMessageBatchRe
     queue = await queue_at(call, asked.queue_url)
     entries = named_entries(asked.entries, _ENTRY)
     _check_size(entries)
-    messages: dict[str, NewMessage] = {}
+    if queue.spec.type is QueueType.FIFO:
+        check_batch_words([entry for _, entry in entries], queue)
+    messages: dict[str, tuple[NewMessage, SendMessageEntry]] = {}
     refused: list[BatchResultErrorEntry] = []
     for name, entry in entries:
         try:
-            messages[name] = new_message(entry, queue, call.trace)
+            messages[name] = new_message(entry, queue, call.headers, call.trace), entry
         except AwsError as error:
             refused.append(failed(name, error))
-    sent = await _send(call, queue, list(messages.values())) if messages else []
+    sent = await _send(call, queue, [one for one, _ in messages.values()]) if messages else []
     taken = [
-        _result(name, message, where, queue)
-        for (name, message), where in zip(messages.items(), sent, strict=True)
+        _result(name, digests_of(*messages[name]), where, queue)
+        for name, where in zip(messages, sent, strict=True)
     ]
     return SendMessageBatchResult(taken or None, refused or None)
 
@@ -80,9 +88,8 @@ async def _send(
 
 
 def _result(
-    name: str, message: NewMessage, sent: SentMessage, queue: Queue
+    name: str, digests: Digests, sent: SentMessage, queue: Queue
 ) -> SendMessageBatchResultEntry:
-    digests = digests_of(message)
     return SendMessageBatchResultEntry(
         message_id=sent.message_id,
         md5_of_message_body=digests.body,
