@@ -66,9 +66,10 @@ def system_attributes_to_headers(attributes: Attributes | None) -> Headers:
 def trace_to_headers(request_headers: Mapping[bytes, bytes]) -> Headers:
     """The same of a request's own trace header, which stands for the attribute where a call has none. One that an
     attribute could not say is left out."""
-    value = request_headers.get(TRACE_REQUEST_HEADER, b"")
-    text = text_of(value) if len(value) <= TRACE_CHARACTERS_MAX else None
-    return _traced("String", value) if text else ()
+    value = request_headers.get(TRACE_REQUEST_HEADER)
+    if not value or len(value) > TRACE_CHARACTERS_MAX or text_of(value) is None:
+        return ()
+    return _traced("String", value)
 
 
 def _traced(kind: str, value: bytes) -> Headers:
