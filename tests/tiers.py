@@ -1,5 +1,8 @@
 """A stream `clicks` in two tiers: what goes into it, into the archive, and what a lost store leaves."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import redis
 
 from storage.domain.batches import Record
@@ -38,3 +41,16 @@ async def lose_the_hot_store(engines: Storage, redis_url: str) -> None:
     epoch = engines.streams._keeper._epoch
     epoch._run_id = ""
     await epoch.check()
+
+
+@asynccontextmanager
+async def an_older_copy_comes_back(engines: Storage, redis_url: str) -> AsyncGenerator[None]:
+    """The hot store holds at the end what it held at the begin, as when a backup of it was restored."""
+    stream = await engines.catalog.stream(CLICKS)
+    keys = every_key("default", stream.shards[0].log_id)
+    with redis.Redis.from_url(redis_url) as client:
+        copy = {key: client.dump(key) for key in keys if client.exists(key)}
+        yield
+        await lose_the_hot_store(engines, redis_url)
+        for key, dump in copy.items():
+            client.restore(key, 0, dump)

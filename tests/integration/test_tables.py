@@ -25,11 +25,11 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues import QueueSpec
 from storage.domain.streams import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
 from storage.lifespan import Storage, open_storage
-from storage.redis.keys import LogAddress, every_key, log_keys
+from storage.redis.keys import LogAddress, log_keys
 from storage.settings import StorageSettings
 from storage.tables import TableRead
 from tests.archiving import archive
-from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive
+from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 
 pytestmark = pytest.mark.one_store
 
@@ -198,15 +198,9 @@ async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
 ):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
-    stream = await engines.catalog.stream(CLICKS)
-    keys = every_key("default", stream.shards[0].log_id)
-    with redis.Redis.from_url(redis_url) as client:
-        copy = {key: client.dump(key) for key in keys if client.exists(key)}
+    async with an_older_copy_comes_back(engines, redis_url):
         await append(engines, 6)
         await archive(engines, settings, CLICKS)
-        await lose_the_hot_store(engines, redis_url)
-        for key, dump in copy.items():
-            client.restore(key, 0, dump)
 
     assert offsets(await table(engines, 7)) == [7, 8, 9]
     assert (await table(engines, 7)).tip == 10

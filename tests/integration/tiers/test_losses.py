@@ -1,7 +1,6 @@
 """What lies in no tier any more, and what one tier has after the other lost it."""
 
 import pytest
-import redis
 
 from storage.domain import limits
 from storage.domain.batches import Record
@@ -9,10 +8,9 @@ from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.groups import GroupSpec
 from storage.domain.streams import Gap, ReadFrom, Tier
 from storage.lifespan import open_storage
-from storage.redis.keys import every_key
 from tests.archiving import archive
 from tests.integration.tiers.reading import ALL_HOT, READERS, offsets, read, read_on
-from tests.tiers import CLICKS, append, lose_the_hot_store, to_archive
+from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 
 
 async def test_what_lies_below_both_tiers_has_expired(engines, settings):
@@ -114,15 +112,9 @@ async def test_an_older_copy_of_the_hot_store_is_completed_by_the_archive(
 ):
     await engines.catalog.put_stream(CLICKS, ALL_HOT)
     await append(engines, 4)
-    stream = await engines.catalog.stream(CLICKS)
-    keys = every_key("default", stream.shards[0].log_id)
-    with redis.Redis.from_url(redis_url) as client:
-        copy = {key: client.dump(key) for key in keys if client.exists(key)}
+    async with an_older_copy_comes_back(engines, redis_url):
         await append(engines, 6)
         await archive(engines, settings, CLICKS)
-        await lose_the_hot_store(engines, redis_url)
-        for key, dump in copy.items():
-            client.restore(key, 0, dump)
 
     at_its_end = await read(engines, ReadFrom(offset=4))
     beyond = await read(engines, ReadFrom(offset=7))
