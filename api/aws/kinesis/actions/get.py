@@ -143,7 +143,10 @@ async def _told(
 
 
 async def _position(call: Call[GetRecords], text: str) -> ShardIterator:
-    """What the iterator says; also one in quotes, as shells hand on what the command line printed. Raises AwsError: InvalidArgument, ExpiredIterator."""
+    """What the iterator says; also one in quotes, as shells hand on what the command line printed.
+
+    Raises AwsError: InvalidArgument, ExpiredIterator.
+    """
     try:
         position = unseal(text.strip('"'), ShardIterator, await secret(call))
     except NotOurs:
