@@ -14,7 +14,7 @@ from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
 from tests.acceptance.deployment import Deployment
-from tests.acceptance.writers import insist, write
+from tests.acceptance.writers import BETWEEN_WRITES_S, insist, write
 from tests.sockets import Frame, Socket
 
 WRITERS = 3
@@ -138,6 +138,7 @@ async def send(client: httpx.AsyncClient, name: str, done: asyncio.Event) -> set
         headers = {"idempotency-key": body}
         await insist(client, "/v1/queues/work/messages", {"body": body}, headers)
         sent.add(body)
+        await asyncio.sleep(BETWEEN_WRITES_S)
     return sent
 
 

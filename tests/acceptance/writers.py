@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 PAUSE_S = 0.05
+BETWEEN_WRITES_S = 0.01  # always some on their way, and the machine is not full of them
 
 
 async def write(
@@ -20,6 +21,7 @@ async def write(
         record = {"data": str(number), "key": key}
         headers = {"idempotency-key": f"{key}-{number}"}
         await insist(client, f"{stream}/records", record, headers)
+        await asyncio.sleep(BETWEEN_WRITES_S)
     raise AssertionError
 
 
