@@ -3,10 +3,11 @@
 -- A %d in BODY_FILES is 0, 1 … below COUNT; they are sent in turn. All connections share what was
 -- received: whichever is free next settles it.
 require 'report'
+require 'handles'
 
 delivered, empty, refused = 0, 0, 0
 
-local receive, settle_path, headers
+local receive, post_settle
 local sends, turn, sends_owed = {}, 0, 0
 local settles = {}
 
@@ -19,9 +20,9 @@ local function send_of(path, file)
 end
 
 function init(args)
-  headers = with_given({ ['Content-Type'] = 'application/json', ['Host'] = wrk.headers['Host'] })
+  local headers = with_given({ ['Content-Type'] = 'application/json', ['Host'] = wrk.headers['Host'] })
   receive = wrk.format('POST', args[1] .. '/receive', headers, '{"messages_max":10}')
-  settle_path = args[1] .. '/settle'
+  post_settle = posting(args[1] .. '/settle', headers)
   for number = 1, tonumber(args[3] or 0) do
     sends[number] = send_of(args[1], (string.gsub(args[2], '%%d', string.format('%d', number - 1))))
   end
@@ -40,19 +41,17 @@ function request()
   return receive
 end
 
-local function settle_of(body)
-  local verdicts = {}
-  for handle in string.gmatch(body, '"receipt_handle":"([^"]+)"') do
-    verdicts[#verdicts + 1] = '{"action":"ack","receipt_handle":"' .. handle .. '"}'
-  end
-  delivered = delivered + #verdicts
-  return wrk.format('POST', settle_path, headers,
-    '{"settlements":[' .. table.concat(verdicts, ',') .. ']}')
+local VERDICT = '{"action":"ack","receipt_handle":"'
+
+local function settle_of(handles)
+  delivered = delivered + #handles
+  return post_settle('{"settlements":[' .. VERDICT .. table.concat(handles, '"},' .. VERDICT) .. '"}]}')
 end
 
-function response(status, _, body)
-  if string.find(body, '"receipt_handle"', 1, true) then
-    settles[#settles + 1] = settle_of(body)
+function response(_, _, body)
+  local handles = handles_in(body, '"receipt_handle":"')
+  if #handles > 0 then
+    settles[#settles + 1] = settle_of(handles)
   elseif body == '{"messages":[]}' then
     empty = empty + 1
   elseif string.find(body, '"error"', 1, true) then

@@ -2,10 +2,11 @@
 -- wrk … -- QUEUE_URL
 -- All connections share what was received: whichever is free next deletes it.
 require 'report'
+require 'handles'
 
 delivered, empty, refused = 0, 0, 0
 
-local receive, url
+local receive, post_delete, opening
 local deletes = {}
 
 local function headers_of(operation)
@@ -17,27 +18,27 @@ local function headers_of(operation)
 end
 
 function init(args)
-  url = '{"QueueUrl":"' .. args[1] .. '",'
+  local url = '{"QueueUrl":"' .. args[1] .. '",'
   receive = wrk.format('POST', '/', headers_of('ReceiveMessage'), url .. '"MaxNumberOfMessages":10}')
+  post_delete, opening = posting('/', headers_of('DeleteMessageBatch')), url .. '"Entries":['
 end
 
 function request()
   return table.remove(deletes) or receive
 end
 
-local function delete_of(body)
-  local entries = {}
-  for handle in string.gmatch(body, '"ReceiptHandle":"([^"]+)"') do
-    entries[#entries + 1] = '{"Id":"' .. #entries .. '","ReceiptHandle":"' .. handle .. '"}'
+local function delete_of(handles)
+  delivered = delivered + #handles
+  for number, handle in ipairs(handles) do
+    handles[number] = '{"Id":"' .. number .. '","ReceiptHandle":"' .. handle .. '"}'
   end
-  delivered = delivered + #entries
-  return wrk.format('POST', '/', headers_of('DeleteMessageBatch'),
-    url .. '"Entries":[' .. table.concat(entries, ',') .. ']}')
+  return post_delete(opening .. table.concat(handles, ',') .. ']}')
 end
 
-function response(status, _, body)
-  if string.find(body, '"ReceiptHandle"', 1, true) then
-    deletes[#deletes + 1] = delete_of(body)
+function response(_, _, body)
+  local handles = handles_in(body, '"ReceiptHandle":"')
+  if #handles > 0 then
+    deletes[#deletes + 1] = delete_of(handles)
   elseif body == '{}' then
     empty = empty + 1
   elseif string.find(body, '"Failed"', 1, true) then
