@@ -15,7 +15,7 @@ from storage.domain.queues import Queue
 from storage.redis.alike import SameQueue
 from storage.redis.answers import refusal_in
 from storage.redis.client import Reply
-from storage.redis.commands import Argument, Command, command_of
+from storage.redis.commands import Command, command_of
 from storage.redis.gathering import runs_of
 from storage.redis.queue_words import attempts_of, fifo_word, queue_keys_of
 from storage.redis.scripts import script
@@ -26,10 +26,10 @@ Verdict = tuple[Settlement, ReceiptHandle]
 
 
 class SettlePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's verdicts: encoded acknowledgements, other verdicts, and the place of each in the call, acknowledgements
+    """One caller's verdicts: acknowledgements, other verdicts, and the place of each in the call, acknowledgements
     first; no places where there are acknowledgements only."""
 
-    acks: Sequence[tuple[Argument, ...]]
+    acks: Sequence[bytes]
     others: Sequence[bytes]
     places: Sequence[int]
 
@@ -67,7 +67,7 @@ class Settles(SameQueue):
         return [(self._command(some), len(some)) for some in runs]
 
     def _command(self, parts: Sequence[SettlePart]) -> Command:
-        acks = [argument for part in parts for ack in part.acks for argument in ack]
+        acks = [ack for part in parts for ack in part.acks]
         others = [verdict for part in parts for verdict in part.others]
         return command_of(
             script("settle_messages"),
@@ -78,8 +78,7 @@ class Settles(SameQueue):
             fifo_word(self.queue),
             "1" if self.any_delivery else "0",
             _encode_backoff(self.queue.spec.backoff) if others else b"",
-            sum(len(part.acks) for part in parts),
-            *acks,
+            b"".join((_ARRAY_32, (_ACK_ITEMS * len(acks)).to_bytes(4, "big"), *acks)),
             *others,
         )
 
@@ -123,14 +122,18 @@ def _encode_backoff(policy: Backoff | None) -> bytes:
     return _encoder.encode((*shape, policy.jitter, random.getrandbits(53)))
 
 
-def _encode_ack(handle: ReceiptHandle) -> tuple[Argument, ...]:
-    """The offset, the first bytes of the record it must have, and its entry's id."""
-    known = (handle.delivery, handle.received_ms, handle.arrival_ms)
-    record = _RECORD_OF_TWELVE + _encoder.encode(known)[1:]
-    return handle.offset, record, f"{handle.offset}-{handle.arrival_ms}"
+def _encode_ack(handle: ReceiptHandle) -> bytes:
+    """The offset, the first items of the record that it must have, and its entry's id, each as MessagePack's str 8: the
+    store's Lua knows no bin."""
+    record = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms))[1:]
+    offset = b"%d" % handle.offset
+    entry = b"%b-%d" % (offset, handle.arrival_ms)
+    return _ACK % (len(offset), offset, len(record), record, len(entry), entry)
 
 
-_RECORD_OF_TWELVE = b"\x9c"  # MessagePack's word for twelve items
+_ACK_ITEMS = 3
+_ACK = b"\xd9%c%b" * _ACK_ITEMS
+_ARRAY_32 = b"\xdd"
 
 
 _DONE = Settled()

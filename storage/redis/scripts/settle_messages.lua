@@ -5,10 +5,10 @@
 --          that is over, and none that is over of a fifo queue's; an extension that is too long is refused
 --          rather than shortened
 --          6 the queue's back-off: empty, or MessagePack as lib/backoff.lua has it
---          7 number of acknowledgements, then three for each: the offset, the first bytes of the record it
---          must have, and the entry id; then the other verdicts, each
---          MessagePack { action, offset, arrival ms, delivery, received ms, delay or visibility timeout ms,
---          reason }; a nack's delay is -1 where its consumer gave none
+--          7 MessagePack of the acknowledgements, three items for each: the offset, in words; the first items of
+--          the record that it must have, without the head of their array; the entry id
+--          8.. the other verdicts, each MessagePack { action, offset, arrival ms, delivery, received ms, delay or
+--          visibility timeout ms, reason }; a nack's delay is -1 where its consumer gave none
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
 --          verdict... }, or what lib/answers.lua says
 -- Keeps    Q1 one state; Q2 a handle names one delivery; Q3 a release adds no failure; Q4 nothing
@@ -21,7 +21,7 @@
 -- @include queue
 -- @include backoff
 local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
-local FIRST_ACK, ACK_ARGS = 8, 3
+local ACK_ITEMS, FIRST_OTHER = 3, 8
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'history')
 if held[3] then
@@ -170,10 +170,10 @@ local function settle_packed(packed)
   return settle(action, word(offset), receives, received, time_ms, reason)
 end
 
--- An acknowledgement that is not plain. The record's first bytes name the delivery: as an array of three they
+-- An acknowledgement that is not plain. The record's first items name the delivery: as an array of three they
 -- can be read.
-local function acknowledge_apart(offset, record)
-  local known = cmsgpack.unpack('\147' .. string.sub(record, 2))
+local function acknowledge_apart(offset, items)
+  local known = cmsgpack.unpack('\147' .. items)
   return (settle('ack', offset, known[1], known[2], 0, ''))
 end
 
@@ -195,19 +195,18 @@ end
 local function acknowledge_together(answer, acks)
   local offsets, results, done, entries, taken, freed = {}, {}, {}, {}, {}, {}
   local bytes = 0
-  for nth = 1, acks do
-    offsets[nth] = ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS]
+  for at = 1, #acks, ACK_ITEMS do
+    offsets[#offsets + 1] = acks[at]
   end
   local records = redis.call('HMGET', K.records, unpack(offsets))
   local deadlines = redis.call('ZMSCORE', K.leases, unpack(offsets))
-  for nth = 1, acks do
-    local offset, at = offsets[nth], FIRST_ACK + (nth - 1) * ACK_ARGS
-    local record, expected, deadline = records[nth], ARGV[at + 1], deadlines[nth]
-    if record and not taken[offset] and string.sub(record, 1, #expected) == expected
+  for nth, offset in ipairs(offsets) do
+    local record, deadline, expected = records[nth], deadlines[nth], acks[nth * ACK_ITEMS - 1]
+    if record and not taken[offset] and string.sub(record, 2, #expected + 1) == expected
       and deadline and tonumber(deadline) > now then
       taken[offset], results[nth] = true, DONE
-      done[#done + 1], entries[#entries + 1] = offset, ARGV[at + 2]
-      bytes = bytes + number_at(record, #expected + 1)
+      done[#done + 1], entries[#entries + 1] = offset, acks[nth * ACK_ITEMS]
+      bytes = bytes + number_at(record, #expected + 2)
       if noted_max then
         note(offset, 'acknowledged')
       end
@@ -226,8 +225,11 @@ local function acknowledge_together(answer, acks)
     end
     redis.call('ZREM', K.leases, unpack(done))
     redis.call('HDEL', K.records, unpack(done))
-    redis.call('ZREM', K.aged, unpack(done))
-    redis.call('ZREM', K.expiring, unpack(done))
+    for _, key in ipairs({ K.aged, K.expiring }) do
+      if redis.call('EXISTS', key) == 1 then
+        redis.call('ZREM', key, unpack(done))
+      end
+    end
     count('bytes_gone', bytes)
     acknowledged = #done
   end
@@ -235,16 +237,16 @@ local function acknowledge_together(answer, acks)
     unlock(group, gone)
     stirred = true
   end
-  for nth = 1, acks do
-    answer[#answer + 1] = results[nth] or acknowledge_apart(offsets[nth], ARGV[FIRST_ACK + (nth - 1) * ACK_ARGS + 1])
+  for nth, offset in ipairs(offsets) do
+    answer[#answer + 1] = results[nth] or acknowledge_apart(offset, acks[nth * ACK_ITEMS - 1])
   end
 end
 
-local answer, acks = { OK, now }, tonumber(ARGV[7])
-if acks > 0 then
+local answer, acks = { OK, now }, cmsgpack.unpack(ARGV[7])
+if #acks > 0 then
   acknowledge_together(answer, acks)
 end
-for index = FIRST_ACK + acks * ACK_ARGS, #ARGV do
+for index = FIRST_OTHER, #ARGV do
   local result, visible_at = settle_packed(ARGV[index])
   answer[#answer + 1] = { result, visible_at or -1 }
 end
