@@ -184,7 +184,7 @@ class Doors:
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
             served = await self.dispatcher.serve(
-                route, self.control.state.opened, principal, request
+                route, self.control.state["opened"], principal, request
             )
             if served.pieces is not None:
                 watched = self._standing.watched(principal, served.pieces)

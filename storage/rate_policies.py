@@ -237,10 +237,16 @@ class Plan:
 
     def spend(self, cost: Cost, now_ms: int) -> bool:
         """Take it from every lease, or from none. On the way of every call, so spelled out."""
+        taken = 0
         for lease, place in self.leases:
             units = cost[place]
-            if units and (units > lease.left or now_ms >= lease.until_ms):
-                return False
-        for lease, place in self.leases:
-            lease.left -= cost[place]
-        return True
+            if units:
+                if units > lease.left or now_ms >= lease.until_ms:
+                    break
+                lease.left -= units
+            taken += 1
+        else:
+            return True
+        for lease, place in self.leases[:taken]:
+            lease.left += cost[place]
+        return False

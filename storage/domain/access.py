@@ -129,21 +129,28 @@ class Policy:
 
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.grants = grants
-        self._decided: dict[tuple[Action, str], bool] = {}
+        self._decided: dict[tuple[Action | str, str], bool] = {}
 
     def allows(self, action: Action, name: str) -> bool:
         """Whether `action` may be done on `name`; deny wins."""
         decided = self._decided.get((action, name))
         if decided is None:
-            decided = self._decide(action, name)
-            if len(self._decided) >= _REMEMBERED_MAX:
-                self._decided.clear()
-            self._decided[action, name] = decided
+            decided = self._remember(action, name, self._decide(action, name))
         return decided
 
     def allows_something(self, noun: str, name: str) -> bool:
         """Whether any action of a noun, such as `queue`, is allowed on `name`: it is a caller's business."""
-        return any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
+        decided = self._decided.get((noun, name))
+        if decided is None:
+            found = any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
+            decided = self._remember(noun, name, found)
+        return decided
+
+    def _remember(self, what: Action | str, name: str, decided: bool) -> bool:
+        if len(self._decided) >= _REMEMBERED_MAX:
+            self._decided.clear()
+        self._decided[what, name] = decided
+        return decided
 
     def allows_somewhere(self, action: Action) -> bool:
         """Whether `action` is allowed on any name at all, so that a list of names means something."""

@@ -272,6 +272,33 @@ def test_spaces_in_a_header_count_once():
     assert made.check() == KEY_ID
 
 
+@pytest.mark.parametrize("value", ["100% of it: %s %b", " a ", "a: b", "%"])
+def test_percent_signs_and_colons_are_signed_as_they_are(value):
+    made = sign(headers={**JSON_HEADERS, "X-Amz-Meta%b": value, "X-Amz-%%": "1"}, body=BODY)
+
+    assert made.check() == KEY_ID
+
+
+def test_two_calls_of_one_second_are_each_held_to_their_own_signature():
+    """What they share is kept read; what they do not is their body, and so their signature."""
+    first, second = as_json(), as_json()
+    second.body = BODY.replace("orders", "others").encode()
+
+    assert first.check() == KEY_ID
+    with pytest.raises(AwsError) as refused:
+        second.check()
+    assert refused.value.fault is WRONG_SIGNATURE
+
+
+def test_the_parts_of_the_header_may_come_in_any_order():
+    made = as_json()
+    scheme, _, parts = made.headers[b"authorization"].partition(b" ")
+
+    made.headers[b"authorization"] = scheme + b" " + b", ".join(reversed(parts.split(b", ")))
+
+    assert made.check() == KEY_ID
+
+
 @pytest.mark.parametrize("name", ["x-amz-security-token"])
 def test_a_temporary_key_is_unknown(name):
     made = sign(headers={**JSON_HEADERS, name: "FwoG"}, body=BODY)

@@ -48,6 +48,7 @@ from storage.domain.access import Principal
 from storage.domain.audit import Door, is_administrative, outcome
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
 from storage.lifespan import Storage
+from storage.quotas import QuotaKeeper
 from storage.settings import Durability
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
@@ -170,16 +171,17 @@ class AwsDoor:
             if self._tracing is not None:
                 trace = self._begin(self._tracing, operation, asked, request)
                 trace.about({"millstream.namespace": principal.namespace})
-            await self._spend(principal, operation, asked, len(request.body))
+            storage = self._storage()
+            await self._spend(storage.quotas, principal, operation, asked, len(request.body))
             call = Call(
                 asked,
-                self._storage(),
+                storage,
                 principal,
                 operation.action,
                 self._around.public_url or base_url_of(request.headers, secure=self._around.secure),
                 request.is_there,
                 self._around,
-                await self._account(principal),
+                await _account(storage, principal) if self._around.guarded else "",
                 trace,
                 request.headers,
             )
@@ -214,7 +216,12 @@ class AwsDoor:
         return begin(tracing, verb, operation.name, name, request.headers)
 
     async def _spend(
-        self, principal: Principal, operation: Operation, asked: Any, size_bytes: int
+        self,
+        quotas: QuotaKeeper,
+        principal: Principal,
+        operation: Operation,
+        asked: Any,
+        size_bytes: int,
     ) -> None:
         """Spend what the call costs. Raises AwsError when that is too much now."""
         load = self._service.load_of(operation, asked)
@@ -223,7 +230,6 @@ class AwsDoor:
         mine = principal.policy.allows_something(
             noun, name
         )  # or it takes nothing from those whose it is
-        quotas = self._storage().quotas
         try:
             waiting = quotas.spend(
                 principal,
@@ -250,11 +256,6 @@ class AwsDoor:
             return spelled(error)
         fault = self._service.spell(self._in_their_words(error)).fault
         return outcome("refused" if fault.sender else "failed", fault.code)
-
-    async def _account(self, principal: Principal) -> str:
-        if not self._around.guarded:
-            return ""
-        return (await self._storage().catalog.namespaces.find(principal.namespace)).account_id
 
     def _refused(
         self,
@@ -284,3 +285,7 @@ class AwsDoor:
                 return from_refusal(error)
             case _:
                 return UNEXPECTED
+
+
+async def _account(storage: Storage, principal: Principal) -> str:
+    return (await storage.catalog.namespaces.find(principal.namespace)).account_id

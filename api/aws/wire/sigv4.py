@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import re
 from calendar import timegm
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from time import strptime
 from typing import NamedTuple
@@ -43,6 +43,7 @@ _SAFE = "-_.~"
 _LAST = b", Signature="
 _SPACES = re.compile(rb" +")
 _SKEW_S = limits.SIGNATURE_SKEW_MS_MAX // limits.SECOND_MS
+_HEX_CHARACTERS = 64  # of a SHA-256
 _EXPIRES_S_MAX = limits.PRESIGNED_MS_MAX // limits.SECOND_MS
 
 _NO_MATCH = AwsError(
@@ -52,15 +53,51 @@ _NO_MATCH = AwsError(
 )
 
 
-class Signature(msgspec.Struct, frozen=True):
-    """What a request says of its signature. `scope`: date, region, service. `expires_s`: of a presigned address."""
+class Claim(msgspec.Struct, frozen=True):
+    """What a request says of its signature, but for the signature itself: a client's next calls say the same.
+
+    `scope`: date, region, service. `names`: of the headers that are signed; `amazons` of them begin with `x-amz-`. It holds
+    from about `signed_s` to `until_s`, in seconds since 1970. `headers` and `to_sign` are parts of what is signed, with a
+    place for each value that differs from call to call.
+    """
 
     key_id: str
     scope: tuple[str, str, str]
     time: str
-    signed: tuple[str, ...]
-    hex: str
-    expires_s: int | None = None
+    names: tuple[bytes, ...]
+    signed_s: int
+    until_s: int
+    amazons: int
+    headers: bytes
+    to_sign: bytes
+
+    @classmethod
+    def of(cls, credential: str, moment: str, signed: str, lasts_s: int = _SKEW_S) -> "Claim":
+        """As a request words it. Raises AwsError."""
+        key_id, scope = _credential(credential)
+        names = tuple(name.encode("latin-1") for name in signed.split(";"))
+        lines = b"".join(name.replace(b"%", b"%%") + b":%b\n" for name in names)
+        ending = b";".join(names).replace(b"%", b"%%")
+        signed_s = moment_s(moment)
+        first = f"{ALGORITHM}\n{moment}\n{'/'.join((*scope, _END))}\n"
+        return cls(
+            key_id,
+            scope,
+            moment,
+            names,
+            signed_s,
+            signed_s + lasts_s,
+            _amazons(frozenset(names)),
+            lines + b"\n" + ending + b"\n%b",
+            first.encode().replace(b"%", b"%%") + b"%b",
+        )
+
+
+class Signature(NamedTuple):
+    """A claim, and what is to prove it."""
+
+    claim: Claim
+    hex: bytes
 
 
 class SignedRequest:
@@ -82,9 +119,10 @@ class SignedRequest:
     def key_id(self) -> str:
         """As Signed. Raises AwsError."""
         self._signature = read_signature(self._request)
-        if b"x-amz-security-token" in self.headers:  # nothing here gives out temporary keys
+        # Nothing here gives out temporary keys.
+        if b"x-amz-security-token" in self._request.headers:
             raise self.unknown()
-        return self._signature.key_id
+        return self._signature.claim.key_id
 
     def check(self, secret: bytes, now_s: float) -> None:
         """As Signed. Raises AwsError."""
@@ -99,7 +137,7 @@ class SignedRequest:
 def read_signature(request: HotRequest) -> Signature:
     """The request's signature, not yet checked. Raises AwsError when it has none, or no whole one."""
     header = request.headers.get(b"authorization", b"")
-    presigned = _PRESIGNED in request.query_string
+    presigned = request.query_string and _PRESIGNED in request.query_string
     if header and presigned:
         raise AwsError(
             WRONG_SIGNATURE,
@@ -109,7 +147,7 @@ def read_signature(request: HotRequest) -> Signature:
         return _of_query(request.query_string)
     if not header.startswith(_SCHEME):
         raise AwsError(MISSING_SIGNATURE, "Missing Authentication Token")
-    return _of_header(header, request)
+    return _of_header(header, request.headers.get(b"x-amz-date", b""))
 
 
 def service_of(request: HotRequest) -> bytes:
@@ -128,50 +166,55 @@ def check_signature(
     now_s: float,
 ) -> None:
     """Raise AwsError unless whoever has `secret` signed this request for `service`, lately."""
-    _check_time(signature, now_s)
-    _check_scope(signature, service)
-    _check_signed(signature, request)
-    key = signing_key(secret, *signature.scope)
-    wanted = hmac.digest(key, _to_sign(signature, request, method), "sha256").hex()
-    if not hmac.compare_digest(wanted.encode(), signature.hex.encode()):
+    claim = signature.claim
+    _check_time(claim, now_s)
+    _check_scope(claim, service)
+    _check_signed(claim, request.headers)
+    mac = signing_mac(secret, claim.scope).copy()
+    digest = hashlib.sha256(_canonical(claim, request, method)).hexdigest()
+    mac.update(claim.to_sign % digest.encode())
+    if not hmac.compare_digest(mac.hexdigest().encode(), signature.hex):
         raise _NO_MATCH
 
 
 @lru_cache(maxsize=512)
-def signing_key(secret: bytes, date: str, region: str, service: str) -> bytes:
-    """The key of a day, a region and a service."""
+def signing_mac(secret: bytes, scope: tuple[str, str, str]) -> hmac.HMAC:
+    """An HMAC by the key of a date, a region and a service, to be copied."""
     key = b"AWS4" + secret
-    for word in (date, region, service, _END):
+    for word in (*scope, _END):
         key = hmac.digest(key, word.encode(), "sha256")
-    return key
+    return hmac.new(key, digestmod="sha256")
 
 
 # What the request says
 
 
-def _of_header(header: bytes, request: HotRequest) -> Signature:
-    parts = _parts(header)
-    missing = [name for name in ("Credential", "Signature", "SignedHeaders") if not parts.get(name)]
-    if missing:
-        wants = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
-        raise AwsError(INCOMPLETE_SIGNATURE, wants)
-    moment = request.headers.get(b"x-amz-date", b"").decode("latin-1")
-    if not _TIME.fullmatch(moment):
-        text = "Authorization header requires existence of a 'X-Amz-Date' header."
-        raise AwsError(INCOMPLETE_SIGNATURE, text)
-    return _signature(parts["Credential"], moment, parts["SignedHeaders"], parts["Signature"])
-
-
-def _parts(header: bytes) -> dict[str, str]:
-    """What the header says, by name. All but the signature is the same in a client's next call."""
-    same, found, hex_ = header.rpartition(_LAST)
-    if found and b"," not in hex_:
-        return {**_same_parts(same), "Signature": hex_.decode("latin-1").strip()}
-    return _same_parts(header)
+def _of_header(header: bytes, moment: bytes) -> Signature:
+    claimed, found, hex_ = header.rpartition(_LAST)
+    if not found or b"," in hex_:  # its signature stands elsewhere, if it has one
+        claimed, hex_ = header, _parts(header).get("Signature", "").encode("latin-1")
+    return Signature(_claim_of(claimed, moment, bool(hex_)), hex_.strip())
 
 
 @lru_cache(maxsize=1024)
-def _same_parts(header: bytes) -> dict[str, str]:
+def _claim_of(header: bytes, moment: bytes, has_signature: bool) -> Claim:
+    """What a header says before its signature: the same in all calls that a client makes within a second. Raises AwsError."""
+    parts = _parts(header)
+    there = {name for name, value in parts.items() if value} | (
+        {"Signature"} if has_signature else set()
+    )
+    missing = [name for name in ("Credential", "Signature", "SignedHeaders") if name not in there]
+    if missing:
+        wants = " ".join(f"Authorization header requires '{name}' parameter." for name in missing)
+        raise AwsError(INCOMPLETE_SIGNATURE, wants)
+    if not _TIME.fullmatch(moment.decode("latin-1")):
+        text = "Authorization header requires existence of a 'X-Amz-Date' header."
+        raise AwsError(INCOMPLETE_SIGNATURE, text)
+    return Claim.of(parts["Credential"], moment.decode(), parts["SignedHeaders"])
+
+
+def _parts(header: bytes) -> dict[str, str]:
+    """What a header says, by name."""
     parts = {}
     for part in header[len(_SCHEME) :].decode("latin-1").split(","):
         name, _, value = part.strip().partition("=")
@@ -197,17 +240,10 @@ def _of_query(query_string: bytes) -> Signature:
         text = f"X-Amz-Expires must be between 1 and {_EXPIRES_S_MAX} seconds."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
     credential, moment, signed, hex_ = (given[f"X-Amz-{name}"] for name in names[:4])
-    return _signature(credential, moment, signed, hex_, int(expires))
+    claim = Claim.of(credential, moment, signed, int(expires))
+    return Signature(claim, hex_.encode("latin-1"))
 
 
-def _signature(
-    credential: str, moment: str, signed: str, hex_: str, expires_s: int | None = None
-) -> Signature:
-    key_id, scope = _credential(credential)
-    return Signature(key_id, scope, moment, _names(signed), hex_, expires_s)
-
-
-@lru_cache(maxsize=1024)
 def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
     """The key's id, and date, region and service. Raises AwsError."""
     words = credential.split("/")
@@ -218,43 +254,21 @@ def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
     return key_id, (date, region, service)
 
 
-@lru_cache(maxsize=1024)
-def _names(signed: str) -> tuple[str, ...]:
-    return tuple(signed.split(";"))
-
-
-class _Names(NamedTuple):
-    """Names of signed headers: in order, to look them up, and as the canonical request ends with them."""
-
-    ordered: tuple[bytes, ...]
-    known: frozenset[bytes]
-    line: bytes
-
-
-@lru_cache(maxsize=1024)
-def _encoded_names(signed: tuple[str, ...]) -> _Names:
-    encoded = tuple(name.encode("latin-1") for name in signed)
-    return _Names(encoded, frozenset(encoded), b"\n%b\n" % b";".join(encoded))
-
-
 # What has to hold
 
 
-def _check_time(signature: Signature, now_s: float) -> None:
-    signed_s = moment_s(signature.time)
-    until_s = signed_s + (_SKEW_S if signature.expires_s is None else signature.expires_s)
-    if signature.time[:8] != signature.scope[0]:
-        text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{signature.time[:8]}'."
+def _check_time(claim: Claim, now_s: float) -> None:
+    if claim.time[:8] != claim.scope[0]:
+        text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{claim.time[:8]}'."
         raise AwsError(WRONG_SIGNATURE, text)
-    if now_s > until_s:
-        raise AwsError(WRONG_SIGNATURE, f"Signature expired: {signature.time} is now too long ago.")
-    if now_s < signed_s - _SKEW_S:
+    if now_s > claim.until_s:
+        raise AwsError(WRONG_SIGNATURE, f"Signature expired: {claim.time} is now too long ago.")
+    if now_s < claim.signed_s - _SKEW_S:
         raise AwsError(
-            WRONG_SIGNATURE, f"Signature not yet current: {signature.time} is still to come."
+            WRONG_SIGNATURE, f"Signature not yet current: {claim.time} is still to come."
         )
 
 
-@lru_cache(maxsize=64)
 def moment_s(moment: str) -> int:
     """Seconds since 1970. Raises AwsError for a thirteenth month."""
     try:
@@ -263,45 +277,40 @@ def moment_s(moment: str) -> int:
         raise AwsError(INCOMPLETE_SIGNATURE, f"'{moment}' is no time.") from None
 
 
-def _check_scope(signature: Signature, service: str) -> None:
-    if signature.scope[2] != service:
+def _check_scope(claim: Claim, service: str) -> None:
+    if claim.scope[2] != service:
         text = f"Credential should be scoped to correct service: '{service}'."
         raise AwsError(WRONG_SIGNATURE, text)
 
 
-def _check_signed(signature: Signature, request: HotRequest) -> None:
-    """What decides on an answer has to be signed, and what is signed has to be there."""
-    signed = _encoded_names(signature.signed).known
-    unsigned = request.headers.keys() - signed
-    if b"host" not in signed or any(name.startswith(b"x-amz-") for name in unsigned):
+def _check_signed(claim: Claim, headers: RequestHeaders) -> None:
+    """What decides on an answer has to be signed."""
+    if b"host" not in claim.names or _amazons(headers) > claim.amazons:
         text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
         raise AwsError(WRONG_SIGNATURE, text)
-    if not signed <= request.headers.keys():
-        raise _NO_MATCH
+
+
+def _amazons(names: Iterable[bytes]) -> int:
+    """How many begin with `x-amz-`."""
+    return (b"\n" + b"\n".join(names)).count(b"\nx-amz-")
 
 
 # The canonical request
 
 
-def _to_sign(signature: Signature, request: HotRequest, method: str) -> bytes:
-    scope = "/".join((*signature.scope, _END))
-    digest = hashlib.sha256(_canonical(signature, request, method)).hexdigest()
-    return f"{ALGORITHM}\n{signature.time}\n{scope}\n{digest}".encode()
-
-
-def _canonical(signature: Signature, request: HotRequest, method: str) -> bytes:
-    names, given = _encoded_names(signature.signed), request.headers
-    lines = [_first_lines(method, "/".join(request.words))]
-    if request.query_string:
-        lines.append(_canonical_query(request.query_string).encode())
-    lines.append(b"\n")
-    for name in names.ordered:
-        value = given[name]
-        if b" " in value:
-            value = _SPACES.sub(b" ", value.strip())
-        lines += (name, b":", value, b"\n")
-    lines += (names.line, hashlib.sha256(request.body).hexdigest().encode())
-    return b"".join(lines)
+def _canonical(claim: Claim, request: HotRequest, method: str) -> bytes:
+    """Raises AwsError where a header that is signed is not there."""
+    given = request.headers
+    try:
+        values = [given[name] for name in claim.names]
+    except KeyError:
+        raise _NO_MATCH from None
+    headers = claim.headers % (*values, hashlib.sha256(request.body).hexdigest().encode())
+    if b"  " in headers or b": " in headers or b" \n" in headers:
+        values = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
+        headers = claim.headers % (*values, headers[-_HEX_CHARACTERS:])
+    query = _canonical_query(request.query_string) if request.query_string else b""
+    return b"%b%b\n%b" % (_first_lines(method, "/".join(request.words)), query, headers)
 
 
 @lru_cache(maxsize=1024)
@@ -309,13 +318,13 @@ def _first_lines(method: str, path: str) -> bytes:
     return f"{method}\n{quote(path, safe='/' + _SAFE)}\n".encode()
 
 
-def _canonical_query(query_string: bytes) -> str:
+def _canonical_query(query_string: bytes) -> bytes:
     encoded = sorted(
         (_encoded(name), _encoded(value))
         for name, value in _raw_pairs(query_string)
         if name != b"X-Amz-Signature"
     )
-    return "&".join(f"{name}={value}" for name, value in encoded)
+    return "&".join(f"{name}={value}" for name, value in encoded).encode()
 
 
 def _encoded(word: bytes) -> str:
