@@ -4,6 +4,7 @@ redis-py retries by default, and a write whose answer was lost would so be done 
 connection here is built without retries.
 """
 
+import socket
 from importlib.metadata import version
 from typing import Any
 
@@ -86,7 +87,16 @@ class _Tls(_EndsCleanly, SSLConnection):
 
 
 class _Unix(_EndsCleanly, UnixDomainSocketConnection):
-    """To a unix socket."""
+    """To a unix socket, with room for a whole flush: what does not fit waits for our event loop, and the store for that.
+
+    TCP sees to its room itself.
+    """
+
+    async def _connect(self) -> None:
+        await super()._connect()  # type: ignore[no-untyped-call]
+        if self._writer is not None:
+            connected = self._writer.get_extra_info("socket")
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.FLUSH_BYTES_MAX)
 
 
 _OURS: dict[type[AbstractConnection], type[AbstractConnection]] = {

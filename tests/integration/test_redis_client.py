@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 from random import Random
 from urllib.parse import urlsplit
@@ -37,6 +38,26 @@ async def ended(connection: AbstractConnection) -> None:
 
 async def connections_of(client: Redis) -> int:
     return len(await client.client_list())
+
+
+def test_a_connection_to_a_unix_socket_has_more_room_than_a_socket_has(valkey_url):
+    """A flush that did not fit waited for the event loop again and again, and the store for the flush."""
+
+    async def work() -> None:
+        connection = make_connection(open_pool(valkey_url))
+        await connection.connect()
+        assert connection._writer is not None
+        connected = connection._writer.get_extra_info("socket")
+        with socket.socket(socket.AF_UNIX) as any_other:
+            room, usual = (
+                one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+                for one in (connected, any_other)
+            )
+        await connection.disconnect(nowait=True)
+
+        assert room > usual
+
+    on_uvloop(work)
 
 
 def test_a_write_to_a_connection_that_was_reset_says_that_it_is_lost(redis_url):
