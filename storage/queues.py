@@ -49,6 +49,7 @@ from storage.redis.queues import HotQueueStates, Tidied
 from storage.redis.receives import HotReceive, ReceivePart
 from storage.redis.rising import HotRising
 from storage.redis.sends import PartSent, SendPart, encode_message
+from storage.redis.settles import Verdict
 from storage.redis.wakeups import Wakeups
 from storage.retention import Retention
 from storage.room import Room
@@ -309,24 +310,21 @@ class Queues:
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
     ) -> list[Settled]:
-        answers: list[Settled] = [_INVALID] * len(settlements)
-        verdicts: list[tuple[Settlement, ReceiptHandle]] = []
-        places: list[int] = []
+        verdicts: list[Verdict] = []
+        invalid: list[int] = []
         for place, settlement in enumerate(settlements):
             try:
-                verdicts.append(
-                    (settlement, ReceiptHandle.decode(settlement.receipt_handle, queue.log_id))
-                )
+                handle = ReceiptHandle.decode(settlement.receipt_handle, queue.log_id)
             except ReceiptHandleInvalid:
-                continue
-            places.append(place)
-        if verdicts:
-            settled = await self._hot.settle(
-                queue, verdicts, any_delivery, self._clock.script_time()
-            )
-            for place, answer in zip(places, settled, strict=True):
-                answers[place] = answer
-        return answers
+                invalid.append(place)
+            else:
+                verdicts.append((settlement, handle))
+        if not verdicts:
+            return [_INVALID] * len(settlements)
+        settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
+        for place in invalid:  # from the first on, so each comes to stand where it stood
+            settled.insert(place, _INVALID)
+        return settled
 
     async def stats(self, name: QueueName) -> QueueStats:
         """Exact counts by state, as of now."""

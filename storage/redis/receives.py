@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from storage.domain import limits
-from storage.domain.batches import decode_one
+from storage.domain.batches import decode_columns, decode_one
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import InFlightLimitReached
 from storage.domain.limits import Limits
@@ -143,14 +143,14 @@ def _first_received(
     """A message's first delivery, which most are: its counts are known, and mostly it has no headers."""
     place, _, arrival = entry_id.partition(b"-")
     offset, arrival_ms = int(place), int(arrival)
-    record = decode_one(batch)
-    if record.headers:
+    columns = decode_columns(batch)
+    if columns.headers:
         row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
         return _received(log_id, visible_at_ms, row)
     return ReceivedMessage(
         message_id(log_id, offset),
         offset,
-        record.data,
+        columns.data,
         (),
         "",
         "",

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -88,7 +89,7 @@ class Settles(SameQueue):
         if refusal is not None:
             return [refusal] * len(parts)
         results = iter(reply[2:])
-        acks = [[_settled(next(results), -1) for _ in part.acks] for part in parts]
+        acks = [list(map(_acknowledged, islice(results, len(part.acks)))) for part in parts]
         others = [[_settled(*next(results)) for _ in part.others] for part in parts]
         return [
             _in_order(part.places, [*first, *rest])
@@ -137,6 +138,10 @@ _ARRAY_32 = b"\xdd"
 
 
 _DONE = Settled()
+
+
+def _acknowledged(result: int) -> Settled:
+    return _DONE if result == 0 else _settled(result, -1)
 
 
 def _settled(result: int, visible_at_ms: int) -> Settled:

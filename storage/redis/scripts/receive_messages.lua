@@ -76,12 +76,16 @@ end
 -- group.
 local before_arrival = '\156\1' .. cmsgpack.pack(now)
 local after_size = '\0\160\0\0\0' .. cmsgpack.pack(now)
+local lately, lately_size, lately_packed  -- what came at once is often of one size, too
 
 local function hand_out_new(id, offset, arrival, batch, expires)
   local out = #leased
+  if arrival ~= lately or #batch ~= lately_size then
+    lately, lately_size = arrival, #batch
+    lately_packed = before_arrival .. cmsgpack.pack(arrival, #batch) .. after_size
+  end
   leased[out + 1], leased[out + 2] = deadline, offset
-  recorded[out + 1], recorded[out + 2] = offset,
-    before_arrival .. cmsgpack.pack(arrival) .. cmsgpack.pack(#batch) .. after_size .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
+  recorded[out + 1], recorded[out + 2] = offset, lately_packed .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
   bytes = bytes + #batch
   if noted_max then
     note(offset, 'delivered', visible_at, 1)
