@@ -159,8 +159,9 @@ def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[in
     if "" in columns.keys:
         one = random.randrange(len(shards))  # noqa: S311
         places = [place if key else one for place, key in zip(places, columns.keys, strict=True)]
+    take = [numbers.append for numbers in taken]
     for number, place in enumerate(places):
-        taken[place].append(number)
+        take[place](number)
     return [(shard, numbers) for shard, numbers in zip(shards, taken, strict=True) if numbers]
 
 

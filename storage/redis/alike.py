@@ -1,4 +1,4 @@
-"""What lets the calls of several callers find one another in a flush: gatherers that are equal."""
+"""What lets the calls of several callers find one another in a flush: gatherers of which the same is known."""
 
 from collections.abc import Hashable
 
@@ -8,23 +8,17 @@ from storage.redis.queue_words import queue_keys_of
 
 
 class Alike:
-    """Equal to others of its kind of which the same is known."""
+    """Does the same as others of its kind of which the same is known."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("alike",)
 
     def __init__(self, *known: Hashable) -> None:
-        self._known = known
-
-    def __hash__(self) -> int:
-        return hash(self._known)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._known == other._known
+        self.alike: Hashable = (type(self), *known)
 
 
 class SameQueue(Alike):
-    """Part of a gatherer: equal to others of its kind for the same definition of a queue, time, and what else `told`
-    says of the script call that they share."""
+    """Part of a gatherer: does the same as others of its kind for the same definition of a queue, time, and what else
+    `told` says of the script call that they share."""
 
     __slots__ = ("now", "queue")
 

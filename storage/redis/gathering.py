@@ -1,7 +1,7 @@
 """Calls that wait for the next flush: each by itself, or gathered with others that want the same of the same log."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from storage.domain.errors import StorageUnavailable
@@ -22,8 +22,13 @@ class StoreChanged(StorageUnavailable):
 class Gatherer(Protocol):
     """How the parts of several callers become few commands, and their answers one for each part.
 
-    Parts that are given to equal gatherers are gathered.
+    Parts that are given to gatherers of equal `alike` are gathered.
     """
+
+    @property
+    def alike(self) -> Hashable:
+        """What is the same in all that do the same."""
+        ...
 
     @property
     def key(self) -> bytes:

@@ -14,7 +14,7 @@ they go as they are.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, cast
@@ -98,7 +98,7 @@ class Lane:
         self._elsewhere = elsewhere
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Work] = []
-        self._gatherings: dict[Gatherer, Gathering] = {}
+        self._gatherings: dict[Hashable, Gathering] = {}
         self._backlog = 0
         self._weight = 0
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
@@ -120,17 +120,17 @@ class Lane:
     def gather(
         self, gatherer: Gatherer, part: Any, size_bytes: int, weight: int
     ) -> "asyncio.Future[Any]":
-        """Have a part done with others that are given to equal gatherers. Raises StorageBusy."""
+        """Have a part done with others that are given to gatherers that do the same. Raises StorageBusy."""
         done = self._admit(weight)
-        gathering = self._gatherings.get(gatherer)
+        gathering = self._gatherings.get(gatherer.alike)
         if gathering is None:
-            gathering = self._gatherings[gatherer] = Gathering(gatherer, self.link.store)
+            gathering = self._gatherings[gatherer.alike] = Gathering(gatherer, self.link.store)
             self._waiting.append(gathering)
         gathering.parts.append((part, done))
         gathering.size_bytes += size_bytes
         gathering.weight += weight
         if gathering.size_bytes >= FLUSH_BYTES_MAX or gathering.weight >= FLUSH_WEIGHT_MAX:
-            del self._gatherings[gatherer]  # full: the next part begins another
+            del self._gatherings[gatherer.alike]  # full: the next part begins another
         return done
 
     def _admit(self, weight: int) -> "asyncio.Future[Any]":
@@ -171,8 +171,8 @@ class Lane:
     def _let_go(self, work: Work) -> None:
         self._backlog -= work.count
         self._weight -= work.weight
-        if isinstance(work, Gathering) and self._gatherings.get(work.gatherer) is work:
-            del self._gatherings[work.gatherer]
+        if isinstance(work, Gathering) and self._gatherings.get(work.gatherer.alike) is work:
+            del self._gatherings[work.gatherer.alike]
 
     def go_on_elsewhere(
         self, work: Work, commands: Sequence[Command], replies: Sequence[Reply]

@@ -54,8 +54,20 @@ end
 
 local function show(offset, record, batch)
   bytes = bytes + #batch
-  table.insert(answer, { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
-    record[CRASHES], record[FIRST], record[RECEIVES], record[RECEIVED] })
+  if record[RECEIVES] == 1 and record[FAILURES] + record[CRASHES] == 0 and record[RECEIVED] == now then
+    answer[#answer + 1] = { entry_id(offset, record), batch }
+    return
+  end
+  answer[#answer + 1] = { tonumber(offset), record[ARRIVAL], batch, record[RECEIVES] - record[BEFORE], record[FAILURES],
+    record[CRASHES], record[FIRST], record[RECEIVES], record[RECEIVED] }
+end
+
+-- What is kept of a delivery that was shown: the message's offset, and how often it was received.
+local function known_of(row)
+  if row[3] then
+    return word(row[1]), row[8]
+  end
+  return string.match(row[1], '^%d+'), 1
 end
 
 local function hand_out(offset, record, batch)
@@ -325,8 +337,7 @@ end
 local function remember_attempt(attempt_id)
   local known = { now, visible_at }
   for index = HEAD + 1, #answer do
-    table.insert(known, word(answer[index][1]))
-    table.insert(known, answer[index][8])
+    known[#known + 1], known[#known + 2] = known_of(answer[index])
   end
   remember(K.meta, K.attempts, K.attempts_old, 'attempts_since', now, attempt_ms, ATTEMPTS_KEPT, attempt_id,
     cmsgpack.pack(known))
