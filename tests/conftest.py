@@ -39,6 +39,10 @@ settings.register_profile("quick", max_examples=5, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+# A JVM of a test ends before its second compiler has earned what it costs. Spark's own launcher reads this.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
 def _without_threads_in_children() -> None:
     """A batch of spans starts its thread anew in each child, and what has two threads can enter no user namespace:
     the embedded Postgres could not start in a process that had collected spans before."""

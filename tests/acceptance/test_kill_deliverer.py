@@ -76,6 +76,7 @@ def deliverers(settings: StorageSettings) -> Iterator[Deliverers]:
     deliverers.kill()
 
 
+@pytest.mark.one_store
 async def test_killed_deliverers_lose_nothing_and_keep_the_order(settings, deliverers):
     async with open_storage(settings) as storage, receiving() as receiver:
         sent = await _fill(storage)
