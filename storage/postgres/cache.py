@@ -55,7 +55,10 @@ class DefinitionCache(Generic[N, D]):
     def peek(self, name: N) -> D | None:
         """The definition, if it is here and young enough."""
         kept = self._kept.get(name)
-        return kept.definition if kept is not None and self._is_young(kept) else None
+        if kept is None:
+            return None
+        age_ms = self._clock.now_ms() - kept.read_at_ms  # a clock that was set back makes all old
+        return kept.definition if 0 <= age_ms < self._age_ms_max else None
 
     async def get(self, name: N) -> D:
         """The definition, from here if it is young enough. Raises what the read raises."""
@@ -83,11 +86,6 @@ class DefinitionCache(Generic[N, D]):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _is_young(self, kept: _Kept[D]) -> bool:
-        """A clock that was set back makes everything old."""
-        age_ms = self._clock.now_ms() - kept.read_at_ms
-        return 0 <= age_ms < self._age_ms_max
 
     async def _join(self, name: N) -> D:
         """Wait for the read of this name; a caller that gives up does not end it for the others."""

@@ -265,7 +265,7 @@ SIGV4_BATCH = Row(
     name="sigv4-batch",
     what="Kinesis: PutRecords of 500 records of 256 B, signed, with quotas",
     unit="records/s",
-    reference="open mode",
+    reference="open mode + SHA-256",
     bar=Bar(0.95),
 )
 

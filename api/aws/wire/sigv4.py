@@ -17,7 +17,7 @@ from calendar import timegm
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from time import strptime
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -56,9 +56,10 @@ _NO_MATCH = AwsError(
 class Claim(msgspec.Struct, frozen=True):
     """What a request says of its signature, but for the signature itself: a client's next calls say the same.
 
-    `scope`: date, region, service. `names`: of the headers that are signed; `amazons` of them begin with `x-amz-`. It holds
-    from about `signed_s` to `until_s`, in seconds since 1970. `headers` and `to_sign` are parts of what is signed, with a
-    place for each value that differs from call to call.
+    `scope`: date, region, service. `names`: of the headers that are signed; `amazons` of them begin with `x-amz-`. It is
+    whole when `host` is among them and its two dates are one, and holds from about `signed_s` to `until_s`, in seconds
+    since 1970. `headers` and `to_sign` are parts of what is signed, with a place for each value that differs from call to
+    call.
     """
 
     key_id: str
@@ -68,6 +69,7 @@ class Claim(msgspec.Struct, frozen=True):
     signed_s: int
     until_s: int
     amazons: int
+    is_whole: bool
     headers: bytes
     to_sign: bytes
 
@@ -88,6 +90,7 @@ class Claim(msgspec.Struct, frozen=True):
             signed_s,
             signed_s + lasts_s,
             _amazons(frozenset(names)),
+            moment[:8] == scope[0] and b"host" in names,
             lines + b"\n" + ending + b"\n%b",
             first.encode().replace(b"%", b"%%") + b"%b",
         )
@@ -166,10 +169,14 @@ def check_signature(
     now_s: float,
 ) -> None:
     """Raise AwsError unless whoever has `secret` signed this request for `service`, lately."""
-    claim = signature.claim
-    _check_time(claim, now_s)
-    _check_scope(claim, service)
-    _check_signed(claim, request.headers)
+    claim, headers = signature.claim, request.headers
+    if not (
+        claim.is_whole
+        and claim.signed_s - _SKEW_S <= now_s <= claim.until_s
+        and claim.scope[2] == service
+        and _amazons(headers) <= claim.amazons
+    ):
+        _refuse(claim, service, now_s)
     mac = signing_mac(secret, claim.scope).copy()
     digest = hashlib.sha256(_canonical(claim, request, method)).hexdigest()
     mac.update(claim.to_sign % digest.encode())
@@ -257,16 +264,19 @@ def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
 # What has to hold
 
 
-def _check_time(claim: Claim, now_s: float) -> None:
+def _refuse(claim: Claim, service: str, now_s: float) -> NoReturn:
+    """Say what does not hold of a claim. Raises AwsError."""
     if claim.time[:8] != claim.scope[0]:
         text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{claim.time[:8]}'."
-        raise AwsError(WRONG_SIGNATURE, text)
-    if now_s > claim.until_s:
-        raise AwsError(WRONG_SIGNATURE, f"Signature expired: {claim.time} is now too long ago.")
-    if now_s < claim.signed_s - _SKEW_S:
-        raise AwsError(
-            WRONG_SIGNATURE, f"Signature not yet current: {claim.time} is still to come."
-        )
+    elif now_s > claim.until_s:
+        text = f"Signature expired: {claim.time} is now too long ago."
+    elif now_s < claim.signed_s - _SKEW_S:
+        text = f"Signature not yet current: {claim.time} is still to come."
+    elif claim.scope[2] != service:
+        text = f"Credential should be scoped to correct service: '{service}'."
+    else:  # what decides on an answer has to be signed
+        text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
+    raise AwsError(WRONG_SIGNATURE, text)
 
 
 def moment_s(moment: str) -> int:
@@ -275,19 +285,6 @@ def moment_s(moment: str) -> int:
         return timegm(strptime(moment, "%Y%m%dT%H%M%SZ"))
     except ValueError:
         raise AwsError(INCOMPLETE_SIGNATURE, f"'{moment}' is no time.") from None
-
-
-def _check_scope(claim: Claim, service: str) -> None:
-    if claim.scope[2] != service:
-        text = f"Credential should be scoped to correct service: '{service}'."
-        raise AwsError(WRONG_SIGNATURE, text)
-
-
-def _check_signed(claim: Claim, headers: RequestHeaders) -> None:
-    """What decides on an answer has to be signed."""
-    if b"host" not in claim.names or _amazons(headers) > claim.amazons:
-        text = "'Host' and every 'X-Amz-' header must be in SignedHeaders."
-        raise AwsError(WRONG_SIGNATURE, text)
 
 
 def _amazons(names: Iterable[bytes]) -> int:
