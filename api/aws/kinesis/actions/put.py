@@ -8,7 +8,7 @@ A record that the stream would never take refuses the whole call; what fails on 
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 
@@ -121,17 +121,16 @@ async def put_record(call: Call[PutRecord]) -> PutRecordResult:
 
 
 def _looks_right(asked: PutRecords) -> bool:
-    """The usual call: every record has its data and a key of a fair length, and no hash key of its own."""
+    """The usual call: every record has data and a key of a fair length, and no hash key of its own."""
     records = asked.records
     if not records or len(records) > RECORDS_MAX or asked.stream_arn is not None:
         return False
     if asked.stream_name is None or not _NAME.fullmatch(asked.stream_name):
         return False
-    keys = [one.partition_key for one in records]
-    if None in keys or None in [one.data for one in records] or _has_places(records):
+    data, keys = [one.data for one in records], [one.partition_key for one in records]
+    if not all(data) or not all(keys) or _has_places(records):
         return False
-    lengths = [len(key or "") for key in keys]
-    return min(lengths) > 0 and max(lengths) <= KEY_CHARACTERS_MAX and asked.stream_id is None
+    return max(map(len, cast(list[str], keys))) <= KEY_CHARACTERS_MAX and asked.stream_id is None
 
 
 def _has_places(entries: Sequence[PutRecordsEntry]) -> bool:
@@ -159,10 +158,10 @@ async def _put_columns(
     call: Call[PutRecords], stream: Stream, entries: Sequence[PutRecordsEntry]
 ) -> list[PutRecordsResultEntry]:
     """The usual call: records with keys, of which nothing more is to be known."""
-    _check_keys(entries, _PATH)
-    columns = Columns(
-        [one.data or b"" for one in entries], [one.partition_key or "" for one in entries]
-    )
+    keys = [one.partition_key for one in entries]
+    if not all(keys):
+        _check_keys(entries, _PATH)
+    columns = Columns([one.data or b"" for one in entries], cast(list[str], keys))
     call.metrics.received(len(entries), _check_sizes(stream, columns, _PATH))
     ranges = await call.storage.streams.append_columns(stream.name, columns)
     return told_ranges(await _as_placed(call, stream, ranges), ranges, len(entries))
