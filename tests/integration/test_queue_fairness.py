@@ -20,6 +20,38 @@ async def test_groups_of_a_standard_queue_take_turns(engines):
     assert received == [b"a0", b"b0", b"a1", b"b1", b"a2", b"a3", b"a4", b"a5"]
 
 
+async def test_who_takes_less_than_the_groups_have_leaves_each_its_first_message(engines):
+    """The first messages of the groups in turn are read together, and those that are not handed out go back."""
+    queues = engines.queues
+    await made(engines, WORK)
+    for number in range(3):
+        for group in "abcde":
+            await send(queues, WORK, b"%b%d" % (group.encode(), number) + b"." * 500, group=group)
+
+    received = []
+    for _ in range(8):  # two at a time: the second goes beyond the bytes
+        some = await queues.receive(WORK, messages_max=10, bytes_max=600)
+        received.append([message.body[:2].decode() for message in some])
+
+    assert [body for some in received for body in some] == [
+        f"{group}{number}" for number in range(3) for group in "abcde"
+    ]
+    assert [len(some) for some in received] == [2] * 7 + [1]
+
+
+async def test_groups_whose_messages_lie_far_apart_take_turns_too(engines):
+    queues = engines.queues
+    await made(engines, WORK)
+    await send(queues, WORK, b"a0", group="a")
+    await send(queues, WORK, *[b"x"] * 100)
+    await send(queues, WORK, b"b0", group="b")
+    await send(queues, WORK, b"a1", group="a")
+
+    received = [message.body for message in await queues.receive(WORK, messages_max=50)]
+
+    assert [body for body in received if body != b"x"] == [b"a0", b"b0", b"a1"]
+
+
 async def test_groups_and_messages_without_one_share_the_deliveries(engines):
     queues = engines.queues
     await made(engines, WORK)

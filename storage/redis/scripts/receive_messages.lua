@@ -105,6 +105,10 @@ local function hand_out_new(id, offset, arrival, batch, expires)
   answer[#answer + 1] = { id, batch }
 end
 
+-- The first messages of the groups whose turns come next, read together: offsets by group, records and batches by
+-- offset. Each is popped already.
+local heads, records_ahead, batches_ahead = {}, {}, {}
+
 -- Gives true when the message went out, false when its time was over or it left for another queue.
 local function take(offset, record)
   if expired(record, now, retention_ms) then
@@ -118,7 +122,7 @@ local function take(offset, record)
     left = left + 1
     return false
   end
-  hand_out(offset, record, batch_of(offset, record))
+  hand_out(offset, record, batches_ahead[offset] or batch_of(offset, record))
   return true
 end
 
@@ -236,26 +240,70 @@ local function share_of(group)
   return left
 end
 
+-- Groups that take turns often have their first messages near one another in the log: those are one range of it.
+local function read_ahead(groups)
+  local offsets, first, last = {}, math.huge, 0
+  for _, group in ipairs(groups) do
+    local offset = not heads[group] and redis.call('LPOP', waiting_of(group))
+    if offset then
+      heads[group] = offset
+      offsets[#offsets + 1] = offset
+      first, last = math.min(first, tonumber(offset)), math.max(last, tonumber(offset))
+    end
+  end
+  if #offsets < 2 then
+    return
+  end
+  for nth, record in ipairs(redis.call('HMGET', K.records, unpack(offsets))) do
+    records_ahead[offsets[nth]] = record
+  end
+  if last - first < 2 * #offsets then
+    for _, entry in ipairs(redis.call('XRANGE', K.log, word(first), word(last))) do
+      batches_ahead[string.match(entry[1], '^%d+')] = entry[2][2]
+    end
+  end
+end
+
+local function next_of(group)
+  local offset = heads[group]
+  if not offset then
+    offset = redis.call('LPOP', waiting_of(group))
+    return offset, offset and record_of(offset)
+  end
+  heads[group] = nil
+  local packed = records_ahead[offset]
+  return offset, packed and cmsgpack.unpack(packed) or record_of(offset)
+end
+
+local function return_head(group)
+  if heads[group] then
+    redis.call('LPUSH', waiting_of(group), heads[group])
+    heads[group] = nil
+  end
+end
+
 -- Up to a group's share of messages. Gives what is left of the share, and whether more of the group waits.
 local function take_turn(group)
-  local waiting, share = waiting_of(group), share_of(group)
+  local share = share_of(group)
   while share > 0 and wants_more() and passes_left > 0 do
-    local offset = redis.call('LPOP', waiting)
+    local offset, record = next_of(group)
     if not offset then
       return 0, false
-    elseif take(offset, record_of(offset)) then
+    elseif take(offset, record) then
       share = share - 1
     else
       passes_left = passes_left - 1
     end
   end
-  return share, redis.call('EXISTS', waiting) == 1
+  return_head(group)
+  return share, redis.call('EXISTS', waiting_of(group)) == 1
 end
 
--- The groups from the nth on keep their places at the head.
+-- The groups from the nth on keep their places at the head, and their first messages theirs.
 local function put_back(groups, nth)
   for left = #groups, nth, -1 do
     redis.call('LPUSH', K.turns, groups[left])
+    return_head(groups[left])
   end
 end
 
@@ -266,6 +314,7 @@ local function take_in_turns()
     if not groups then
       return
     end
+    read_ahead(groups)
     local again = {}
     for nth, group in ipairs(groups) do
       if not (wants_more() and passes_left > 0) then
