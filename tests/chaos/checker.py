@@ -32,7 +32,7 @@ def nothing_comes_from_nowhere(history: Operations) -> Finding:
         if one.kind in (Kind.SEND, Kind.APPEND) and one.outcome is not Outcome.FAIL
         for value in one.values
     }
-    source = {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
+    source = queues.sources_of_dead_letters(history)
     kinds = (*DELIVERIES, Kind.DEAD_LETTERS, *READS, Kind.GROUP_READ)
     found = {(source.get(one.log, one.log), seen.value) for one, seen in answers(history, *kinds)}
     wrong = [

@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.is_sound and all(finding.holds for finding in self.findings)
 
     def report(self) -> str:
-        """The whole of it in words."""
+        """The whole of it in words; what does not hold comes last, where it is seen."""
         total = sum(sum(ways.values()) for ways in self.operations.values())
         back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
         lines = [
@@ -84,13 +84,13 @@ class Verdict(msgspec.Struct, frozen=True):
             "faults: " + ", ".join(f"{name} {n}" for name, n in sorted(self.faults.items())),
             *(f"left out: {name}, since {why}" for name, why in sorted(self.left_out.items())),
             "links:  " + ", ".join(f"{name} {n}" for name, n in sorted(self.links.items())),
+            "",
+            f"{'invariant':<58}{'checked':>9}",
+            *(finding.line() for finding in sorted(self.findings, key=lambda one: not one.holds)),
+            "",
             f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
             *(f"in the log: {one}" for one in self.complaints),
-            "",
-            f"{'invariant':<58}{'checked':>9}",
-            *(finding.line() for finding in self.findings),
-            "",
             "HOLDS" if self.holds else "DOES NOT HOLD",
         ]
         return "\n".join(lines)

@@ -618,6 +618,12 @@ def test_offsets_that_nobody_had_may_be_a_gap_if_it_is_told():
     assert streams.hot_and_archive_meet([behind]).holds
 
 
+def test_a_dead_letter_whose_deliveries_were_all_lost_on_their_way_was_not_lost():
+    history = [send(1, "a"), receive(9, "a", log="dead"), *buried()]
+
+    assert queues.nothing_accepted_is_lost(history).holds
+
+
 def test_what_a_run_has_nothing_of_is_not_asked_for():
     found = {finding.name for finding in checker.check([], checker.OF_THE_ARCHIVE)}
 

@@ -117,11 +117,17 @@ def nothing_acknowledged_returns(history: Operations) -> Finding:
 def nothing_accepted_is_lost(history: Operations) -> Finding:
     """Q5: what a send was told is accepted was received, was taken by a webhook's receiver, or is a dead letter.
 
-    An acknowledgement whose message nobody was seen to receive does not count: one cannot acknowledge without.
+    It is one too where it was received from the queue of dead letters: every answer that held it before may have been
+    lost. An acknowledgement whose message nobody was seen to receive does not count: one cannot acknowledge without.
     """
     sent = {(one.log, value) for one in ok(history, Kind.SEND) for value in one.values}
     kinds = (*DELIVERIES, Kind.POSTED, Kind.DEAD_LETTERS)
-    found = {(one.log, seen.value) for one, seen in answers(history, *kinds)}
+    source = sources_of_dead_letters(history)
+    found = {
+        (log, seen.value)
+        for one, seen in answers(history, *kinds)
+        for log in (one.log, source.get(one.log, one.log))
+    }
     wrong = [f"{value} was accepted by {log} and never came" for log, value in sorted(sent - found)]
     return Finding("Q5 nothing accepted is lost", len(sent), tuple(wrong))
 
@@ -280,6 +286,11 @@ def counts_add_up(history: Operations) -> Finding:
         if waiting := {name: one.counts[name] for name in STAYING if one.counts[name]}:
             wrong.append(f"{one.log} was not drained: {waiting}")
     return Finding("Q10 counts add up, and everything drains", checked, tuple(wrong))
+
+
+def sources_of_dead_letters(history: Operations) -> dict[str, str]:
+    """By queues that get the dead letters of another one, that one."""
+    return {one.target: one.log for one in history if one.kind is Kind.STATS and one.target}
 
 
 def first_sends(
