@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
@@ -115,7 +115,8 @@ def create_app(
     dispatcher = Dispatcher(routes, counts, settings.durability)
 
     def opened() -> Storage:
-        return cast(Storage, control.state["storage"])  # as an attribute it costs five times that
+        storage: Storage = control.state["storage"]  # as an attribute it costs five times that
+        return storage
 
     tracing = open_tracing(settings)
     access = AccessLog(settings.access_rate) if settings.access_rate else None
@@ -169,7 +170,7 @@ def create_app(
 
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
-        return KeyGate(lambda: opened().credentials, JwtIssuers(settings.issuers()))
+        return KeyGate(opened, JwtIssuers(settings.issuers()))
     return TrustingMode() if settings.insecure else OpenMode(settings.cors_words())
 
 

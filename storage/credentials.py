@@ -76,15 +76,15 @@ class Credentials:
         self._box = box
         self._access = Access()
         self._known = KnownCredentials(self._rows, listener, clock, box)
+        self.cached = self._known.cached
+        """The credential of an id if it is known in this process, and live."""
+        self.used = self._known.used
+        """The credential of an id proved who is calling, now: noted, and written later."""
         self._entrances = Entrances(database, self._known, listener, clock)
         self._watchers: list[OnChange] = []
         listener.subscribe(CHANNEL, self._on_announced, self._on_lost)
 
     # Who is calling
-
-    def cached(self, credential_id: str) -> Credential | None:
-        """The credential if it is known in this process, and live."""
-        return self._known.cached(credential_id)
 
     async def find(self, credential_id: str) -> Credential | None:
         """The credential if it is live; at most 30 s old, whatever was not heard. Raises SecretUnreadable."""
@@ -93,10 +93,6 @@ class Credentials:
     async def proved(self, word: str) -> Credential | None:
         """The live API key that this word is."""
         return await self._known.proved(word)
-
-    def used(self, credential_id: str) -> None:
-        """It proved who is calling, now: noted, and written later."""
-        self._known.used(credential_id)
 
     def on_change(self, callback: OnChange) -> None:
         """Call `callback` with the id of each credential that changes or ends; with None when any may have."""

@@ -37,6 +37,8 @@ class KnownCredentials:
         self._clock = clock
         self._box = box
         self._uses = NotedUses(rows.note_uses, clock)
+        self.used = self._uses.note
+        """The credential of an id proved who is calling, now."""
         self._asks: Together[str, StoredCredential | None] = Together(
             self._read_many,
             asks_max=limits.CREDENTIAL_ASKS_MAX,
@@ -53,7 +55,10 @@ class KnownCredentials:
     def cached(self, credential_id: str) -> Credential | None:
         """The credential, if it is known already, and live."""
         known = self._cache.peek(credential_id)
-        return None if known is None else self._live(known)
+        if known is None:
+            return None
+        found = known.credential
+        return self._live(known) if found is not None and found.expires_ms else found
 
     async def find(self, credential_id: str) -> Credential | None:
         """The credential if it is live. Raises SecretUnreadable."""
@@ -73,10 +78,6 @@ class KnownCredentials:
         key_id, secret = parsed
         found = await self.find(key_id)
         return found if (found or _NOBODY).is_proved_by(secret) else None
-
-    def used(self, credential_id: str) -> None:
-        """It proved who is calling, now."""
-        self._uses.note(credential_id)
 
     async def flush_uses(self) -> None:
         """Write when credentials were last used, as far as it is noted here."""

@@ -57,11 +57,12 @@ class QuotaKeeper:
             return None
         known = self._plans.get((principal.credential, principal.namespace, resource))
         cost = (calls, messages, size_bytes)
-        if known is not None and (known.rates is rates or known.rates == rates):
-            return self._spend(known, cost)
-        if principal.namespace not in self._namespaces.table:
-            return self._spend_somewhere(principal, resource, cost)
-        return self._spend(self._plan(principal, resource), cost)
+        if known is None or (known.rates is not rates and known.rates != rates):
+            if principal.namespace not in self._namespaces.table:
+                return self._spend_somewhere(principal, resource, cost)
+            known = self._plan(principal, resource)
+        now_ms = self._clock.now_ms()
+        return None if known.spend(cost, now_ms) else self._ask(known, cost, now_ms)
 
     def low_standings(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
         """How a caller stands with the policies of which little is left, as far as this process knows."""
@@ -74,19 +75,13 @@ class QuotaKeeper:
         low = [policy for policy in known.policies if policy in self._low]
         return [one for policy in low for one in policy.standings(now_ms)]
 
-    def _spend(self, plan: Plan, cost: Cost) -> Awaitable[None] | None:
-        now_ms = self._clock.now_ms()
-        if plan.spend(cost, now_ms):
-            return None
-        self._refuse(plan, cost, now_ms)
-        return self._acquire(plan, cost)
-
-    def _refuse(self, plan: Plan, cost: Cost, now_ms: int) -> None:
-        """Raise what is known already, without anything to wait for."""
+    def _ask(self, plan: Plan, cost: Cost, now_ms: int) -> Awaitable[None]:
+        """Ask the store for what the leases do not have, unless it is known already that there is not enough."""
         for policy in plan.policies:
             if (refusal := policy.refusal(cost, now_ms)) is not None:
                 self.count(policy.kind)
                 raise refusal
+        return self._acquire(plan, cost)
 
     async def _acquire(self, plan: Plan, cost: Cost) -> None:
         """Take from every policy, or from none."""
@@ -113,9 +108,9 @@ class QuotaKeeper:
         await self._namespaces.find(principal.namespace)
         if self._namespaces.table is not self._table:
             self._begin_anew()
-        waiting = self._spend(self._plan(principal, resource), cost)
-        if waiting is not None:
-            await waiting
+        plan, now_ms = self._plan(principal, resource), self._clock.now_ms()
+        if not plan.spend(cost, now_ms):
+            await self._ask(plan, cost, now_ms)
 
     def _begin_anew(self) -> None:
         """The namespaces have changed; policies that are as they were keep what they have taken."""

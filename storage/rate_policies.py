@@ -221,7 +221,7 @@ class Policy:
 
 
 class Plan:
-    """The policies of one caller and one resource, and their leases, each with the place of its measure in a cost."""
+    """The policies of one caller and one resource, and their leases by measure."""
 
     __slots__ = ("leases", "policies", "rates")
 
@@ -229,24 +229,25 @@ class Plan:
         self.rates = rates
         self.policies = policies
         self.leases = [
-            (lease, place)
-            for policy in policies
-            for place, lease in enumerate(policy.leases)
-            if lease is not None
+            [lease for policy in policies if (lease := policy.leases[place]) is not None]
+            for place in range(len(MEASURES))
         ]
 
     def spend(self, cost: Cost, now_ms: int) -> bool:
         """Take it from every lease, or from none. On the way of every call, so spelled out."""
-        taken = 0
-        for lease, place in self.leases:
-            units = cost[place]
+        for units, leases in zip(cost, self.leases):  # noqa: B905  saying that they are as long takes time
             if units:
-                if units > lease.left or now_ms >= lease.until_ms:
-                    break
-                lease.left -= units
-            taken += 1
-        else:
-            return True
-        for lease, place in self.leases[:taken]:
-            lease.left += cost[place]
-        return False
+                for lease in leases:
+                    if units > lease.left or now_ms >= lease.until_ms:
+                        self._give_back(cost, lease)
+                        return False
+                    lease.left -= units
+        return True
+
+    def _give_back(self, cost: Cost, refusing: Lease) -> None:
+        """It was not spent after all, of the leases before that one."""
+        for units, leases in zip(cost, self.leases, strict=True):
+            for lease in leases:
+                if lease is refusing:
+                    return
+                lease.left += units

@@ -35,8 +35,8 @@ class Signed(Protocol):
         """Whose secret it says it is signed with."""
         ...
 
-    def check(self, secret: bytes, now_s: float) -> None:
-        """Refuse unless it is signed with `secret`."""
+    def check(self, secret: bytes, now_ms: int) -> None:
+        """Refuse unless it is signed with `secret`, lately."""
         ...
 
     def unknown(self) -> Exception:

@@ -21,13 +21,13 @@ import msgspec
 from api.auth.cookies import session_word
 from api.auth.gate import NAMESPACE, Signed, namespace_of
 from api.payloads import RequestHeaders
-from storage.credentials import Credentials
 from storage.domain import limits
 from storage.domain.access import Principal
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.credentials import Credential, CredentialKind
 from storage.domain.errors import Forbidden, Unauthenticated
 from storage.domain.names import DEFAULT_NAMESPACE
+from storage.lifespan import Storage
 
 _BEARER = b"bearer "
 _TICKET = "mst_"
@@ -52,17 +52,17 @@ class _Checked(NamedTuple):
 
 
 class KeyGate:
-    """As Gate. `credentials`: the open engine."""
+    """As Gate. `storage`: what is open."""
 
     guards = True
 
     def __init__(
         self,
-        credentials: Callable[[], Credentials],
+        storage: Callable[[], Storage],
         issuers: Issuers,
         clock: Clock = _CLOCK,
     ) -> None:
-        self._credentials = credentials
+        self._storage = storage
         self._issuers = issuers
         self._clock = clock
         self._checked: dict[tuple[bytes, bytes | None], _Checked] = {}
@@ -84,7 +84,7 @@ class KeyGate:
     async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
         """As Gate."""
         if word.startswith(_TICKET):
-            credential = await self._credentials().redeem_ticket(word)
+            credential = await self._storage().credentials.redeem_ticket(word)
             return self._principal(credential, headers.get(NAMESPACE))
         return await self._of_word(word.encode(), headers.get(NAMESPACE))
 
@@ -93,16 +93,16 @@ class KeyGate:
         headers = signed.headers
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
             return await self.admit(headers)
-        credentials, key_id = self._credentials(), signed.key_id()
+        credentials, key_id = self._storage().credentials, signed.key_id()
         credential = credentials.cached(key_id) or await credentials.find(key_id)
-        now_s = self._clock.now_ms() / limits.SECOND_MS
+        now_ms = self._clock.now_ms()
         if credential is None or credential.kind is not CredentialKind.PAIR:
             with suppress(Exception):
-                signed.check(_NOBODY, now_s)
+                signed.check(_NOBODY, now_ms)
             raise signed.unknown()
-        signed.check(credential.secret, now_s)
+        signed.check(credential.secret, now_ms)
         credentials.used(key_id)
-        return credential.principal(credential.namespace)
+        return credential.holder
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
         """As Gate."""
@@ -114,7 +114,7 @@ class KeyGate:
             return False
         if not principal.credential:
             return True
-        credentials = self._credentials()
+        credentials = self._storage().credentials
         found = credentials.cached(principal.credential) or await credentials.find(
             principal.credential
         )
@@ -125,14 +125,16 @@ class KeyGate:
     async def _of_word(self, word: bytes, namespace: bytes | None) -> Principal:
         digest = hashlib.sha256(word).digest()
         checked = self._checked.get((digest, namespace))
-        if checked is not None and self._still_holds(checked.credential):
-            return checked.principal
+        if checked is not None:
+            then = checked.credential
+            if self._storage().credentials.cached(then.id) is then:  # it still holds
+                return checked.principal
         if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
             raise Unauthenticated("A credential so long is none.")
         text = word.decode("latin-1").strip()
         if text.count(".") == 2:
             return _in_namespace(await self._issuers.principal_of(text), namespace)
-        credential = await self._credentials().proved(text)
+        credential = await self._storage().credentials.proved(text)
         if credential is None:
             raise Unauthenticated(_REFUSED)
         principal = self._principal(credential, namespace)
@@ -141,19 +143,13 @@ class KeyGate:
         self._checked[digest, namespace] = _Checked(credential, principal)
         return principal
 
-    def _still_holds(self, credential: Credential) -> bool:
-        """Whether a credential that was checked is what it was, as far as this process has heard."""
-        return self._credentials().cached(credential.id) is credential and not self._has_ended(
-            credential
-        )
-
     def _has_ended(self, credential: Credential) -> bool:
         return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
 
     def _principal(self, credential: Credential | None, namespace: bytes | None) -> Principal:
         if credential is None or self._has_ended(credential):
             raise Unauthenticated(_REFUSED)
-        self._credentials().used(credential.id)
+        self._storage().credentials.used(credential.id)
         where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
         return _in_namespace(credential.principal(where), namespace)
 
@@ -165,7 +161,9 @@ class KeyGate:
         if word is None:
             raise Unauthenticated
         _check_own_page(headers)
-        return self._principal(await self._credentials().find_session(word), headers.get(NAMESPACE))
+        return self._principal(
+            await self._storage().credentials.find_session(word), headers.get(NAMESPACE)
+        )
 
 
 def _is_bearer(authorization: bytes) -> bool:

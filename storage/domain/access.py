@@ -211,6 +211,9 @@ class Principal(msgspec.Struct, frozen=True, eq=False):
     rates: Rates | None = None
 
 
+NOBODY = Principal("nobody")
+"""Who may do nothing."""
+
 LOCAL_ADMINISTRATOR = Principal("local-administrator", policy=EVERYTHING, everywhere=True)
 """Everyone, in open mode, which listens on loopback only."""
 

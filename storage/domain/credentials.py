@@ -27,7 +27,17 @@ from hmac import compare_digest
 import msgspec
 
 from storage.domain import limits
-from storage.domain.access import GRANTS_OF, NOTHING, Action, Effect, Grant, Policy, Principal, Role
+from storage.domain.access import (
+    GRANTS_OF,
+    NOBODY,
+    NOTHING,
+    Action,
+    Effect,
+    Grant,
+    Policy,
+    Principal,
+    Role,
+)
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import DEFAULT_NAMESPACE, check_name
 from storage.domain.quotas import Rates
@@ -142,7 +152,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A live credential as doors check it. It is made once, and so is its policy: decisions stay with it.
 
     `digest` is SHA-256 of an API key's secret, `secret` a pair's own. `expires_ms`: milliseconds since 1970, 0:
-    never. `id` is empty where nothing is stored that could be revoked.
+    never. `id` is empty where nothing is stored that could be revoked. `holder`: whoever shows it, in its own namespace.
     """
 
     id: str
@@ -155,6 +165,19 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     secret: bytes = b""
     rates: Rates | None = None
     expires_ms: int = _KEYS_FOREVER
+    holder: Principal = NOBODY
+
+    def __post_init__(self) -> None:
+        holder = Principal(
+            self.name,
+            self.namespace,
+            self.policy,
+            self.id,
+            self.everywhere,
+            self.expires_ms,
+            self.rates,
+        )
+        msgspec.structs.force_setattr(self, "holder", holder)
 
     @classmethod
     def of(
@@ -182,15 +205,7 @@ class Credential(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def principal(self, namespace: str) -> Principal:
         """Its holder, in `namespace`: its own, or any where it is everywhere."""
-        return Principal(
-            self.name,
-            namespace,
-            self.policy,
-            self.id,
-            self.everywhere,
-            self.expires_ms,
-            self.rates,
-        )
+        return msgspec.structs.replace(self.holder, namespace=namespace)
 
     def is_proved_by(self, secret: str) -> bool:
         """Whether this is an API key with that secret, in a time that does not tell how much of it is right."""

@@ -22,6 +22,7 @@ from api.aws.wire.errors import (
 )
 from api.aws.wire.sigv4 import SignedRequest, moment_s
 from api.dataplane import HotRequest
+from storage.domain import limits
 
 KEY_ID, SECRET = "MSAKABCDEFGHIJKLMNOP", "s3cr3t/With+Signs=and40CharactersInAllYes"
 HOST = "queue.example.org:8080"
@@ -60,7 +61,7 @@ class Made:
         )
         signed = SignedRequest(request, self.method, service)
         key_id = signed.key_id()
-        signed.check(secret.encode(), self.signed_s + after_s)
+        signed.check(secret.encode(), round((self.signed_s + after_s) * limits.SECOND_MS))
         return key_id
 
 
@@ -379,7 +380,7 @@ def test_only_refusals_come_out_whatever_comes_in(header, moment, query, path, b
     request = HotRequest(path.split("/"), made.headers, query, lambda: True, body)
 
     with pytest.raises(AwsError):
-        SignedRequest(request, "POST", "sqs").check(b"secret", 0.0)
+        SignedRequest(request, "POST", "sqs").check(b"secret", 0)
 
 
 @given(

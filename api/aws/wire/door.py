@@ -173,6 +173,10 @@ class AwsDoor:
                 trace.about({"millstream.namespace": principal.namespace})
             storage = self._storage()
             await self._spend(storage.quotas, principal, operation, asked, len(request.body))
+            account = ""
+            if self._around.guarded:
+                known, home = storage.namespaces, principal.namespace
+                account = (known.table.get(home) or await known.find(home)).account_id
             call = Call(
                 asked,
                 storage,
@@ -181,7 +185,7 @@ class AwsDoor:
                 self._around.public_url or base_url_of(request.headers, secure=self._around.secure),
                 request.is_there,
                 self._around,
-                await _account(storage, principal) if self._around.guarded else "",
+                account,
                 trace,
                 request.headers,
             )
@@ -285,7 +289,3 @@ class AwsDoor:
                 return from_refusal(error)
             case _:
                 return UNEXPECTED
-
-
-async def _account(storage: Storage, principal: Principal) -> str:
-    return (await storage.catalog.namespaces.find(principal.namespace)).account_id

@@ -11,13 +11,15 @@ presigned address for as long as it says.
 """
 
 import hashlib
-import hmac
 import re
 from calendar import timegm
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from hmac import compare_digest
+from hmac import digest as hmac_digest
+from operator import itemgetter
 from time import strptime
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -42,7 +44,9 @@ _TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _SAFE = "-_.~"
 _LAST = b", Signature="
 _SPACES = re.compile(rb" +")
-_SKEW_S = limits.SIGNATURE_SKEW_MS_MAX // limits.SECOND_MS
+_BLOCK_BYTES = 64  # of SHA-256
+_INNER = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER = bytes(byte ^ 0x5C for byte in range(256))
 _HEX_CHARACTERS = 64  # of a SHA-256
 _EXPIRES_S_MAX = limits.PRESIGNED_MS_MAX // limits.SECOND_MS
 
@@ -56,39 +60,41 @@ _NO_MATCH = AwsError(
 class Claim(msgspec.Struct, frozen=True):
     """What a request says of its signature, but for the signature itself: a client's next calls say the same.
 
-    `scope`: date, region, service. `names`: of the headers that are signed; `amazons` of them begin with `x-amz-`. It is
-    whole when `host` is among them and its two dates are one, and holds from about `signed_s` to `until_s`, in seconds
-    since 1970. `headers` and `to_sign` are parts of what is signed, with a place for each value that differs from call to
-    call.
+    `scope`: date, region, service. `values` picks the headers that are signed out of all; `amazons` of them begin with
+    `x-amz-`. It is whole when `host` is among them and its two dates are one, and holds from `since_ms` to `until_ms`, in
+    milliseconds since 1970. `headers` and `to_sign` are parts of what is signed, with a place for each value that differs
+    from call to call.
     """
 
     key_id: str
     scope: tuple[str, str, str]
     time: str
-    names: tuple[bytes, ...]
-    signed_s: int
-    until_s: int
+    values: Callable[[RequestHeaders], tuple[bytes, ...]]
+    since_ms: int
+    until_ms: int
     amazons: int
     is_whole: bool
     headers: bytes
     to_sign: bytes
 
     @classmethod
-    def of(cls, credential: str, moment: str, signed: str, lasts_s: int = _SKEW_S) -> "Claim":
+    def of(
+        cls, credential: str, moment: str, signed: str, lasts_ms: int = limits.SIGNATURE_SKEW_MS_MAX
+    ) -> "Claim":
         """As a request words it. Raises AwsError."""
         key_id, scope = _credential(credential)
         names = tuple(name.encode("latin-1") for name in signed.split(";"))
         lines = b"".join(name.replace(b"%", b"%%") + b":%b\n" for name in names)
         ending = b";".join(names).replace(b"%", b"%%")
-        signed_s = moment_s(moment)
+        signed_ms = moment_s(moment) * limits.SECOND_MS
         first = f"{ALGORITHM}\n{moment}\n{'/'.join((*scope, _END))}\n"
         return cls(
             key_id,
             scope,
             moment,
-            names,
-            signed_s,
-            signed_s + lasts_s,
+            _getter(names),
+            signed_ms - limits.SIGNATURE_SKEW_MS_MAX,
+            signed_ms + lasts_ms,
             _amazons(frozenset(names)),
             moment[:8] == scope[0] and b"host" in names,
             lines + b"\n" + ending + b"\n%b",
@@ -96,41 +102,47 @@ class Claim(msgspec.Struct, frozen=True):
         )
 
 
-class Signature(NamedTuple):
-    """A claim, and what is to prove it."""
-
-    claim: Claim
-    hex: bytes
+Signature = tuple[Claim, bytes]
+"""A claim, and what is to prove it, in hexadecimal digits."""
 
 
 class SignedRequest:
     """A whole request at an AWS door, as `api.auth.gate.Signed`."""
 
-    __slots__ = ("_method", "_request", "_service", "_signature")
+    __slots__ = ("_method", "_request", "_service", "_signature", "headers")
 
     def __init__(self, request: HotRequest, method: str, service: str) -> None:
+        self.headers = request.headers
         self._request = request
         self._method = method
         self._service = service
         self._signature: Signature | None = None
 
-    @property
-    def headers(self) -> RequestHeaders:
-        """As Signed."""
-        return self._request.headers
-
     def key_id(self) -> str:
         """As Signed. Raises AwsError."""
         self._signature = read_signature(self._request)
         # Nothing here gives out temporary keys.
-        if b"x-amz-security-token" in self._request.headers:
+        if b"x-amz-security-token" in self.headers:
             raise self.unknown()
-        return self._signature.claim.key_id
+        return self._signature[0].key_id
 
-    def check(self, secret: bytes, now_s: float) -> None:
+    def check(self, secret: bytes, now_ms: int) -> None:
         """As Signed. Raises AwsError."""
-        signature = self._signature or read_signature(self._request)
-        check_signature(signature, secret, self._request, self._method, self._service, now_s)
+        claim, proof = self._signature or read_signature(self._request)
+        if not (
+            claim.is_whole
+            and claim.since_ms <= now_ms <= claim.until_ms
+            and claim.scope[2] == self._service
+            and _amazons(self.headers) <= claim.amazons
+        ):
+            _refuse(claim, self._service, now_ms)
+        canonical = _canonical(claim, self._request, self._method)
+        inner, outer = signing_key(secret, claim.scope)
+        inner, outer = inner.copy(), outer.copy()
+        inner.update(claim.to_sign % hashlib.sha256(canonical).hexdigest().encode())
+        outer.update(inner.digest())
+        if not compare_digest(outer.hexdigest().encode(), proof):
+            raise _NO_MATCH
 
     def unknown(self) -> AwsError:
         """As Signed."""
@@ -150,7 +162,11 @@ def read_signature(request: HotRequest) -> Signature:
         return _of_query(request.query_string)
     if not header.startswith(_SCHEME):
         raise AwsError(MISSING_SIGNATURE, "Missing Authentication Token")
-    return _of_header(header, request.headers.get(b"x-amz-date", b""))
+    claimed, found, hex_ = header.rpartition(_LAST)
+    if not found or b"," in hex_:  # its signature stands elsewhere, if it has one
+        claimed, hex_ = header, _parts(header).get("Signature", "").encode("latin-1")
+    claim = _claim_of(claimed, request.headers.get(b"x-amz-date", b""), bool(hex_))
+    return claim, hex_.strip()
 
 
 def service_of(request: HotRequest) -> bytes:
@@ -160,47 +176,22 @@ def service_of(request: HotRequest) -> bytes:
     return found[1] if found else b""
 
 
-def check_signature(
-    signature: Signature,
-    secret: bytes,
-    request: HotRequest,
-    method: str,
-    service: str,
-    now_s: float,
-) -> None:
-    """Raise AwsError unless whoever has `secret` signed this request for `service`, lately."""
-    claim, headers = signature.claim, request.headers
-    if not (
-        claim.is_whole
-        and claim.signed_s - _SKEW_S <= now_s <= claim.until_s
-        and claim.scope[2] == service
-        and _amazons(headers) <= claim.amazons
-    ):
-        _refuse(claim, service, now_s)
-    mac = signing_mac(secret, claim.scope).copy()
-    digest = hashlib.sha256(_canonical(claim, request, method)).hexdigest()
-    mac.update(claim.to_sign % digest.encode())
-    if not hmac.compare_digest(mac.hexdigest().encode(), signature.hex):
-        raise _NO_MATCH
-
-
 @lru_cache(maxsize=512)
-def signing_mac(secret: bytes, scope: tuple[str, str, str]) -> hmac.HMAC:
-    """An HMAC by the key of a date, a region and a service, to be copied."""
+def signing_key(
+    secret: bytes, scope: tuple[str, str, str]
+) -> tuple["hashlib._Hash", "hashlib._Hash"]:
+    """The key of a date, a region and a service, as the two halves of an HMAC that have hashed it, to be copied.
+
+    RFC 2104: outer key, and the digest of inner key and text. Copies of `hmac.HMAC` cost half as much again.
+    """
     key = b"AWS4" + secret
     for word in (*scope, _END):
-        key = hmac.digest(key, word.encode(), "sha256")
-    return hmac.new(key, digestmod="sha256")
+        key = hmac_digest(key, word.encode(), "sha256")
+    block = key.ljust(_BLOCK_BYTES, b"\0")
+    return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
 
 
 # What the request says
-
-
-def _of_header(header: bytes, moment: bytes) -> Signature:
-    claimed, found, hex_ = header.rpartition(_LAST)
-    if not found or b"," in hex_:  # its signature stands elsewhere, if it has one
-        claimed, hex_ = header, _parts(header).get("Signature", "").encode("latin-1")
-    return Signature(_claim_of(claimed, moment, bool(hex_)), hex_.strip())
 
 
 @lru_cache(maxsize=1024)
@@ -247,8 +238,8 @@ def _of_query(query_string: bytes) -> Signature:
         text = f"X-Amz-Expires must be between 1 and {_EXPIRES_S_MAX} seconds."
         raise AwsError(INCOMPLETE_SIGNATURE, text)
     credential, moment, signed, hex_ = (given[f"X-Amz-{name}"] for name in names[:4])
-    claim = Claim.of(credential, moment, signed, int(expires))
-    return Signature(claim, hex_.encode("latin-1"))
+    claim = Claim.of(credential, moment, signed, int(expires) * limits.SECOND_MS)
+    return claim, hex_.encode("latin-1")
 
 
 def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
@@ -264,13 +255,13 @@ def _credential(credential: str) -> tuple[str, tuple[str, str, str]]:
 # What has to hold
 
 
-def _refuse(claim: Claim, service: str, now_s: float) -> NoReturn:
+def _refuse(claim: Claim, service: str, now_ms: int) -> NoReturn:
     """Say what does not hold of a claim. Raises AwsError."""
     if claim.time[:8] != claim.scope[0]:
         text = f"Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{claim.time[:8]}'."
-    elif now_s > claim.until_s:
+    elif now_ms > claim.until_ms:
         text = f"Signature expired: {claim.time} is now too long ago."
-    elif now_s < claim.signed_s - _SKEW_S:
+    elif now_ms < claim.since_ms:
         text = f"Signature not yet current: {claim.time} is still to come."
     elif claim.scope[2] != service:
         text = f"Credential should be scoped to correct service: '{service}'."
@@ -295,17 +286,24 @@ def _amazons(names: Iterable[bytes]) -> int:
 # The canonical request
 
 
+def _getter(names: Sequence[bytes]) -> Callable[[RequestHeaders], tuple[bytes, ...]]:
+    """What picks the headers of these names, and raises KeyError where one is not there."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda headers: (headers[names[0]],)
+
+
 def _canonical(claim: Claim, request: HotRequest, method: str) -> bytes:
     """Raises AwsError where a header that is signed is not there."""
     given = request.headers
     try:
-        values = [given[name] for name in claim.names]
+        values = claim.values(given)
     except KeyError:
         raise _NO_MATCH from None
     headers = claim.headers % (*values, hashlib.sha256(request.body).hexdigest().encode())
-    if b"  " in headers or b": " in headers or b" \n" in headers:
-        values = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
-        headers = claim.headers % (*values, headers[-_HEX_CHARACTERS:])
+    if b" " in headers and (b"  " in headers or b": " in headers or b" \n" in headers):
+        tidy = [_SPACES.sub(b" ", value.strip()) if b" " in value else value for value in values]
+        headers = claim.headers % (*tidy, headers[-_HEX_CHARACTERS:])
     query = _canonical_query(request.query_string) if request.query_string else b""
     return b"%b%b\n%b" % (_first_lines(method, "/".join(request.words)), query, headers)
 
