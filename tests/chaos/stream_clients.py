@@ -19,6 +19,8 @@ from tests.chaos.stage import (
 from tests.chaos.stream_door import Streams, open_shards
 
 KEYS = 4
+WRITES_S = 3 * PAUSE_S
+"""What posts the stream to a webhook, one record of a shard after another, is to keep up on a quick machine too."""
 STAYS_S = (1.5, 6.0)
 WATCHED_SHARDS = 4
 
@@ -30,7 +32,7 @@ async def append(stage: Stage, name: str, door: Streams, chance: Random) -> None
         key = f"{name}-{chance.randrange(KEYS)}"
         await stage.insist(partial(door.append, EVENTS, f"{name}:{number}", key))
         number += 1
-        await stage.pause(chance)
+        await stage.pause(chance, WRITES_S)
 
 
 async def produce(stage: Stage, name: str, door: Streams, chance: Random) -> None:
@@ -45,7 +47,7 @@ async def produce(stage: Stage, name: str, door: Streams, chance: Random) -> Non
                 break
             await asyncio.sleep(5 * PAUSE_S)
         sequence += size
-        await stage.pause(chance)
+        await stage.pause(chance, WRITES_S)
 
 
 async def put(stage: Stage, name: str, door: Kinesis, chance: Random) -> None:
@@ -57,7 +59,7 @@ async def put(stage: Stage, name: str, door: Kinesis, chance: Random) -> None:
         keys = tuple(f"{name}-{chance.randrange(KEYS)}" for _ in values)
         await door.put(EVENTS, values, keys)
         number += size
-        await stage.pause(chance, 3 * PAUSE_S)
+        await stage.pause(chance, WRITES_S)
 
 
 async def get(stage: Stage, name: str, door: Kinesis, chance: Random) -> None:
