@@ -94,9 +94,12 @@ class TiersMachine(RuleBasedStateMachine):
         super().__init__()
         self.tiers = tiers
         self.redis = redis.Redis.from_url(redis_url)
+        self.restored = False
 
     def teardown(self) -> None:
         self.redis.close()
+        if self.restored:  # a hand that connects later would meet another store while the next example makes its log
+            self.restart()
 
     @initialize()
     def create(self) -> None:
@@ -210,7 +213,7 @@ class TiersMachine(RuleBasedStateMachine):
         epoch = self.streams._keeper._epoch
         epoch._run_id = ""
         self.run(epoch.check())
-        self.hot, self.may_jump = deepcopy(hot), True
+        self.hot, self.may_jump, self.restored = deepcopy(hot), True, True
 
     # What is read
 
