@@ -39,8 +39,12 @@ settings.register_profile("quick", max_examples=5, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
-# A JVM of a test ends before its second compiler has earned what it costs. Spark's own launcher reads this.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# A JVM of a test ends before its second compiler, and looking at all that Spark is made of, have earned what they cost.
+# Spark's own launcher reads this.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 
 def _without_threads_in_children() -> None:
