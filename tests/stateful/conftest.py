@@ -49,7 +49,8 @@ class Bench:
 
 @pytest.fixture
 def examples(request: pytest.FixtureRequest) -> settings:
-    most = settings.default.max_examples if settings.default else 0
+    """Fewer than of others, since each is dozens of steps."""
+    most = settings.default.max_examples * 3 // 5 if settings.default else 0
     on_cluster = request.node.callspec.params["redis_url"] == "cluster"
     return settings(max_examples=max(5, most // 5) if on_cluster else most)
 
