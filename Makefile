@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE  # with it every process that starts compiles a
 INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
-SPLIT ?= 4           # processes that share the tests, each with stores of its own
+SPLIT ?= 3           # processes that share the tests, each with stores of its own
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
