@@ -73,7 +73,8 @@ class KeyGate:
         if authorization is not None:
             if not _is_bearer(authorization):
                 raise Unauthenticated
-            return await self._of_word(authorization[len(_BEARER) :], headers.get(NAMESPACE))
+            word, namespace = authorization[len(_BEARER) :], headers.get(NAMESPACE)
+            return self._known(word, namespace) or await self._of_word(word, namespace)
         key = headers.get(b"x-api-key")
         if key is not None:
             return await self._of_word(key, headers.get(NAMESPACE))
@@ -123,12 +124,8 @@ class KeyGate:
     # Words
 
     async def _of_word(self, word: bytes, namespace: bytes | None) -> Principal:
-        digest = hashlib.sha256(word).digest()
-        checked = self._checked.get((digest, namespace))
-        if checked is not None:
-            then = checked.credential
-            if self._storage().credentials.cached(then.id) is then:  # it still holds
-                return checked.principal
+        if (known := self._known(word, namespace)) is not None:
+            return known
         if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
             raise Unauthenticated("A credential so long is none.")
         text = word.decode("latin-1").strip()
@@ -140,8 +137,16 @@ class KeyGate:
         principal = self._principal(credential, namespace)
         if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
             self._checked.clear()
-        self._checked[digest, namespace] = _Checked(credential, principal)
+        self._checked[hashlib.sha256(word).digest(), namespace] = _Checked(credential, principal)
         return principal
+
+    def _known(self, word: bytes, namespace: bytes | None) -> Principal | None:
+        """Whose word it is, if it was checked before and the credential is what it was, as far as this process knows."""
+        checked = self._checked.get((hashlib.sha256(word).digest(), namespace))
+        if checked is None:
+            return None
+        then = checked.credential
+        return checked.principal if self._storage().credentials.cached(then.id) is then else None
 
     def _has_ended(self, credential: Credential) -> bool:
         return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
