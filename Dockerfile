@@ -11,6 +11,10 @@ RUN python -m venv /opt/millstream \
     && /opt/millstream/bin/pip install --no-index --find-links /wheels '.[spark]'
 
 FROM python:3.11-slim
+# The bundled Valkey takes its memory from jemalloc where it finds that.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libjemalloc2 \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin millstream \
     && install -d -o millstream -g millstream -m 0700 /data /archive
 COPY --from=build /opt/millstream /opt/millstream

@@ -63,13 +63,20 @@ lint: install
 check: lint
 	$(BIN)/pytest -q tests/unit
 
-# Debian's Chromium, for the browser tests. Where it cannot be installed they are skipped, on a machine of CI they fail.
-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || ! command -v apt-get >/dev/null || \
+# A package of Debian's, unless it is there or cannot be had: $(call debian,what says that it is there,the package)
+debian = $(1) || ! command -v apt-get >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || exit 0; \
 	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
-	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
-	echo "Chromium could not be installed" >&2
+	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $(2) >/dev/null; } || \
+	echo "$(2) could not be installed" >&2
+
+# For the browser tests. Where it cannot be installed they are skipped, on a machine of CI they fail.
+chromium:
+	@$(call debian,command -v chromium >/dev/null || command -v chromium-browser >/dev/null,chromium)
+
+# Clocks that jump, for the chaos runs. Where it cannot be installed, that fault is left out, and the report says so.
+faketime:
+	@$(call debian,test -e /usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1,faketime)
 
 # Debian's proxies, for the tests of the page that configures them: unpacked only, because once installed they serve.
 PROXIES := nginx haproxy
@@ -81,14 +88,6 @@ proxies: install
 	apt-get download -qq "$$package" && dpkg-deb -x "$$package"_*.deb . && rm "$$package"_*.deb || exit; done && \
 	touch .unpacked; } 2>/dev/null || \
 	echo "nginx and HAProxy could not be fetched" >&2
-
-# Clocks that jump, for the chaos runs. Where it cannot be installed, that fault is left out, and the report says so.
-faketime:
-	@test -e /usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 || ! command -v apt-get >/dev/null || \
-	{ [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || exit 0; \
-	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
-	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends faketime >/dev/null; } || \
-	echo "libfaketime could not be installed" >&2
 
 test: install chromium proxies
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests

@@ -25,7 +25,8 @@ class NamedServer(ValkeyServer):
 
     def __init__(self, data: Path, program: Path | None, durability: Durability = "always") -> None:
         super().__init__(data, durability=durability)
-        self._binary = program or self._binary
+        if program is not None:
+            self._binary, self._allocator = program, None
 
     def version(self) -> str:
         """Which server it is, as it says: `Redis server v=7.0.15`."""

@@ -26,6 +26,7 @@ from storage.domain import limits
 from storage.domain.access import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
+from storage.embedded.binaries import find_allocator
 from storage.health import Finding
 from storage.lifespan import Storage, open_storage
 from storage.schema import schema_fault
@@ -56,6 +57,7 @@ def examine(settings: Settings) -> list[Finding]:
         _python(),
         _open_files(),
         *_kernel(),
+        *_allocator(settings),
         _disk(settings.data),
         _data_version(settings.data),
         _port(settings),
@@ -94,6 +96,16 @@ def _kernel() -> list[Finding]:
         hint = f"Where the store runs: echo madvise > {HUGE_PAGES}, or it pauses when it forks."
         findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
     return findings
+
+
+def _allocator(settings: Settings) -> list[Finding]:
+    """What the bundled Valkey has its memory from, where it is the store."""
+    if settings.redis_url is not None or settings.server != "bundled" or sys.platform != "linux":
+        return []
+    found = find_allocator()
+    said = "the C library's" if found is None else str(found)
+    hint = "Where jemalloc is installed (apt-get install libjemalloc2), the bundled Valkey takes it and is faster."
+    return [Finding("allocator", None if found is None else True, said, hint)]
 
 
 def _word_of(path: Path) -> str | None:

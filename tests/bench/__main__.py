@@ -121,7 +121,7 @@ def main() -> int:
         }
         with house(data) as served:
             measured = _in_order(_measured(served, plan, chosen))
-    sys.stdout.write(f"{table(measured)}\n")
+    sys.stdout.write(f"{table(measured)}\nThe store's allocator: {told['machine']['allocator']}\n")
     _write(options.json, told | {"rows": [as_json(one) for one in measured]})
     return NOT_MEASURED if any(one.trouble for one in measured) else 0
 

@@ -10,7 +10,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from storage.embedded.binaries import find_valkey
+from storage.embedded.binaries import find_allocator, find_valkey
 
 FSYNCS = 100
 
@@ -27,6 +27,7 @@ def facts(data: Path) -> dict[str, Any]:
         "fsync_microseconds": round(fsync_s(data) * 1e6),
         "python": f"{platform.python_version()} of {sys.base_prefix}",  # how it was built matters
         "valkey": _first_line([str(find_valkey("bundled")), "--version"]),
+        "allocator": str(find_allocator() or "the C library's"),
         "wrk": _first_line(["wrk", "--version"]),
         "redis_benchmark": _first_line(["redis-benchmark", "--version"]),
         "versions": {name: version(name) for name in ("uvicorn", "uvloop", "httptools", "msgspec")},

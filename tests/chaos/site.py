@@ -29,7 +29,8 @@ ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB"
 
 
 class ClockedServer(NamedServer):
-    """A store that takes its time from a clock of ours."""
+    """A store that takes its time from a clock of ours. It has no allocator of the machine's then: the two are not for one
+    process, since that one asks for the time as it begins."""
 
     def __init__(
         self, data: Path, program: Path | None, durability: Durability, clock: Clock | None
@@ -37,12 +38,13 @@ class ClockedServer(NamedServer):
         super().__init__(data, program, durability)
         self._clock = clock
 
-    def command(self) -> list[str]:
-        """As every store's; the words before it replace themselves by it."""
+    def _launcher(self) -> list[str]:
         if self._clock is None:
-            return super().command()
-        words = [f"{name}={word}" for name, word in self._clock.environment.items()]
-        return ["env", *words, *super().command()]
+            return super()._launcher()
+        return [
+            "/usr/bin/env",
+            *(f"{name}={word}" for name, word in self._clock.environment.items()),
+        ]
 
 
 class Store:

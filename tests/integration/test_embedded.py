@@ -15,7 +15,8 @@ import psycopg
 import pytest
 import redis
 
-from storage.embedded.binaries import find_valkey
+from storage.embedded import binaries
+from storage.embedded.binaries import find_allocator, find_valkey
 from storage.embedded.errors import EmbeddedServerError, MissingBinary, ServerNotReady
 from storage.embedded.postgres import PostgresServer, running_postgres
 from storage.embedded.processes import stop
@@ -177,6 +178,38 @@ def test_no_valkey_on_path_is_a_missing_binary(monkeypatch, tmp_path):
 
     with pytest.raises(MissingBinary, match="no valkey-server and no redis-server on PATH"):
         find_valkey("path")
+
+
+def test_the_bundled_valkey_has_the_allocator_of_the_machine(monkeypatch, tmp_path):
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    monkeypatch.setattr(binaries, "_JEMALLOC", "libutil.so.1")  # every machine's C library has it
+    server = ValkeyServer(tmp_path)
+
+    with running(server):
+        with redis.Redis(unix_socket_path=str(server.socket)) as client:
+            pid = client.info("server")["process_id"]
+        loaded = Path(f"/proc/{pid}/maps").read_text()
+
+    assert str(find_allocator()) in server.command()[1]
+    assert "libutil" in loaded
+
+
+def test_without_an_allocator_of_the_machine_it_is_started_as_it_is(monkeypatch, tmp_path):
+    monkeypatch.setattr(binaries, "_LIBRARIES", (str(tmp_path),))
+
+    assert ValkeyServer(tmp_path).command()[0] == str(find_valkey("bundled"))
+
+
+def test_what_is_to_be_loaded_is_left_to_whoever_says_so(monkeypatch, tmp_path):
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    monkeypatch.setattr(binaries, "_LIBRARIES", (str(tmp_path),))
+    (tmp_path / "libjemalloc.so.2").touch()
+    found = find_allocator()
+
+    monkeypatch.setenv("LD_PRELOAD", "/opt/other.so")
+
+    assert found == tmp_path / "libjemalloc.so.2"
+    assert find_allocator() is None
 
 
 def test_the_servers_end_when_the_process_that_started_them_is_killed(tmp_path):
