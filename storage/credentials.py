@@ -78,6 +78,8 @@ class Credentials:
         self._known = KnownCredentials(self._rows, listener, clock, box)
         self.cached = self._known.cached
         """The credential of an id if it is known in this process, and live."""
+        self.kept = self._known.kept
+        """What this process keeps of an id, if anything; it says by itself when it may not be used any more."""
         self.used = self._known.used
         """The credential of an id proved who is calling, now: noted, and written later."""
         self._entrances = Entrances(database, self._known, listener, clock)

@@ -21,7 +21,7 @@ from storage.secrets import SecretBox
 _NOBODY = Credential(id="", kind=CredentialKind.KEY, name="nobody")
 
 
-class _Known(msgspec.Struct, frozen=True):
+class KnownCredential(msgspec.Struct, frozen=True):
     """What is known of an id: who has it, or that nobody does."""
 
     credential: Credential | None
@@ -44,13 +44,15 @@ class KnownCredentials:
             asks_max=limits.CREDENTIAL_ASKS_MAX,
             backlog_max=limits.CREDENTIAL_BACKLOG_MAX,
         )
-        self._cache: DefinitionCache[str, _Known] = DefinitionCache(
+        self._cache: DefinitionCache[str, KnownCredential] = DefinitionCache(
             self._read,
             lambda: listener.listening,
             clock,
             limits.CREDENTIALS_CACHED_MAX,
             limits.CREDENTIAL_AGE_MS_MAX,
         )
+        self.kept = self._cache.kept
+        """What is kept of an id, which says by itself when it ends; a credential may expire before that."""
 
     def cached(self, credential_id: str) -> Credential | None:
         """The credential, if it is known already, and live."""
@@ -97,13 +99,13 @@ class KnownCredentials:
         await self._asks.close()
         await self._uses.close()
 
-    def _live(self, known: _Known) -> Credential | None:
+    def _live(self, known: KnownCredential) -> Credential | None:
         found = known.credential
         return found if found is not None and found.is_live(self._clock.now_ms()) else None
 
-    async def _read(self, credential_id: str) -> _Known:
+    async def _read(self, credential_id: str) -> KnownCredential:
         stored = await self._asks.ask(credential_id)
-        return _Known(None if stored is None else self._opened(stored))
+        return KnownCredential(None if stored is None else self._opened(stored))
 
     async def _read_many(self, ids: Sequence[str]) -> list[StoredCredential | None]:
         found = await self._rows.live(ids)

@@ -221,33 +221,35 @@ class Policy:
 
 
 class Plan:
-    """The policies of one caller and one resource, and their leases by measure."""
+    """The policies of one caller and one resource, and their leases, each with the place of its measure."""
 
-    __slots__ = ("leases", "policies", "rates")
+    __slots__ = ("_leases", "policies", "rates")
 
     def __init__(self, rates: Rates | None, policies: Sequence[Policy]) -> None:
         self.rates = rates
         self.policies = policies
-        self.leases = [
-            [lease for policy in policies if (lease := policy.leases[place]) is not None]
-            for place in range(len(MEASURES))
+        self._leases = [
+            (place, lease)
+            for policy in policies
+            for place, lease in enumerate(policy.leases)
+            if lease is not None
         ]
 
     def spend(self, cost: Cost, now_ms: int) -> bool:
         """Take it from every lease, or from none. On the way of every call, so spelled out."""
-        for units, leases in zip(cost, self.leases):  # noqa: B905  saying that they are as long takes time
+        for place, lease in self._leases:
+            units = cost[place]
             if units:
-                for lease in leases:
-                    if units > lease.left or now_ms >= lease.until_ms:
-                        self._give_back(cost, lease)
-                        return False
-                    lease.left -= units
+                left = lease.left - units
+                if left < 0 or now_ms >= lease.until_ms:
+                    self._give_back(cost, lease)
+                    return False
+                lease.left = left
         return True
 
     def _give_back(self, cost: Cost, refusing: Lease) -> None:
         """It was not spent after all, of the leases before that one."""
-        for units, leases in zip(cost, self.leases, strict=True):
-            for lease in leases:
-                if lease is refusing:
-                    return
-                lease.left += units
+        for place, lease in self._leases:
+            if lease is refusing:
+                return
+            lease.left += cost[place]

@@ -26,7 +26,9 @@ from storage.domain.access import Principal
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.credentials import Credential, CredentialKind
 from storage.domain.errors import Forbidden, Unauthenticated
+from storage.domain.kept import Kept
 from storage.domain.names import DEFAULT_NAMESPACE
+from storage.known_credentials import KnownCredential
 from storage.lifespan import Storage
 
 _BEARER = b"bearer "
@@ -45,9 +47,9 @@ class Issuers(Protocol):
 
 
 class _Checked(NamedTuple):
-    """A word that was checked: the credential as it was then, and who it makes its holder."""
+    """A word that was checked: what is known of its credential, and who it makes its holder."""
 
-    credential: Credential
+    kept: Kept[KnownCredential]
     principal: Principal
 
 
@@ -135,18 +137,26 @@ class KeyGate:
         if credential is None:
             raise Unauthenticated(_REFUSED)
         principal = self._principal(credential, namespace)
-        if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
-            self._checked.clear()
-        self._checked[hashlib.sha256(word).digest(), namespace] = _Checked(credential, principal)
+        kept = self._storage().credentials.kept(credential.id)
+        if kept is not None and kept.value.credential is credential:
+            if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+                self._checked.clear()
+            self._checked[hashlib.sha256(word).digest(), namespace] = _Checked(kept, principal)
         return principal
 
     def _known(self, word: bytes, namespace: bytes | None) -> Principal | None:
-        """Whose word it is, if it was checked before and the credential is what it was, as far as this process knows."""
+        """Whose word it is, if it was checked before and the credential is what it was, as far as this process knows.
+
+        On the way of every call, so spelled out.
+        """
         checked = self._checked.get((hashlib.sha256(word).digest(), namespace))
         if checked is None:
             return None
-        then = checked.credential
-        return checked.principal if self._storage().credentials.cached(then.id) is then else None
+        kept, principal = checked
+        now_ms = self._clock.now_ms()
+        if not kept.read_at_ms <= now_ms < kept.until_ms:
+            return None
+        return None if 0 < principal.expires_ms <= now_ms else principal
 
     def _has_ended(self, credential: Credential) -> bool:
         return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()

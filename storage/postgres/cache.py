@@ -12,20 +12,16 @@ What keeps the cache true:
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.kept import Kept
 
 N = TypeVar("N", bound=Hashable)
 D = TypeVar("D", bound=Struct)  # a value that is always true
-
-
-class _Kept(NamedTuple, Generic[D]):
-    definition: D
-    read_at_ms: int
 
 
 class DefinitionCache(Generic[N, D]):
@@ -48,7 +44,7 @@ class DefinitionCache(Generic[N, D]):
         self._clock = clock
         self._kept_max = kept_max
         self._age_ms_max = age_ms_max
-        self._kept: dict[N, _Kept[D]] = {}
+        self._kept: dict[N, Kept[D]] = {}
         self._reading: dict[N, asyncio.Task[D]] = {}
         self._tasks: set[asyncio.Task[D]] = set()
 
@@ -57,8 +53,11 @@ class DefinitionCache(Generic[N, D]):
         kept = self._kept.get(name)
         if kept is None:
             return None
-        age_ms = self._clock.now_ms() - kept.read_at_ms  # a clock that was set back makes all old
-        return kept.definition if 0 <= age_ms < self._age_ms_max else None
+        return kept.value if kept.read_at_ms <= self._clock.now_ms() < kept.until_ms else None
+
+    def kept(self, name: N) -> Kept[D] | None:
+        """What is here of it, which says by itself whether it may still be used."""
+        return self._kept.get(name)
 
     async def get(self, name: N) -> D:
         """The definition, from here if it is young enough. Raises what the read raises."""
@@ -73,11 +72,13 @@ class DefinitionCache(Generic[N, D]):
 
     def drop(self, name: N) -> None:
         """Forget one definition."""
-        self._kept.pop(name, None)
+        self._let_go(name)
         self._reading.pop(name, None)
 
     def drop_all(self) -> None:
         """Forget every definition."""
+        for kept in self._kept.values():
+            kept.end()
         self._kept.clear()
         self._reading.clear()
 
@@ -101,14 +102,19 @@ class DefinitionCache(Generic[N, D]):
         read_at_ms = self._clock.now_ms()
         definition = await self._read(name)
         if hears_changes and self._reading.get(name) is asyncio.current_task():
-            self._keep(name, _Kept(definition, read_at_ms))
+            self._keep(name, Kept(definition, read_at_ms, read_at_ms + self._age_ms_max))
         return definition
 
-    def _keep(self, name: N, kept: _Kept[D]) -> None:
-        self._kept.pop(name, None)
+    def _keep(self, name: N, kept: Kept[D]) -> None:
+        self._let_go(name)
         if len(self._kept) >= self._kept_max:
-            del self._kept[next(iter(self._kept))]
+            self._let_go(next(iter(self._kept)))
         self._kept[name] = kept
+
+    def _let_go(self, name: N) -> None:
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            kept.end()
 
     def _finish(self, name: N, task: asyncio.Task[D]) -> None:
         self._tasks.discard(task)

@@ -104,6 +104,43 @@ async def test_a_clock_that_is_set_back_makes_every_definition_old(cache, clock)
     assert (await cache.get(ORDERS)).version == 2
 
 
+async def _drop(cache: DefinitionCache[QueueName, Queue]) -> None:
+    cache.drop(ORDERS)
+
+
+async def _drop_all(cache: DefinitionCache[QueueName, Queue]) -> None:
+    cache.drop_all()
+
+
+async def _read_anew(cache: DefinitionCache[QueueName, Queue]) -> None:
+    await cache.fresh(ORDERS)
+
+
+async def _need_room(cache: DefinitionCache[QueueName, Queue]) -> None:
+    for other in (INVOICES, QueueName("parcels")):
+        await cache.get(other)
+
+
+@pytest.mark.parametrize("forget", [_drop, _drop_all, _read_anew, _need_room])
+async def test_who_holds_what_is_kept_sees_that_it_ended(cache, clock, forget):
+    await cache.get(ORDERS)
+    held = cache.kept(ORDERS)
+    good = held.read_at_ms <= clock.now_ms() < held.until_ms
+
+    await forget(cache)
+
+    assert good
+    assert not clock.now_ms() < held.until_ms
+
+
+async def test_what_is_kept_ends_with_its_age(cache, clock):
+    await cache.get(ORDERS)
+
+    held = cache.kept(ORDERS)
+
+    assert held.until_ms == clock.now_ms() + DEFINITION_AGE_MS_MAX
+
+
 async def test_those_who_miss_together_share_one_read(cache, source):
     source.pause()
     readers = [await begun(cache.get(ORDERS)) for _ in range(10)]

@@ -3,14 +3,19 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
+from api.auth.jwt_issuers import JwtIssuers
+from api.auth.keys import KeyGate
 from storage.domain.access import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
+from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.credentials import Rights
+from storage.domain.errors import Unauthenticated
 from storage.domain.names import QueueName
 from storage.domain.queues import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
 from tests.databases import nobody_connects
-from tests.guarded import Guarded
+from tests.guarded import LET_IN, Guarded
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.one_store
@@ -83,6 +88,22 @@ async def test_a_revoked_key_opens_nothing_from_then_on(guarded: Guarded):
     await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, key.id)
 
     assert (await guarded.ask("GET", "/v1/queues", key)).status_code == 401
+
+
+async def test_a_key_that_is_remembered_opens_nothing_once_it_has_expired(guarded: Guarded):
+    clock = ManualClock(SystemClock().now_ms())
+    gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
+    expiring = await guarded.key(replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
+    shown = {b"authorization": f"Bearer {expiring.word}".encode()}
+    for _ in range(2):
+        await gate.admit(shown)
+
+    clock.advance(ms=9_999)
+    assert (await gate.admit(shown)).credential == expiring.id
+
+    clock.advance(ms=1)
+    with pytest.raises(Unauthenticated):
+        await gate.admit(shown)
 
 
 async def test_a_key_is_good_through_a_short_absence_of_the_database(
