@@ -68,6 +68,7 @@ class KeyGate:
         self._issuers = issuers
         self._clock = clock
         self._checked: dict[tuple[bytes, bytes | None], _Checked] = {}
+        self._pairs: dict[str, Kept[KnownCredential]] = {}
 
     async def admit(self, headers: RequestHeaders) -> Principal:
         """As Gate."""
@@ -96,15 +97,16 @@ class KeyGate:
         headers = signed.headers
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
             return await self.admit(headers)
-        credentials, key_id = self._storage().credentials, signed.key_id()
-        credential = credentials.cached(key_id) or await credentials.find(key_id)
-        now_ms = self._clock.now_ms()
+        key_id, now_ms = signed.key_id(), self._clock.now_ms()
+        known = self._known_pair(key_id, now_ms)
+        credential = known or await self._storage().credentials.find(key_id)
         if credential is None or credential.kind is not CredentialKind.PAIR:
             with suppress(Exception):
                 signed.check(_NOBODY, now_ms)
             raise signed.unknown()
         signed.check(credential.secret, now_ms)
-        credentials.used(key_id)
+        if known is None:
+            self._remember_pair(credential)
         return credential.holder
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
@@ -157,6 +159,26 @@ class KeyGate:
         if not kept.read_at_ms <= now_ms < kept.until_ms:
             return None
         return None if 0 < principal.expires_ms <= now_ms else principal
+
+    # Pairs
+
+    def _known_pair(self, key_id: str, now_ms: int) -> Credential | None:
+        """The pair, if a signature of it was right before and it is what it was, as far as this process knows."""
+        kept = self._pairs.get(key_id)
+        if kept is None or not kept.read_at_ms <= now_ms < kept.until_ms:
+            return None
+        pair = kept.value.credential
+        return None if pair is None or 0 < pair.expires_ms <= now_ms else pair
+
+    def _remember_pair(self, pair: Credential) -> None:
+        """A signature of it was right."""
+        credentials = self._storage().credentials
+        credentials.used(pair.id)
+        kept = credentials.kept(pair.id)
+        if kept is not None and kept.value.credential is pair:
+            if len(self._pairs) >= limits.CREDENTIALS_REMEMBERED_MAX:
+                self._pairs.clear()
+            self._pairs[pair.id] = kept
 
     def _has_ended(self, credential: Credential) -> bool:
         return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()

@@ -10,10 +10,15 @@ from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as AwsCredentials
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
-from storage.domain.access import Effect, Grant
+from api.auth.jwt_issuers import JwtIssuers
+from api.auth.keys import KeyGate
+from storage.domain.access import LOCAL_ADMINISTRATOR, Effect, Grant
 from storage.domain.audit import Wanted
+from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.errors import Unauthenticated
 from storage.domain.quotas import Quotas, Rates, ResourceRates
 from tests.guarded import LET_IN, Guarded
 from tests.integration.guarded.conftest import SOON_S
@@ -69,6 +74,60 @@ async def test_a_wrong_secret_and_an_unknown_key_are_told_in_amazons_words(guard
         "InvalidSignatureException",
         *("InvalidClientTokenId", "UnrecognizedClientException") * 2,
     ]
+
+
+async def test_a_pair_that_was_right_before_is_checked_again_by_each_call(guarded: Guarded):
+    one = await pair(guarded)
+
+    def use(secret: str) -> Any:
+        return guarded.client("sqs", one.id, secret).list_queues()
+
+    for _ in range(2):
+        await asyncio.to_thread(use, one.word)
+    wrong = await asyncio.to_thread(_refused, lambda: use("x" * 40))
+    await guarded.storage.credentials.revoke(LOCAL_ADMINISTRATOR, one.id)
+    revoked = await asyncio.to_thread(_refused, lambda: use(one.word))
+
+    assert (wrong, revoked) == ("SignatureDoesNotMatch", "InvalidClientTokenId")
+
+
+class _RightlySigned:
+    """By whoever has that id."""
+
+    headers: dict[bytes, bytes] = {}
+
+    def __init__(self, key_id: str) -> None:
+        self._key_id = key_id
+
+    def key_id(self) -> str:
+        return self._key_id
+
+    def check(self, secret: bytes, now_ms: int) -> None:
+        assert secret
+
+    def unknown(self) -> Exception:
+        return Unauthenticated()
+
+
+async def test_a_pair_that_is_remembered_is_asked_for_again_once_it_has_expired(
+    guarded: Guarded, monkeypatch
+):
+    clock = ManualClock(SystemClock().now_ms())
+    gate = KeyGate(lambda: guarded.storage, JwtIssuers(()), clock)
+    one = await pair(guarded, replace(LET_IN, expires_at_ms=clock.now_ms() + 10_000))
+    for _ in range(2):
+        await gate.admit_signed(_RightlySigned(one.id))
+
+    async def nobody(_: str) -> None:
+        """Asked for now, it is not there any more."""
+
+    monkeypatch.setattr(guarded.storage.credentials, "find", nobody)
+    clock.advance(ms=9_999)
+    assert (await gate.admit_signed(_RightlySigned(one.id))).credential == one.id
+
+    clock.advance(ms=1)
+    with pytest.raises(Unauthenticated):
+        await gate.admit_signed(_RightlySigned(one.id))
 
 
 async def test_who_signs_wrongly_is_told_of_in_the_audit_log(guarded: Guarded):
