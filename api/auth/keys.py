@@ -160,6 +160,16 @@ class KeyGate:
             return None
         return None if 0 < principal.expires_ms <= now_ms else principal
 
+    def _has_ended(self, credential: Credential) -> bool:
+        return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
+
+    def _principal(self, credential: Credential | None, namespace: bytes | None) -> Principal:
+        if credential is None or self._has_ended(credential):
+            raise Unauthenticated(_REFUSED)
+        self._storage().credentials.used(credential.id)
+        where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
+        return _in_namespace(credential.principal(where), namespace)
+
     # Pairs
 
     def _known_pair(self, key_id: str, now_ms: int) -> Credential | None:
@@ -179,16 +189,6 @@ class KeyGate:
             if len(self._pairs) >= limits.CREDENTIALS_REMEMBERED_MAX:
                 self._pairs.clear()
             self._pairs[pair.id] = kept
-
-    def _has_ended(self, credential: Credential) -> bool:
-        return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
-
-    def _principal(self, credential: Credential | None, namespace: bytes | None) -> Principal:
-        if credential is None or self._has_ended(credential):
-            raise Unauthenticated(_REFUSED)
-        self._storage().credentials.used(credential.id)
-        where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
-        return _in_namespace(credential.principal(where), namespace)
 
     # Sessions
 
