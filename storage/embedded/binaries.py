@@ -4,7 +4,6 @@ import os
 import platform
 import shutil
 import sys
-import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -16,7 +15,7 @@ ServerChoice = Literal["bundled", "path"]
 POSTGRES_MAJOR = 18
 
 _JEMALLOC = "libjemalloc.so.2"
-_LIBRARIES = (f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}", "/usr/lib64", "/usr/lib")
+_LIBRARIES = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64", "/usr/lib")
 """Where packages put libraries that every program may load: Debian's, Fedora's, Arch's."""
 
 
