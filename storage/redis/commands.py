@@ -8,6 +8,9 @@ from hiredis import pack_command
 from storage.domain.limits import FLUSH_BYTES_MAX
 from storage.redis.scripts import Script
 
+_COPIED_BYTES_MAX = 16_384
+"""Packing copies three times; from some such size on that takes longer than writing a command in pieces."""
+
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
 
@@ -17,9 +20,24 @@ def command_of(known: Script, keys: Sequence[bytes], *arguments: Argument) -> Co
     return (b"EVALSHA", known.sha, len(keys), *keys, *arguments)
 
 
-def packed(commands: Sequence[Command]) -> bytes:
-    """Commands as the server reads them."""
-    return b"".join([pack_command(cast(Any, command)) for command in commands])
+def packed(commands: Sequence[Command]) -> list[bytes]:
+    """Commands as the server reads them, in pieces: what is large lies among them as it is, and is not copied."""
+    pieces: list[bytes] = []
+    small: list[bytes] = []
+    for command in commands:
+        if _size(command) <= _COPIED_BYTES_MAX:
+            small.append(pack_command(cast(Any, command)))
+            continue
+        small.append(b"*%d\r\n" % len(command))
+        for argument in command:
+            told = argument if isinstance(argument, bytes) else str(argument).encode()
+            small.append(b"$%d\r\n" % len(told))
+            if len(told) > _COPIED_BYTES_MAX:
+                pieces += b"".join(small), told
+                small = [b"\r\n"]
+            else:
+                small += told, b"\r\n"
+    return [*pieces, b"".join(small)]
 
 
 def slices(commands: list[Command]) -> Iterator[list[Command]]:

@@ -35,7 +35,7 @@ def store_calls() -> Iterator[StoreCalls]:
     counted = StoreCalls()
     packed, send_command = redis_commands.packed, AbstractConnection.send_command
 
-    def counting_packed(commands: Any) -> bytes:
+    def counting_packed(commands: Any) -> list[bytes]:
         counted.commands += len(commands)
         return packed(commands)
 

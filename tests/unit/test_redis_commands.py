@@ -1,0 +1,28 @@
+"""Commands to the hot store, as they look on the wire."""
+
+from hiredis import pack_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.redis.commands import packed
+
+LARGE = b"x" * 20_000
+
+arguments = st.one_of(
+    st.binary(max_size=40), st.text(max_size=20), st.integers(), st.just(LARGE), st.just(b"")
+)
+
+
+@given(st.lists(st.lists(arguments, min_size=1, max_size=6).map(tuple), min_size=1, max_size=4))
+def test_in_pieces_or_not_the_server_reads_the_same(commands):
+    assert b"".join(packed(commands)) == b"".join(map(pack_command, commands))
+
+
+def test_what_is_large_is_not_copied_and_what_is_small_is_one_piece():
+    small, large = (b"PING",), (b"SET", "ключ", LARGE, b"PX", 10)
+
+    assert len(packed([small] * 9)) == 1
+    [before, between, after] = packed([small, large, small])
+    assert between is LARGE
+    assert before.endswith(b"$20000\r\n")
+    assert after.startswith(b"\r\n$2\r\nPX\r\n")
