@@ -24,6 +24,9 @@ from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
 pytestmark = pytest.mark.one_store
 
 
+LARGE = "".join(map(str, range(40_000)))  # more than a connection takes at once
+
+
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("tls"))
@@ -83,7 +86,10 @@ def test_everything_goes_over_tls(stores, certificates, monkeypatch, tmp_path):
             client.queue("orders").create()
             client.queue("orders").send("hello")
             [message] = client.queue("orders").receive()
+            client.queue("orders").send(LARGE)
+            [large] = client.queue("orders").receive()
         assert message.text == "hello"
+        assert large.text == LARGE
 
         trust = ssl.create_default_context(cafile=str(certificates.ca))
         answer = httpx.get(f"{url}/v1/queues", verify=trust)

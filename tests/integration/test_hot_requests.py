@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 from urllib.parse import urlsplit
 
 import httpx
@@ -95,3 +96,24 @@ async def test_a_connection_that_becomes_a_socket_has_no_task_for_hot_requests(s
 
     assert told.startswith("http/1.1 101")
     assert is_open
+
+
+async def test_a_large_answer_arrives_whole_at_a_client_that_reads_slowly(storage):
+    await storage.catalog.put_queue(QueueName("orders"), QueueSpec())
+    body = "".join(map(str, range(40_000)))
+    async with serving(storage, Limits()) as server:
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            await client.post("/v1/queues/orders/messages", json={"body": body})
+        reader, writer = await connected(server.url)
+        writer.write(f"{RECEIVE}\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n".encode() * 2)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        missing = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+        told = b""
+        while missing > len(told):
+            told += await reader.read(min(10_000, missing - len(told)))
+            await asyncio.sleep(0.001)
+        following = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    assert [one["body"] for one in json.loads(told)["messages"]] == [body]
+    assert following.startswith(b"HTTP/1.1 200 ")
