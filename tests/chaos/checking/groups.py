@@ -55,7 +55,10 @@ def _is_stale(commit: Operation, owned: list[Operation]) -> bool:
 
 
 def groups_skip_nothing(history: Operations) -> Finding:
-    """G3: a group has been given every record below where it stands, and does not stand past the end."""
+    """G3: a group has been given every record below where it stands, and does not stand past the end.
+
+    A shard without records is past nobody's end: its log may begin above 0, if the store was lost as it was made.
+    """
     given: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for one, seen in answers(history, Kind.GROUP_READ):
         given[one.group].add((seen.shard, seen.offset))
@@ -74,9 +77,9 @@ def groups_skip_nothing(history: Operations) -> Finding:
                     f"{standing.group} stands at {place.offset} and was not given {missing[:3]}"
                 )
             end = max(
-                (o for log, s, o in there if (log, s) == (standing.log, place.shard)), default=-1
+                (o for log, s, o in there if (log, s) == (standing.log, place.shard)), default=None
             )
-            if place.offset > end + 1:
+            if end is not None and place.offset > end + 1:
                 wrong.append(
                     f"{standing.group} stands at {place.offset}, past the end at {end + 1}"
                 )
