@@ -649,7 +649,3 @@ def test_a_history_is_read_as_it_was_written(tmp_path):
 
     assert [*read_history(tmp_path / "history.ndjson")] == history.operations
     assert history.counts()["append"] == {"ok": 0, "fail": 0, "unknown": 1}
-
-
-def test_a_group_may_stand_where_an_empty_log_begins():
-    assert not groups.groups_skip_nothing([stands(1, 10_000)]).wrong
