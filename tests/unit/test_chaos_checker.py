@@ -234,6 +234,12 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         groups.groups_skip_nothing,
         [read(1, ("a", 0)), read(2, ("a", 0), kind=Kind.GROUP_READ), stands(3, 2)],
     ),
+    ("a group past nothing at all", groups.groups_skip_nothing, [stands(3, 1)]),
+    (
+        "a group past a gap that was told",
+        groups.groups_skip_nothing,
+        [read(1, gaps=(Gap(0, 0, 10_000, "expired"),)), stands(3, 10_001)],
+    ),
     (
         "a group that does not arrive",
         groups.groups_arrive,
@@ -616,6 +622,13 @@ def test_offsets_that_nobody_had_may_be_a_gap_if_it_is_told():
     behind = read(1, ("a", 7), tier="archive", gaps=(Gap(0, 0, 7, "expired"),))
 
     assert streams.hot_and_archive_meet([behind]).holds
+
+
+def test_a_group_may_stand_where_an_empty_log_begins():
+    """One that was being made as its store was lost; readers are told what they cannot have."""
+    behind = read(1, gaps=(Gap(0, 0, 10_000, "expired"),))
+
+    assert groups.groups_skip_nothing([behind, stands(2, 10_000)]).holds
 
 
 def test_a_dead_letter_whose_deliveries_were_all_lost_on_their_way_was_not_lost():
