@@ -26,7 +26,6 @@ _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
-_COPIED_BYTES_MAX = 16_384  # a larger body is written beside its head, not copied behind it
 _SPENT: list[Any] = []  # stands for what was used up; nothing is added to it
 
 Headers = list[tuple[bytes, bytes]]
@@ -186,7 +185,7 @@ class HotProtocol(PacedProtocol):
             has_length = answer.status != HTTPStatus.NO_CONTENT
             length = b"content-length: %d\r\n" % len(answer.body) if has_length else b""
             head = self._head(answer, length, cycle)
-            if len(answer.body) > _COPIED_BYTES_MAX:
+            if len(answer.body) > limits.COPIED_BYTES_MAX:
                 self.transport.writelines((head, answer.body))
             else:
                 self.transport.write(head + answer.body)

@@ -475,6 +475,7 @@ FLUSH_WEIGHT_MAX = (
     FLUSH_CALLS_MAX * CALL_WEIGHT
 )  # of one flush, for the same reason: parts may weigh as much as calls
 PART_BYTES_SMALL = 16 * KIB  # a larger part weighs as a call of its own
+COPIED_BYTES_MAX = 16 * KIB  # what is larger is written as it is, not copied into what is around it
 FLUSH_BYTES_MAX = 1 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 WAITERS_MAX = 50_000

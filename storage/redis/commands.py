@@ -5,11 +5,8 @@ from typing import Any, cast
 
 from hiredis import pack_command
 
-from storage.domain.limits import FLUSH_BYTES_MAX
+from storage.domain.limits import COPIED_BYTES_MAX, FLUSH_BYTES_MAX
 from storage.redis.scripts import Script
-
-_COPIED_BYTES_MAX = 16_384
-"""Packing copies three times; from some such size on that takes longer than writing a command in pieces."""
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
@@ -25,14 +22,14 @@ def packed(commands: Sequence[Command]) -> list[bytes]:
     pieces: list[bytes] = []
     small: list[bytes] = []
     for command in commands:
-        if _size(command) <= _COPIED_BYTES_MAX:
+        if _size(command) <= COPIED_BYTES_MAX:
             small.append(pack_command(cast(Any, command)))
             continue
         small.append(b"*%d\r\n" % len(command))
         for argument in command:
             told = argument if isinstance(argument, bytes) else str(argument).encode()
             small.append(b"$%d\r\n" % len(told))
-            if len(told) > _COPIED_BYTES_MAX:
+            if len(told) > COPIED_BYTES_MAX:
                 pieces += b"".join(small), told
                 small = [b"\r\n"]
             else:
@@ -55,4 +52,4 @@ def slices(commands: list[Command]) -> Iterator[list[Command]]:
 
 
 def _size(command: Command) -> int:
-    return sum(len(argument) for argument in command if isinstance(argument, bytes))
+    return sum([len(argument) for argument in command if isinstance(argument, bytes)])
