@@ -47,10 +47,17 @@ class Issuers(Protocol):
 
 
 class _Checked(NamedTuple):
-    """A word that was checked: what is known of its credential, and who it makes its holder."""
+    """A credential that was shown rightly, what says whether it still is what it was, and who it makes its holder."""
 
+    credential: Credential
     kept: Kept[KnownCredential]
     principal: Principal
+
+
+_ShownWord = tuple[bytes, bytes | None]
+"""A word's digest, and the namespace it was shown with."""
+_Shown = _ShownWord | str
+"""That, or the id of a pair."""
 
 
 class KeyGate:
@@ -67,20 +74,15 @@ class KeyGate:
         self._storage = storage
         self._issuers = issuers
         self._clock = clock
-        self._checked: dict[tuple[bytes, bytes | None], _Checked] = {}
-        self._pairs: dict[str, Kept[KnownCredential]] = {}
+        self._checked: dict[_Shown, _Checked] = {}
 
     async def admit(self, headers: RequestHeaders) -> Principal:
         """As Gate."""
-        authorization = headers.get(b"authorization")
-        if authorization is not None:
-            if not _is_bearer(authorization):
-                raise Unauthenticated
-            word, namespace = authorization[len(_BEARER) :], headers.get(NAMESPACE)
-            return self._known(word, namespace) or await self._of_word(word, namespace)
-        key = headers.get(b"x-api-key")
-        if key is not None:
-            return await self._of_word(key, headers.get(NAMESPACE))
+        word = _word_in(headers)
+        if word is not None:
+            shown = _shown(word, headers)
+            known = self._known(shown, self._clock.now_ms())
+            return known.principal if known else await self._prove(word, shown)
         if b"cookie" in headers:
             return await self._of_cookie(headers)
         raise Unauthenticated
@@ -90,7 +92,7 @@ class KeyGate:
         if word.startswith(_TICKET):
             credential = await self._storage().credentials.redeem_ticket(word)
             return self._principal(credential, headers.get(NAMESPACE))
-        return await self._of_word(word.encode(), headers.get(NAMESPACE))
+        return await self._prove(word.encode(), _shown(word.encode(), headers))
 
     async def admit_signed(self, signed: Signed) -> Principal:
         """As Gate. A key or a token in place of a signature is taken too; an unknown key id costs what a known one does."""
@@ -98,15 +100,16 @@ class KeyGate:
         if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
             return await self.admit(headers)
         key_id, now_ms = signed.key_id(), self._clock.now_ms()
-        known = self._known_pair(key_id, now_ms)
-        credential = known or await self._storage().credentials.find(key_id)
+        known = self._known(key_id, now_ms)
+        credential = known.credential if known else await self._storage().credentials.find(key_id)
         if credential is None or credential.kind is not CredentialKind.PAIR:
             with suppress(Exception):
                 signed.check(_NOBODY, now_ms)
             raise signed.unknown()
         signed.check(credential.secret, now_ms)
         if known is None:
-            self._remember_pair(credential)
+            self._storage().credentials.used(key_id)
+            self._remember(key_id, credential, credential.holder)
         return credential.holder
 
     def shows_nothing(self, headers: RequestHeaders) -> bool:
@@ -125,11 +128,27 @@ class KeyGate:
         )
         return found is not None and found.grants == principal.policy.grants
 
+    # What was right before
+
+    def _known(self, shown: _Shown, now_ms: int) -> _Checked | None:
+        """It, if the credential is what it was, as far as this process knows."""
+        checked = self._checked.get(shown)
+        if checked is None or checked.kept.at(now_ms) is None:
+            return None
+        return None if 0 < checked.credential.expires_ms <= now_ms else checked
+
+    def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
+        kept = self._storage().credentials.kept(credential.id)
+        if kept is not None and kept.value.credential is credential:
+            if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+                self._checked.clear()
+            self._checked[shown] = _Checked(credential, kept, principal)
+
     # Words
 
-    async def _of_word(self, word: bytes, namespace: bytes | None) -> Principal:
-        if (known := self._known(word, namespace)) is not None:
-            return known
+    async def _prove(self, word: bytes, shown: _ShownWord) -> Principal:
+        """Whose word it is, by the word itself. Raises Unauthenticated, Forbidden."""
+        namespace = shown[1]
         if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
             raise Unauthenticated("A credential so long is none.")
         text = word.decode("latin-1").strip()
@@ -139,26 +158,8 @@ class KeyGate:
         if credential is None:
             raise Unauthenticated(_REFUSED)
         principal = self._principal(credential, namespace)
-        kept = self._storage().credentials.kept(credential.id)
-        if kept is not None and kept.value.credential is credential:
-            if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
-                self._checked.clear()
-            self._checked[hashlib.sha256(word).digest(), namespace] = _Checked(kept, principal)
+        self._remember(shown, credential, principal)
         return principal
-
-    def _known(self, word: bytes, namespace: bytes | None) -> Principal | None:
-        """Whose word it is, if it was checked before and the credential is what it was, as far as this process knows.
-
-        On the way of every call, so spelled out.
-        """
-        checked = self._checked.get((hashlib.sha256(word).digest(), namespace))
-        if checked is None:
-            return None
-        kept, principal = checked
-        now_ms = self._clock.now_ms()
-        if not kept.read_at_ms <= now_ms < kept.until_ms:
-            return None
-        return None if 0 < principal.expires_ms <= now_ms else principal
 
     def _has_ended(self, credential: Credential) -> bool:
         return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
@@ -169,26 +170,6 @@ class KeyGate:
         self._storage().credentials.used(credential.id)
         where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
         return _in_namespace(credential.principal(where), namespace)
-
-    # Pairs
-
-    def _known_pair(self, key_id: str, now_ms: int) -> Credential | None:
-        """The pair, if a signature of it was right before and it is what it was, as far as this process knows."""
-        kept = self._pairs.get(key_id)
-        if kept is None or not kept.read_at_ms <= now_ms < kept.until_ms:
-            return None
-        pair = kept.value.credential
-        return None if pair is None or 0 < pair.expires_ms <= now_ms else pair
-
-    def _remember_pair(self, pair: Credential) -> None:
-        """A signature of it was right."""
-        credentials = self._storage().credentials
-        credentials.used(pair.id)
-        kept = credentials.kept(pair.id)
-        if kept is not None and kept.value.credential is pair:
-            if len(self._pairs) >= limits.CREDENTIALS_REMEMBERED_MAX:
-                self._pairs.clear()
-            self._pairs[pair.id] = kept
 
     # Sessions
 
@@ -201,6 +182,20 @@ class KeyGate:
         return self._principal(
             await self._storage().credentials.find_session(word), headers.get(NAMESPACE)
         )
+
+
+def _word_in(headers: RequestHeaders) -> bytes | None:
+    """The key or the token that a request shows, if any. Raises Unauthenticated where it shows something else."""
+    authorization = headers.get(b"authorization")
+    if authorization is None:
+        return headers.get(b"x-api-key")
+    if not _is_bearer(authorization):
+        raise Unauthenticated
+    return authorization[len(_BEARER) :]
+
+
+def _shown(word: bytes, headers: RequestHeaders) -> _ShownWord:
+    return hashlib.sha256(word).digest(), headers.get(NAMESPACE)
 
 
 def _is_bearer(authorization: bytes) -> bool:

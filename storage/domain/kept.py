@@ -19,6 +19,10 @@ class Kept(Generic[T]):
         self.read_at_ms = read_at_ms
         self.until_ms = until_ms
 
+    def at(self, now_ms: int) -> T | None:
+        """The value, if it may be used now."""
+        return self.value if self.read_at_ms <= now_ms < self.until_ms else None
+
     def end(self) -> None:
         """It may not be used any more."""
         self.until_ms = 0

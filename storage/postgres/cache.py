@@ -51,9 +51,7 @@ class DefinitionCache(Generic[N, D]):
     def peek(self, name: N) -> D | None:
         """The definition, if it is here and young enough."""
         kept = self._kept.get(name)
-        if kept is None:
-            return None
-        return kept.value if kept.read_at_ms <= self._clock.now_ms() < kept.until_ms else None
+        return None if kept is None else kept.at(self._clock.now_ms())
 
     def kept(self, name: N) -> Kept[D] | None:
         """What is here of it, which says by itself whether it may still be used."""
