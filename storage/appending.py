@@ -140,7 +140,7 @@ class Appending:
         time in which it is remembered. Closed ones are frozen: they tell a duplicate, or the way."""
         if len(stream.open_shards) == len(stream.shards):
             return stream.open_shards
-        return stream.shards_open_since(self._clock.now_ms() - _KEYS_ASKED_MS)
+        return stream.shards_open_since(self._clock.now_ms() - limits.KEYS_ASKED_MS)
 
     async def _append_to_all(
         self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]
@@ -314,7 +314,6 @@ class Appending:
         return Appends(at, epoch, now, self._limits, indexed)
 
 
-_KEYS_ASKED_MS = limits.IDEMPOTENCY_WINDOW_MS + limits.MINUTE_MS  # the store's clock may differ
 _UNANSWERED = StorageUnavailable()
 
 

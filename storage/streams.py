@@ -369,7 +369,7 @@ class Streams:
     async def _is_over(self, stream: Stream, shard: Shard) -> bool:
         closed_for_ms = self._clock.now_ms() - (shard.closed_at_ms or 0)
         readers_ms = min(stream.spec.retention_ms or limits.DAY_MS, limits.CLOSED_SHARD_MS_MIN)
-        if shard.is_open or closed_for_ms < max(readers_ms, limits.IDEMPOTENCY_WINDOW_MS):
+        if shard.is_open or closed_for_ms < max(readers_ms, limits.KEYS_ASKED_MS):
             return False
         at = LogAddress(stream.name.namespace, shard.log_id)
         extent = await self._on_stream.do(

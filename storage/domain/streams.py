@@ -234,8 +234,24 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 known[key] = bisect_right(edges, hash_key(key)) - 1
         return [known[key] for key in keys]
 
+    @cached_property
+    def _beside_expired_ms(self) -> int:
+        """When the last shard was closed that was merged with one that has expired; 0 for none."""
+        merged = [
+            parent
+            for shard in self.shards
+            if len(parents := self.parents_of(shard)) < len(shard.parents)
+            for parent in parents
+        ]
+        return max([parent.closed_at_ms or 0 for parent in merged], default=0)
+
     def shards_open_since(self, ms: int) -> tuple[Shard, ...]:
-        """The eldest shards that were open then or later, in hash-key order: they cover the ring."""
+        """The eldest shards that were open then or later, in hash-key order: they cover the ring.
+
+        What a shard knew is over when it expires, and what a shard knew that was merged with it: both were closed at one
+        time. So their child is the eldest there, although one of its parents is left.
+        """
+        ms = max(ms, self._beside_expired_ms)
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
         eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
         return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))

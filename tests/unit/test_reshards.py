@@ -231,3 +231,16 @@ def _any_change(data, stream: Stream) -> Change:
         return merge_of(stream, low.index, high.index)
     shard = data.draw(st.sampled_from(stream.open_shards))
     return split_of(stream, shard.index, (shard.first_hash_key + shard.last_hash_key) // 2)
+
+
+@given(st.data())
+def test_the_shards_that_are_asked_cover_the_ring_whatever_has_expired(data):
+    """A merged shard may have only one of its parents left, since the other one had nothing any more."""
+    stream = even(data.draw(st.integers(1, 3)))
+    for now_ms in range(1, data.draw(st.integers(2, 8))):
+        stream = after(stream, [_any_change(data, stream)], now_ms)
+        may_go = [one for one in stream.shards if not one.is_open and not stream.parents_of(one)]
+        gone = data.draw(st.sets(st.sampled_from(may_go)))
+        stream = stream_of(*(shard for shard in stream.shards if shard not in gone))
+
+        assert covers_the_ring(stream.shards_open_since(data.draw(st.integers(0, now_ms))))

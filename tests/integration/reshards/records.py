@@ -13,8 +13,9 @@ DAY_MS = 86_400_000
 KEYS = [f"key {number}" for number in range(20)]
 
 
-async def append(streams, name=CLICKS, data=b"x"):
-    appended = await streams.append(name, [Record(data, key) for key in KEYS])
+async def append(streams, name=CLICKS, data=b"x", idempotency_key=""):
+    records = [Record(data, key) for key in KEYS]
+    appended = await streams.append(name, records, idempotency_key=idempotency_key)
     assert all(isinstance(one, Appended) for one in appended), appended
     return appended
 

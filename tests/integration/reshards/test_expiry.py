@@ -2,8 +2,11 @@
 
 import pytest
 
+from storage.domain import limits
+from storage.domain.batches import Record
 from storage.domain.errors import ShardNotFound
-from storage.domain.streams import ReadFrom
+from storage.domain.names import StreamName
+from storage.domain.streams import AppendCondition, Producer, ReadFrom, StreamSpec
 from tests.integration.reshards.records import CLICKS, DAY_MS, HALF, KEYS, append, read_everything
 
 
@@ -43,3 +46,26 @@ async def test_a_child_stays_until_its_parents_have_gone(streams, clock):
     gone = await streams.expire_shards(CLICKS)
 
     assert (held, gone) == (0, 3)
+
+
+async def test_a_key_of_an_append_is_asked_where_one_of_two_merged_shards_has_gone(
+    engines, streams, clock
+):
+    brief = StreamName("brief")
+    await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
+    producer = AppendCondition(Producer("p", 0, 0))
+    await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it stays for a day
+    await streams.merge(brief, 0, 1)
+    await streams.merge(brief, 3, 2)
+    clock.advance(ms=limits.KEYS_ASKED_MS)
+    await streams.trim(brief, 1_000)
+    gone = await streams.expire_shards(brief)
+    clock.advance(ms=-1_000)  # the clock of another process
+
+    first = await append(streams, brief, idempotency_key="k")
+    again = await append(streams, brief, idempotency_key="k")
+
+    assert gone == 1
+    assert [state.shard.index for state in await streams.shards(brief)] == [1, 2, 3, 4]
+    assert {one.shard for one in first} == {4}
+    assert [one.duplicate for one in again] == [True] * len(KEYS)
