@@ -54,7 +54,16 @@ async def one_replay(stage: Stage, door: Streams, target: str) -> None:
         "order": "key",
         "pacing": {"records_per_second": A_SECOND},
     }
-    await _until_accepted(http, "POST", "/v1/replays", asked)
+    if await _until_accepted(http, "POST", "/v1/replays", asked):
+        await _note(stage, door, target, invoked, window)
+    await _until_accepted(http, "DELETE", f"/v1/streams/{target}", None)
+
+
+async def _note(
+    stage: Stage, door: Streams, target: str, invoked: float, window: list[tuple[Seen, Seen]]
+) -> None:
+    """Write down how a replay ended, and what is at its target then."""
+    http = door.caller.http
     state = await _until_over(stage, http, target)
     places = tuple(Seen(shard=one.shard, offset=one.offset) for pair in window for one in pair)
     done = Outcome.OK if state == "done" else Outcome.UNKNOWN
@@ -64,7 +73,6 @@ async def one_replay(stage: Stage, door: Streams, target: str) -> None:
         invoked = stage.history.now()
         found = await _everything(http, target)
         door.caller.note(Kind.REPLAYED, target, invoked, Outcome.OK, 0, "", Told(found))
-    await _until_accepted(http, "DELETE", f"/v1/streams/{target}", None)
 
 
 def _ends(told: Any) -> Told:
@@ -76,8 +84,9 @@ def _ends(told: Any) -> Told:
     )
 
 
-async def _until_accepted(http: httpx.AsyncClient, method: str, path: str, body: Any) -> None:
-    """Each of these may be asked for again without another effect."""
+async def _until_accepted(http: httpx.AsyncClient, method: str, path: str, body: Any) -> bool:
+    """Whether it is done; a shard that it names may have expired. Each of these may be asked for again without another
+    effect."""
     while True:
         try:
             answer = await http.request(method, path, json=body)
@@ -85,7 +94,9 @@ async def _until_accepted(http: httpx.AsyncClient, method: str, path: str, body:
             pass
         else:
             if answer.is_success or (method == "DELETE" and answer.status_code == 404):
-                return
+                return True
+            if answer.status_code == 404 and answer.json()["code"] == "shard_not_found":
+                return False
             assert answer.status_code >= 429, answer.text
         await asyncio.sleep(LOOK_S)
 
