@@ -7,12 +7,15 @@ shard that was closed meanwhile.
 import asyncio
 import random
 from collections.abc import Sequence
+from functools import partial
+from operator import itemgetter
 
 import msgspec
 from msgspec.structs import replace
 
 from storage.appending import Appending
-from storage.domain.columns import Columns
+from storage.domain.batches import Record
+from storage.domain.columns import Columns, PackedColumns
 from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
 from storage.domain.lineage import ShardClosedTo
 from storage.domain.names import StreamName
@@ -39,15 +42,17 @@ class Bulk:
         stream = await self._appending.stream(name)
         _check(stream, columns)
         if idempotency_key:
-            return await self._as_records(name, columns, idempotency_key)
-        return await self._on_stream.do(stream, lambda current: self._append(current, columns))
+            return await self._as_records(name, columns.records(), idempotency_key)
+        parts = _parts(stream, columns)
+        del columns  # each body and key goes now, while the processor has it at hand
+        return await self._on_stream.do(stream, partial(self._append, stream, parts))
 
-    async def _append(self, stream: Stream, columns: Columns) -> Ranges:
-        groups = _by_shard(stream, columns)
-        if len(groups) == 1:
-            [(shard, numbers)] = groups
-            return await self._append_some(stream, _part(shard, numbers, columns))
-        begun = [self._begin(stream, part) for part in _parts(groups, columns)]
+    async def _append(self, known: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
+        if stream is not known:  # whose shards need not be those of the parts
+            return await self._as_records(stream.name, _in_order(parts), "")
+        if len(parts) == 1:
+            return await self._append_some(stream, parts[0])
+        begun = [self._begin(stream, part) for part in parts]
         try:
             return [one for some in begun for one in await self._finish(stream, *some)]
         finally:
@@ -84,12 +89,11 @@ class Bulk:
     async def _refused(self, stream: Stream, part: "_Part", error: MillstreamError) -> Ranges:
         if not isinstance(error, ShardClosedTo):
             return [AppendedRange(part.numbers, error=error)]
-        some = await self._as_records(stream.name, part.columns, "")
+        some = await self._as_records(stream.name, part.columns.records(), "")
         return [_renumbered(one, part.numbers) for one in some]
 
-    async def _as_records(self, name: StreamName, columns: Columns, key: str) -> Ranges:
-        answers = await self._appending.append(name, columns.records(), key)
-        return _ranges(answers)
+    async def _as_records(self, name: StreamName, records: Sequence[Record], key: str) -> Ranges:
+        return _ranges(await self._appending.append(name, records, key))
 
 
 class _Part(msgspec.Struct, gc=False):
@@ -97,7 +101,7 @@ class _Part(msgspec.Struct, gc=False):
 
     shard: Shard
     numbers: Sequence[int]
-    columns: Columns
+    columns: PackedColumns
     to_append: AppendPart
 
     def placed(self, done: PartAppended) -> AppendedRange:
@@ -123,12 +127,27 @@ def _let_go(answer: Answer) -> None:
         answer.exception()
 
 
-def _parts(groups: Sequence[tuple[Shard, Sequence[int]]], columns: Columns) -> list[_Part]:
-    return [_part(shard, numbers, columns.chosen(numbers)) for shard, numbers in groups]
+def _parts(stream: Stream, columns: Columns) -> list[_Part]:
+    """What each shard takes of a call."""
+    groups = _by_shard(stream, columns)
+    if len(groups) == 1:
+        [(shard, numbers)] = groups
+        return [_part(shard, numbers, columns.packed())]
+    return [_part(shard, numbers, columns.chosen(numbers).packed()) for shard, numbers in groups]
 
 
-def _part(shard: Shard, numbers: Sequence[int], columns: Columns) -> _Part:
+def _part(shard: Shard, numbers: Sequence[int], columns: PackedColumns) -> _Part:
     return _Part(shard, numbers, columns, AppendPart(columns, size_bytes=columns.size_bytes))
+
+
+def _in_order(parts: Sequence[_Part]) -> list[Record]:
+    """All records of a call, as it sent them."""
+    numbered = [
+        (number, record)
+        for part in parts
+        for number, record in zip(part.numbers, part.columns.records(), strict=True)
+    ]
+    return [record for _, record in sorted(numbered, key=itemgetter(0))]
 
 
 def _check(stream: Stream, columns: Columns) -> None:

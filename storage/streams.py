@@ -1,9 +1,9 @@
 """Streams: append by key or to a shard, read a shard or all of them, split and merge shards."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from storage.appending import Appending
 from storage.bulk import Bulk
@@ -94,14 +94,15 @@ class Streams:
         """
         return await self._appending.append(name, records, idempotency_key)
 
-    async def append_columns(
+    def append_columns(
         self, name: StreamName, columns: Columns, *, idempotency_key: str = ""
-    ) -> list[AppendedRange]:
+    ) -> Coroutine[Any, Any, list[AppendedRange]]:
         """As append, of many records without headers that come column by column; the answer is in ranges.
 
-        Each range is of records that lie in one shard one after another, in their order.
+        Each range is of records that lie in one shard one after another, in their order. The columns are packed before
+        anything is waited for: who lets go of them spares the memory, and the time, of keeping them.
         """
-        return await self._bulk.append(name, columns, idempotency_key)
+        return self._bulk.append(name, columns, idempotency_key)
 
     async def append_rising(
         self,

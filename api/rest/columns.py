@@ -55,12 +55,13 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
 
     The records are as those of the other appends, without headers and event times. Look at `failed`.
     """
-    columns = Columns(call.body.data, call.body.keys)
+    columns = _taken(call.body)
     count = len(columns)
     call.metrics.received(count, total_bytes(columns.data))
-    ranges = await call.storage.streams.append_columns(
-        call.stream, columns, idempotency_key=idempotency_key(call.headers)
-    )
+    key = idempotency_key(call.headers)
+    appending = call.storage.streams.append_columns(call.stream, columns, idempotency_key=key)
+    del columns  # which it packs
+    ranges = await appending
     failed = duplicates = 0
     for one in ranges:
         if one.error is not None:
@@ -70,6 +71,13 @@ async def append_columns(call: Call[AppendColumns]) -> AppendedColumns:
             duplicates += len(one.numbers)
     call.metrics.confirmed(count - failed, duplicates)
     return AppendedColumns([_range_out(one, count) for one in ranges], failed)
+
+
+def _taken(body: AppendColumns) -> Columns:
+    """The columns, which the call does not hold on to then."""
+    columns = Columns(body.data, body.keys)
+    body.data, body.keys = [], []
+    return columns
 
 
 def _range_out(one: AppendedRange, count: int) -> AppendedRangeOut:

@@ -9,7 +9,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.batches import Record, encode_batch
 from storage.domain.clock import ScriptTime
-from storage.domain.columns import Columns, encode_columns
+from storage.domain.columns import PackedColumns, encode_columns
 from storage.domain.errors import (
     ArchiveBehind,
     DuplicateForgotten,
@@ -42,7 +42,7 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     they know. `claims` are those of rising producers, in the place of a condition; the answer may be Straddles.
     """
 
-    records: Sequence[Record] | Columns
+    records: Sequence[Record] | PackedColumns
     condition: AppendCondition = UNCONDITIONAL
     idempotency_key: str = ""
     fingerprint: str = ""
@@ -168,17 +168,17 @@ class Appends(Alike):
         return answers
 
 
-def _encode_plain(parts: Sequence[Sequence[Record] | Columns]) -> tuple[bytes, int]:
+def _encode_plain(parts: Sequence[Sequence[Record] | PackedColumns]) -> tuple[bytes, int]:
     """All records as one batch, and their number; columns stay columns unless records are among them."""
-    columns = [part for part in parts if isinstance(part, Columns)]
+    columns = [part for part in parts if isinstance(part, PackedColumns)]
     if len(columns) == len(parts):
         return encode_columns(columns), sum(map(len, columns))
     records = [*chain.from_iterable(map(_as_records, parts))]
     return encode_batch(records), len(records)
 
 
-def _as_records(part: Sequence[Record] | Columns) -> Sequence[Record]:
-    return part.records() if isinstance(part, Columns) else part
+def _as_records(part: Sequence[Record] | PackedColumns) -> Sequence[Record]:
+    return part.records() if isinstance(part, PackedColumns) else part
 
 
 def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:

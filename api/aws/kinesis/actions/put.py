@@ -142,29 +142,35 @@ async def put_records(call: Call[PutRecords]) -> PutRecordsResult:
     """Append up to 500 records; each is answered for itself."""
     asked = call.asked
     stream = await stream_of(call, asked.stream_name, asked.stream_arn)
-    entries = asked.records or []
     auto = _is_auto(stream)
-    if auto or asked.dry_run or kept(call).pace.limited or _has_places(entries):
-        results = await _put(call, stream, entries, bool(asked.dry_run), _PATH)
+    if auto or asked.dry_run or kept(call).pace.limited or _has_places(asked.records or []):
+        results = await _put(call, stream, asked.records or [], bool(asked.dry_run), _PATH)
         told = told_results(await _as_placed(call, stream, results), results)
     else:
-        told = await _put_columns(call, stream, entries)
+        told = await _put_columns(call, stream)
     failed = sum([one.error_code is not None for one in told])
     call.metrics.confirmed(len(told) - failed, 0)
     return PutRecordsResult(failed, told, encryption_of(stream))
 
 
-async def _put_columns(
-    call: Call[PutRecords], stream: Stream, entries: Sequence[PutRecordsEntry]
-) -> list[PutRecordsResultEntry]:
+async def _put_columns(call: Call[PutRecords], stream: Stream) -> list[PutRecordsResultEntry]:
     """The usual call: records with keys, of which nothing more is to be known."""
+    columns = _taken(call.asked)
+    count = len(columns)
+    call.metrics.received(count, _check_sizes(stream, columns, _PATH))
+    appending = call.storage.streams.append_columns(stream.name, columns)
+    del columns  # which it packs
+    ranges = await appending
+    return told_ranges(await _as_placed(call, stream, ranges), ranges, count)
+
+
+def _taken(asked: PutRecords) -> Columns:
+    """The records, which the call does not hold on to then. Raises AwsError for one without a key."""
+    entries, asked.records = asked.records or [], None
     keys = [one.partition_key for one in entries]
     if not all(keys):
         _check_keys(entries, _PATH)
-    columns = Columns([one.data or b"" for one in entries], cast(list[str], keys))
-    call.metrics.received(len(entries), _check_sizes(stream, columns, _PATH))
-    ranges = await call.storage.streams.append_columns(stream.name, columns)
-    return told_ranges(await _as_placed(call, stream, ranges), ranges, len(entries))
+    return Columns([one.data or b"" for one in entries], cast(list[str], keys))
 
 
 async def _put(
