@@ -361,7 +361,7 @@ AUDIT_INTENTS_PER_ROUND = 1_000
 
 # What a log remembers of its writers
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS
-KEYS_ASKED_MS = IDEMPOTENCY_WINDOW_MS + MINUTE_MS  # of closed shards; the store's clock may differ
+KEYS_ASKED_MS = IDEMPOTENCY_WINDOW_MS + MINUTE_MS  # of shards that are closed; clocks may differ
 IDEMPOTENCY_KEYS_MAX = 100_000  # per log; beyond it the oldest half is forgotten early
 PRODUCER_IDLE_MS = DAY_MS  # as Kafka's producer.id.expiration.ms
 PRODUCERS_MAX = 10_000  # per log; beyond it the idle half is forgotten early
