@@ -354,8 +354,8 @@ class Streams:
     async def expire_shards(self, name: StreamName) -> int:
         """Let go of closed shards of which neither tier has anything any more, parents before children, for the sweep.
 
-        A shard stays as long as it may be asked whether it knows a repeated append, and its stream's
-        retention, or a day if that is longer, for readers that are in it. Gives their number.
+        A shard stays as long as it may be asked whether it knows a repeated append, and for readers that are in it a day,
+        or its stream's retention if that is shorter. Gives their number.
         """
         stream = await self._catalog.fresh_stream(name)
         expired: set[int] = set()

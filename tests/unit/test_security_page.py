@@ -32,8 +32,8 @@ def test_the_limits_on_the_page_are_the_limits():
         f"{limits.URL_BYTES_MAX // limits.KIB} KiB of URL",
         f"{limits.HEAD_MS_MAX // 1_000} s (408)",
         f"{limits.REQUEST_BYTES_MAX // limits.MIB} MiB, {limits.CONTROL_BYTES_MAX // limits.MIB} MiB of",
-        f"{(limits.HEAD_MS_MAX + limits.BODY_MS_MAX) // 1_000} s and at least "
-        f"{limits.BODY_BYTES_PER_SECOND_MIN // limits.KIB} KiB/s",
+        f"{(limits.HEAD_MS_MAX + limits.BODY_MS_MAX) // 1_000} s from the request's beginning, "
+        f"and one more for each {limits.BODY_BYTES_PER_SECOND_MIN // limits.KIB} KiB",
         f"{limits.QUERY_PARAMETERS_MAX} |",
         f"{limits.FRAME_BYTES_MAX // limits.MIB} MiB |",
     ):

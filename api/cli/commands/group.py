@@ -132,7 +132,7 @@ def reset(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take a group elsewhere: what it reads next. Members must have left it."""
+    """Take a group elsewhere: what it reads next. Members may be at work: what they read before counts no more."""
     found = cli.client.group(name)
     plan = found.reset(**to, shards=shards or None, dry_run=True)
     if dry_run:
