@@ -189,8 +189,7 @@ def _connect(jvm: Jvm) -> "SparkSession":
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    # A JVM that ends is told of once, by us; py4j would tell it for every thread that talks to it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    quieten_py4j()
     port, secret = jvm.gateway()
     _forget()
     try:
@@ -203,6 +202,17 @@ def _connect(jvm: Jvm) -> "SparkSession":
     except Exception as error:
         _forget()
         raise SparkFailed(f"Spark did not start: {error}") from error
+
+
+def quieten_py4j() -> None:
+    """A JVM that ends is told of once, by us; py4j would tell it for every thread that talks to it, some of it by the
+    root logger."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4js)
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return record.module not in ("java_gateway", "clientserver")
 
 
 def _quieten(context: "SparkContext") -> None:

@@ -1,15 +1,19 @@
 """The one session of a worker: when it is opened, opened anew, and closed. The sessions here are none."""
 
 import asyncio
+import logging
 import os
 import shlex
+import socket
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
-from spark_worker.session import Session, options, tidy_scratch
+from spark_worker.session import Session, options, quieten_py4j, tidy_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
 from spark_worker.sparks import SharedSpark
 from storage.settings import StorageSettings
@@ -164,3 +168,29 @@ def test_tasks_on_other_machines_read_their_environment(monkeypatch):
     monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://b")
 
     assert storage_of_task() == STORES
+
+
+def test_what_py4j_says_of_a_jvm_that_ended_is_not_logged(caplog):
+    """It says some of it by the root logger."""
+    root = logging.getLogger()
+    before = root.filters[:]
+    caplog.set_level(logging.DEBUG)
+    with socket.create_server(("127.0.0.1", 0)) as jvm:
+        ending = threading.Thread(target=_end, args=(jvm,))
+        ending.start()
+        try:
+            quieten_py4j()
+            GatewayClient(port=jvm.getsockname()[1]).send_command("c", retry=False)
+            root.info("of somebody else")
+        finally:
+            root.filters[:] = before
+            ending.join()
+
+    assert caplog.messages == ["of somebody else"]
+
+
+def _end(jvm: socket.socket) -> None:
+    """Hear a command and say nothing, as a JVM that was told to end."""
+    connection, _ = jvm.accept()
+    with connection:
+        connection.recv(16)
