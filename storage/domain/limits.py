@@ -146,7 +146,9 @@ ARCHIVE_LOADS_MAX = (
     64  # row groups and footers under way or waiting; beyond it the caller hears 503
 )
 ARCHIVE_CACHE_BYTES = 128 * MIB  # of decoded row groups, in a process
-ARCHIVE_GROUP_BYTES = 8 * KIB  # what one of them takes beside its records: small ones would be many
+ARCHIVE_GROUP_BYTES = (
+    16 * KIB
+)  # what one of them takes beside its records: small ones would be many
 ARCHIVE_FOOTERS_BYTES = 32 * MIB  # of the files' footers, in a process
 ARCHIVE_PLANS_MAX = 10_000  # shards whose next files a process knows
 ARCHIVE_PLAN_FILES = 100  # that it knows ahead
