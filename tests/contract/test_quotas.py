@@ -2,6 +2,7 @@
 as long as a test lasts."""
 
 import itertools
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -147,16 +148,15 @@ def test_tenants_have_queues_of_one_name_apart_and_see_nothing_of_each_others(cl
 
 def test_the_page_runs(service_url, client):
     """docs/how-to/quotas.md: what it shows can be typed."""
-    [commands] = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    commands = commands.replace("http://127.0.0.1:8080", service_url)
-    commands = commands.replace("curl", "curl -sf").replace("/acme", "/of-the-page")
+    namespace, key = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
-    done = subprocess.run(
-        ["sh", "-ec", commands], capture_output=True, text=True, timeout=30, check=True
-    )
-
-    made, shown = done.stdout.split("}{")
+    made, shown = _typed(namespace.replace("/acme", "/of-the-page"), service_url).split("}{")
     assert f"{{{shown}" == f"{made}}}"
+    in_it = key.replace(" acme", " of-the-page").replace("Bearer $MILLSTREAM_API_KEY", "")
+    made_key = json.loads(_typed(in_it, service_url))
+    assert (made_key["namespace"], made_key["roles"]) == ("of-the-page", ["admin"])
+
+    client.delete(f"/v1/keys/{made_key['id']}", headers=in_("of-the-page")).raise_for_status()
     client.delete("/v1/namespaces/of-the-page").raise_for_status()
 
 
@@ -357,3 +357,10 @@ def _counted(client: httpx.Client) -> float:
         if line.startswith('millstream_rate_limited_total{policy="namespace"}')
     ]
     return float(found[0].split()[1]) if found else 0.0
+
+
+def _typed(commands: str, service_url: str) -> str:
+    """What a page's commands print, of this service."""
+    here = commands.replace("http://127.0.0.1:8080", service_url).replace("curl", "curl -sf")
+    typed = ["sh", "-ec", here]
+    return subprocess.run(typed, capture_output=True, text=True, timeout=30, check=True).stdout
