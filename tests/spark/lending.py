@@ -1,5 +1,6 @@
 """One Spark for a whole run of tests: started when first asked for, lent to each test, ended with the run."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -22,7 +23,7 @@ class SparkOfTheRun:
         """What opens the session for a test: its tasks use these stores, and its close keeps it open."""
 
         async def lend() -> Lent:
-            if self._session is None or not self._session.alive:
+            if self._session is None or not await asyncio.to_thread(self._session.answers):
                 self.close()
                 self._session = await open_session(worker_settings(storage))
                 self.started += 1
