@@ -118,12 +118,8 @@ def encode_columns(parts: Sequence[PackedColumns]) -> bytes:
 
 
 def _array_head(count: int) -> bytes:
-    """How MessagePack begins so many items."""
-    if count < 1 << 4:
-        return b"%c" % (0x90 | count)
-    if count < 1 << 16:
-        return b"\xdc" + count.to_bytes(2, "big")
-    return b"\xdd" + count.to_bytes(4, "big")
+    """How MessagePack begins so many items, which are no more than an entry has."""
+    return b"%c" % (0x90 | count) if count < 1 << 4 else b"\xdc" + count.to_bytes(2, "big")
 
 
 def _bytes_head(size: int) -> bytes:
