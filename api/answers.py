@@ -12,7 +12,7 @@ from api.logs import get_logger
 from api.metrics import RequestMetrics
 from api.tracing import Trace
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.permissions import Principal
 from storage.settings import Durability
 
 CLIENT_GONE_STATUS = 499  # nobody reads it: only for counting

@@ -88,11 +88,11 @@ from api.state_metrics import StateMetrics
 from api.tracing import Tracing
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
-from storage.lifespan import Storage, open_storage
-from storage.presence import present
+from storage.operations.presence import present
 
 LAG_PROBE_SECONDS = 0.5
 _LIMITS = Limits()

@@ -37,12 +37,12 @@ from api.rate_limits import rate_limit_headers
 from api.refusals import ClientGone
 from api.tracing import Trace
 from consumers.feeds import Feeds
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
-from storage.lifespan import Storage
-from storage.quotas import QuotaKeeper
+from storage.quotas.enforcer import QuotaKeeper
 from storage.settings import Durability
 
 In = TypeVar("In")

@@ -59,8 +59,8 @@ from api.traced import begin_hot, name_by_route
 from api.tracing import Tracing, failure_of
 from api.unfinished import Unfinished
 from storage.domain import limits
-from storage.domain.access import Principal
-from storage.domain.audit import Door
+from storage.domain.access.audit import Door
+from storage.domain.access.permissions import Principal
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 

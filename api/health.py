@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from storage.health import Health
+from storage.operations.health import Health
 
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from storage.domain.access import Role
+from storage.domain.access.permissions import Role
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import check_name
 

@@ -16,10 +16,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.errors import ErrorCode
-from storage.domain.messages import ReceivedMessage, SettleAction
-from storage.domain.timings import STORE_SECONDS
+from storage.domain.histogram import STORE_SECONDS
+from storage.domain.queues.message import ReceivedMessage, SettleAction
 from storage.domain.webhooks import Outcome, SourceKind
-from storage.meters import Meters
+from storage.operations.store_metrics import Meters
 from storage.settings import Durability
 
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)

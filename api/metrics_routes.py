@@ -10,7 +10,7 @@ from api.metrics import Counts, counted, render
 from api.native.dependencies import Prefix, PrincipalDep, StorageDep, may, may_all
 from api.object_metrics import Kind, object_families
 from api.state_metrics import StateMetrics
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 
 METRICS = Depends(may_all(Action.METRICS_READ))

@@ -12,11 +12,11 @@ from typing import TypeVar
 from prometheus_client.metrics_core import Metric
 
 from api.state_metrics import StateMetric, reasons_of, states_of
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
-from storage.domain.series import GroupSample, QueueSample, StreamSample
-from storage.lifespan import Storage
-from storage.series import ShardPlace
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample
+from storage.timeseries.query import ShardPlace
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from pydantic_settings import (
 )
 
 from api.issuers import Issuer, read_issuers
+from storage.access.secret_box import SecretBox
 from storage.domain.egress import Egress
-from storage.secrets import SecretBox
 from storage.settings import (
     Durability,
     StorageSettings,

@@ -33,7 +33,7 @@ from opentelemetry.trace import (
 from api.payloads import RequestHeaders
 from api.tracing import RECEIVE, SEND, Trace
 from storage.domain import limits
-from storage.domain.traces import parts_of
+from storage.domain.trace_context import parts_of
 
 _SERVICE = "millstream"
 _COUNT = "messaging.batch.message_count"

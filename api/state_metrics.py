@@ -1,6 +1,6 @@
 """Metrics of what the stores hold: the same whichever process answers, and so never added up.
 
-They come of what was last measured (`storage.series`), at most ten seconds old. Counts among them are kept by the
+They come of what was last measured (`storage.timeseries.query`), at most ten seconds old. Counts among them are kept by the
 measuring and never fall when a queue is deleted.
 """
 
@@ -16,14 +16,14 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
+from storage.bootstrap import Storage
+from storage.concurrency.ttl_cache import Recently
 from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import JobKind, JobState
-from storage.domain.series import QueueSample, TotalSample
-from storage.domain.stores import HotFigures
-from storage.lifespan import Storage
-from storage.recently import Recently
+from storage.domain.store_status import HotFigures
+from storage.domain.timeseries.samples import QueueSample, TotalSample
 
 Labels = tuple[str, ...]
 Points = Iterable[tuple[Labels, float]]

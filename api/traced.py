@@ -8,9 +8,9 @@ from api.dataplane import HotRequest, Route
 from api.native.fields import with_trace
 from api.payloads import RequestHeaders
 from api.tracing import Trace, Tracing, verb_of, with_context
-from storage.domain.batches import Headers, Record, headers_size_bytes
-from storage.domain.messages import NewMessage
-from storage.domain.traces import TRACEPARENT, context_of, is_context
+from storage.domain.log.record_batch import Headers, Record, headers_size_bytes
+from storage.domain.queues.message import NewMessage
+from storage.domain.trace_context import TRACEPARENT, context_of, is_context
 
 _PARENT, _STATE = b"traceparent", b"tracestate"
 

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from api.payloads import RequestHeaders
 from api.refusals import Refusal
-from storage.domain.access import Action
-from storage.domain.batches import Headers
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError
-from storage.domain.messages import ReceivedMessage
-from storage.domain.traces import context_of, noted
+from storage.domain.log.record_batch import Headers
+from storage.domain.queues.message import ReceivedMessage
+from storage.domain.trace_context import context_of, noted
 
 SEND, RECEIVE, SETTLE = "send", "receive", "settle"
 _RECEIVING = ("receive", "fetch", "read", "get", "subscribe")

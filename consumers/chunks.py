@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from storage.domain import limits
-from storage.domain.streams import Gap, LogRecord, Shard, ShardRead
+from storage.domain.streams.stream import Gap, LogRecord, Shard, ShardRead
 
 _RECORD_BYTES = 300  # that Python takes for a record, beside what is in it
 _BLOCK_BYTES = 1_000

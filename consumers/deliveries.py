@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from storage.domain.messages import ReceivedMessage
+from storage.domain.queues.message import ReceivedMessage
 
 Kept = TypeVar("Kept")
 

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from consumers.chunks import Block, Chunk, Format
 from consumers.recent import Recent, Shelf
-from storage.catalog import Catalog
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import (
     MillstreamError,
@@ -28,9 +29,8 @@ from storage.domain.errors import (
     StreamNotFound,
 )
 from storage.domain.names import LogId, StreamName
-from storage.domain.streams import Gap, ReadFrom, ShardRead
-from storage.domain.tasks import end, give
-from storage.streams import Streams
+from storage.domain.streams.stream import Gap, ReadFrom, ShardRead
+from storage.streams.engine import Streams
 
 
 class _Key(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import msgspec
 
 from storage.domain.errors import MemberUnknown, StaleGeneration
-from storage.domain.groups import Group, Membership, Place
+from storage.domain.groups.group import Group, Membership, Place
 from storage.domain.names import GroupName
-from storage.groups import Groups
+from storage.groups.engine import Groups
 
 
 class Changes(msgspec.Struct, frozen=True):

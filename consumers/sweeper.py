@@ -13,12 +13,12 @@ from itertools import islice
 
 import msgspec
 
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, QueueNotFound, StreamBusy, StreamNotFound
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import Queue
-from storage.domain.streams import StreamMode
-from storage.lifespan import Storage
+from storage.domain.queues.queue import Queue
+from storage.domain.streams.stream import StreamMode
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Reading all shards of a stream at once, by their feeds: each in order, and a child after all its parents.
 
-positions    where the reader stands in each shard: `storage.domain.lineage` draws it
+positions    where the reader stands in each shard: `storage.domain.streams.lineage` draws it
 next ──▶ a chunk of some shard ──▶ take (all of it, or its beginning) ──▶ the positions behind it
 """
 
@@ -12,12 +12,12 @@ from typing import Self
 
 from consumers.chunks import Block, Chunk
 from consumers.feeds import Feed, Feeds, Reader
-from storage.catalog import Catalog
+from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
-from storage.domain.lineage import ENDED, frontier, lost
 from storage.domain.names import StreamName
-from storage.domain.streams import Gap, ShardRead
+from storage.domain.streams.lineage import ENDED, frontier, lost
+from storage.domain.streams.stream import Gap, ShardRead
 
 TO_ITS_END = limits.OFFSET_MAX + 1
 """As far as a closed shard goes."""

@@ -1,6 +1,6 @@
 """Archiving and compacting on Spark: the ranges or files of a job, spread over tasks.
 
-A task does what `storage.copying` and `storage.joining` do, with clients of its own, and says what it made. Only what
+A task does what `storage.archive.copy_task` and `storage.archive.compact_task` do, with clients of its own, and says what it made. Only what
 is collected here is committed: a task that runs twice leaves files that nobody names, and never a duplicate.
 """
 
@@ -14,11 +14,11 @@ import uvloop
 from spark_worker.faults import fault
 from spark_worker.settings import storage_of_task
 from spark_worker.work import Work
-from storage.archive.roots import open_root
-from storage.copying import open_copying
+from storage.archive.compact_task import join
+from storage.archive.copy_task import open_copying
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, Copied, LogRange
-from storage.joining import join
+from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
 
 Item = TypeVar("Item")

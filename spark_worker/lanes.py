@@ -15,10 +15,10 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import StreamName
-from storage.domain.replays import Replaying
-from storage.domain.selections import Selects
-from storage.domain.streams import LogRecord, ShardRead
-from storage.streams import Streams
+from storage.domain.replays.replay import Replaying
+from storage.domain.streams.record_filter import Selects
+from storage.domain.streams.stream import LogRecord, ShardRead
+from storage.streams.engine import Streams
 
 
 class Taken(msgspec.Struct, frozen=True, gc=False):

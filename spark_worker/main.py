@@ -17,11 +17,11 @@ from spark_worker.session import open_session, tidy_scratch
 from spark_worker.settings import WorkerSettings
 from spark_worker.sparks import SharedSpark
 from spark_worker.work import Handler, Work
+from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
-from storage.lifespan import open_storage
-from storage.presence import present
+from storage.operations.presence import present
 
 
 def _archive(work: Work) -> Mapping[str, Any] | None:

@@ -18,13 +18,13 @@ from spark_worker.faults import fault
 from spark_worker.sending import SendParts, TaskEnd, send_parts
 from spark_worker.settings import storage_of_task
 from spark_worker.work import GiveUp, Stopped, StopReason, TryAgain, Work
+from storage.bootstrap import open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Wish
 from storage.domain.names import StreamName
-from storage.domain.pacing import Rhythm
-from storage.domain.replays import Order, Replaying, ReplaySpec, progress_of, waves
-from storage.lifespan import open_storage
+from storage.domain.replays.pacing import Rhythm
+from storage.domain.replays.replay import Order, Replaying, ReplaySpec, progress_of, waves
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2

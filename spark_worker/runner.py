@@ -20,11 +20,11 @@ from typing import Any
 from spark_worker.settings import WorkerSettings
 from spark_worker.sparks import SharedSpark
 from spark_worker.work import GiveUp, Handler, Stopped, StopReason, TryAgain, Work
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Job, JobKind, JobState, LeaseLost
 from storage.domain.limits import SECOND_MS, Limits
-from storage.domain.tasks import end
-from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 

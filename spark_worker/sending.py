@@ -16,16 +16,18 @@ import msgspec
 
 from spark_worker.faults import fault
 from spark_worker.lanes import Batch, Lane, Taken
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
 from storage.domain import limits
-from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import ErrorCode, MillstreamError
 from storage.domain.jobs import Claim, Job, LeaseLost, Wish
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.pacing import Courtesy, Rhythm
-from storage.domain.queues import QueueType
-from storage.domain.replays import (
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueType
+from storage.domain.replays.pacing import Courtesy, Rhythm
+from storage.domain.replays.replay import (
     OWN_OF_REPLAYS,
     Order,
     Replaying,
@@ -36,12 +38,10 @@ from storage.domain.replays import (
     own_headers,
     producer_of,
 )
-from storage.domain.rising import Rise, Risen
-from storage.domain.selections import selects
-from storage.domain.streams import LogRecord
-from storage.domain.tasks import end
-from storage.lifespan import Storage
-from storage.replays import spec_of
+from storage.domain.streams.idempotence import Rise, Risen
+from storage.domain.streams.record_filter import selects
+from storage.domain.streams.stream import LogRecord
+from storage.replays.engine import spec_of
 
 T = TypeVar("T")
 

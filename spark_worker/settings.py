@@ -84,7 +84,7 @@ def storage_of_task() -> StorageSettings:
 
 @cache
 def armed_fault() -> str:
-    """The fault a failure test asks for, or nothing: see `storage.domain.faults`."""
+    """The fault a failure test asks for, or nothing: see `storage.domain.fault_points`."""
     return os.environ.get(_FAULT, "")
 
 

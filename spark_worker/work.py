@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from spark_worker.settings import WorkerSettings
+from storage.bootstrap import Storage
 from storage.domain.jobs import Claim, Job, Wish
-from storage.lifespan import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

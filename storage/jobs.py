@@ -20,7 +20,7 @@ from storage.domain.jobs import (
 )
 from storage.domain.limits import Limits
 from storage.postgres.database import Database
-from storage.postgres.jobs import JobRows, Place
+from storage.postgres.repositories.jobs import JobRows, Place
 
 _LOOKS = 3  # at a job that is open when one wants to begin, and over when one wants to see it
 

@@ -19,7 +19,7 @@ class StorageSettings(BaseModel):
     with `everysec` a power cut may lose the last second or two. `archive_url` is the archive's root, a
     directory (`file:///…`) or a place in an object store (`s3://bucket/prefix`); without one nothing is
     archived, and streams keep everything hot. `secret_keys` encrypt what must be kept secret and used again, as
-    `storage.secrets` says; without any, nothing of that kind can be kept. `webhook_allow` is where webhooks
+    `storage.access.secret_box` says; without any, nothing of that kind can be kept. `webhook_allow` is where webhooks
     may go beside the public internet, in the words of `storage.domain.egress`.
     """
 
@@ -51,7 +51,7 @@ def check_database_url(url: str) -> None:
 
 
 def check_archive_url(url: str) -> None:
-    """Raise ValueError for what names neither a directory nor a bucket, as `storage.archive.roots` reads them."""
+    """Raise ValueError for what names neither a directory nor a bucket, as `storage.parquet.object_store` reads them."""
     _check(url, ("file", "s3"), "file:///directory or s3://bucket/prefix")
     parts = urlsplit(url)
     has_path = parts.path.startswith("/") and parts.path != "/"

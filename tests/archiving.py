@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from storage.archive.reader import read_group, verify_file
-from storage.archive.roots import Root
-from storage.archive.schema import records_of
-from storage.copying import open_copying
+from storage.archive.copy_task import open_copying
+from storage.bootstrap import Storage
 from storage.domain.archive import ArchivedFile, Copied, LogRange
-from storage.domain.batches import Record
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.lifespan import Storage
+from storage.parquet.file_reader import read_group, verify_file
+from storage.parquet.object_store import Root
+from storage.parquet.record_schema import records_of
 from storage.settings import StorageSettings
 
 AT_ONCE = replace(Limits(), job_backoff_ms=0)

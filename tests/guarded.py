@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 
 from api.settings import Settings
-from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
-from storage.domain.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
+from storage.domain.access.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
 from tests.amazon import aws_client
 from tests.sockets import Server, serving

@@ -2,23 +2,15 @@
 
 from typing import Any
 
+from storage.bootstrap import Storage
 from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     ErrorCode,
 )
-from storage.domain.messages import (
-    NewMessage,
-    ReceivedMessage,
-    SettleAction,
-    Settlement,
-)
 from storage.domain.names import QueueName
-from storage.domain.queues import (
-    QueueSpec,
-    QueueType,
-)
-from storage.lifespan import Storage
-from storage.queues import Queues
+from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.queues.engine import Queues
 
 WORK, DEAD = QueueName("work"), QueueName("dead")
 LINE, LOST = QueueName("line.fifo"), QueueName("lost.fifo")

@@ -7,8 +7,8 @@ invariants' numbers are those of the design.
 from dataclasses import dataclass, field
 
 from storage.domain.limits import DEDUP_WINDOW_MS, IDEMPOTENCY_WINDOW_MS, VISIBILITY_TIMEOUT_MS_MAX
-from storage.domain.queue_rules import PoisonPolicy
-from storage.domain.queues import DedupScope, QueueSpec, QueueType
+from storage.domain.queues.policies import PoisonPolicy
+from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
 PARKED = "parked"

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from spark_worker.sending import SendParts, TaskEnd, send_parts
-from storage.domain.batches import Record
+from storage.bootstrap import Storage
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.replays import Replaying, ReplayRequest, ReplaySpec, Target, waves
-from storage.domain.streams import LogRecord, StreamSpec
-from storage.lifespan import Storage
-from storage.replays import spec_of
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.replays.replay import Replaying, ReplayRequest, ReplaySpec, Target, waves
+from storage.domain.streams.stream import LogRecord, StreamSpec
+from storage.replays.engine import spec_of
 
 SOURCE, TARGET, WORK = StreamName("source"), StreamName("target"), QueueName("work")
 KEYS = ["", *(f"key {number}" for number in range(12))]

@@ -16,8 +16,8 @@ from websockets.typing import Subprotocol
 from api.app import create_app
 from api.push.frames import JSON_PROTOCOL, MSGPACK_PROTOCOL
 from api.settings import Settings
+from storage.bootstrap import Storage
 from storage.domain.limits import Limits
-from storage.lifespan import Storage
 
 PATIENCE_S = 20.0
 

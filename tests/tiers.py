@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import redis
 
-from storage.domain.batches import Record
+from storage.bootstrap import Storage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.lifespan import Storage
 from storage.redis.keys import STORE_KEY, every_key
 from storage.settings import StorageSettings
 from tests.archiving import archive

@@ -12,7 +12,7 @@ from api.admin import words
 from storage.domain import limits
 from storage.domain.jobs import Job
 from storage.domain.presence import ProcessRole, ProcessSeen
-from storage.domain.series import GroupSample, QueueSample, TotalSample
+from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
 from storage.domain.webhooks import Webhook
 
 WAITS_LONG_MS = 5 * limits.MINUTE_MS

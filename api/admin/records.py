@@ -11,11 +11,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from api.native.fields import moment_ms
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.lineage import ENDED
 from storage.domain.names import StreamName
-from storage.domain.streams import (
+from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.stream import (
     Gap,
     LogRecord,
     ReadFrom,
@@ -25,8 +26,7 @@ from storage.domain.streams import (
     Tier,
     slowest,
 )
-from storage.lifespan import Storage
-from storage.seeking import positions_since
+from storage.streams.seek import positions_since
 
 ROWS = 50
 """Records on one page."""

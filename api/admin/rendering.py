@@ -17,7 +17,7 @@ from api.admin.sparks import spark
 from api.base_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
 from api.native.fields import rfc3339
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
 from storage.domain.names import DEFAULT_NAMESPACE
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import cos, pi, sin
 from typing import NamedTuple
 
-from storage.domain.streams import RING_SIZE, Shard
+from storage.domain.streams.stream import RING_SIZE, Shard
 
 SIZE = 360
 _OUTER = 168.0

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, TypeVar
 from api.logs import get_logger
 from api.payloads import RequestHeaders
 from api.refusals import Refusal
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import LOCAL_ADMINISTRATOR, Action, Principal
-from storage.domain.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
-from storage.domain.credentials import PAIR_PREFIX, CredentialKind
+from storage.domain.access.audit import DONE, LOG_IN, Asked, Door, Shown, outcome, outcome_of
+from storage.domain.access.credentials import PAIR_PREFIX, CredentialKind
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action, Principal
 from storage.domain.errors import Forbidden, MillstreamError
-from storage.lifespan import Storage
 
 Answer = TypeVar("Answer")
 

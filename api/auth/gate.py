@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from api.payloads import RequestHeaders
-from storage.domain.access import LOCAL_ADMINISTRATOR, Principal
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal
 from storage.domain.errors import Forbidden
 from storage.domain.names import check_name
 

@@ -13,7 +13,7 @@ import jwt
 from api.auth.jwks import ALGORITHMS, KeySet
 from api.issuers import Issuer
 from storage.domain import limits
-from storage.domain.access import GRANTS_OF, Policy, Principal, Role
+from storage.domain.access.permissions import GRANTS_OF, Policy, Principal, Role
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import Unauthenticated, ValidationFailed
 from storage.domain.names import check_name

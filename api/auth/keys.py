@@ -21,15 +21,15 @@ import msgspec
 from api.auth.cookies import session_word
 from api.auth.gate import NAMESPACE, Signed, namespace_of
 from api.payloads import RequestHeaders
+from storage.access.credential_cache import KnownCredential
+from storage.bootstrap import Storage
+from storage.concurrency.cached_value import Kept
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.credentials import Credential, CredentialKind
+from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.credentials import Credential, CredentialKind
 from storage.domain.errors import Forbidden, Unauthenticated
-from storage.domain.kept import Kept
 from storage.domain.names import DEFAULT_NAMESPACE
-from storage.known_credentials import KnownCredential
-from storage.lifespan import Storage
 
 _BEARER = b"bearer "
 _TICKET = "mst_"

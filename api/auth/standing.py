@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from api.auth.gate import Gate
 from api.logs import get_logger
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.permissions import Principal
 from storage.domain.errors import MillstreamError
 
 _log = get_logger("auth")

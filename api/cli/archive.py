@@ -6,11 +6,11 @@ import typer
 
 from api.cli.trouble import ExitCode, Trouble
 from api.settings import Settings
-from storage.archive_check import ArchiveCheck, open_archive_check
-from storage.catalog import Catalog
+from storage.archive.verify import ArchiveCheck, open_archive_check
+from storage.bootstrap import open_storage
+from storage.catalog.catalog import Catalog
 from storage.domain.errors import ArchiveOff
 from storage.domain.names import DEFAULT_NAMESPACE, StreamName
-from storage.lifespan import open_storage
 
 
 def verify(settings: Settings, stream: str | None) -> bool:

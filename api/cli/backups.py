@@ -17,9 +17,9 @@ from api.cli.data import check_version, data_directory, in_use, locked
 from api.cli.ending import ended_by_sigterm
 from api.cli.trouble import ExitCode, Trouble
 from api.settings import Settings
-from storage import backups
-from storage.bundles import unbundled
-from storage.domain.backups import BackupError, Manifest
+from storage.backup import backup as backups
+from storage.backup.tarball import unbundled
+from storage.domain.backup_manifest import BackupError, Manifest
 from storage.domain.clock import SystemClock
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.postgres import PostgresServer

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from api.cli.trouble import ExitCode, Trouble
-from storage.secrets import new_key
+from storage.access.secret_box import new_key
 
 LAYOUT_VERSION = 3
 LOCK_WAIT_S = 10.0  # a predecessor that was killed takes its children with it, not at once

@@ -11,10 +11,10 @@ from api.logs import configure_logs
 from api.metrics import DeliveryMetrics
 from api.settings import Settings
 from consumers.webhooks.deliverer import Deliverer
+from storage.bootstrap import open_storage
 from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole
-from storage.lifespan import open_storage
-from storage.presence import present
+from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:

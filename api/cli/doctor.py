@@ -1,6 +1,6 @@
 """`millstream doctor`: what is wrong here, or soon will be.
 
-The machine and the data directory are looked at from here; the stores by `storage.health`. Where no
+The machine and the data directory are looked at from here; the stores by `storage.operations.health`. Where no
 URL is given, the stores of a running `millstream up` are found by its data directory.
 """
 
@@ -22,14 +22,14 @@ from api.cli.trouble import Trouble
 from api.cli.up import readiness
 from api.settings import Settings
 from spark_worker.java import JavaMissing, find_java
+from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
-from storage.domain.access import LOCAL_ADMINISTRATOR
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.embedded.binaries import find_allocator
-from storage.health import Finding
-from storage.lifespan import Storage, open_storage
-from storage.schema import schema_fault
+from storage.operations.health import Finding
+from storage.schema_version import schema_fault
 
 PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)
 FILES_MIN = 4_096  # a connection is an open file

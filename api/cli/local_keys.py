@@ -12,12 +12,12 @@ from api.cli.settings import settings_said
 from api.cli.trouble import ExitCode, Trouble
 from api.rest.key_schemas import KeyConfig, KeyCreated
 from api.settings import Settings
-from storage.audit import Audit
-from storage.domain.access import LOCAL_ADMINISTRATOR, Action
-from storage.domain.audit import DONE, Asked, Door, outcome_of
+from storage.audit.log import Audit
+from storage.bootstrap import open_audit, open_credentials
+from storage.domain.access.audit import DONE, Asked, Door, outcome_of
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action
 from storage.domain.errors import MillstreamError
 from storage.embedded.postgres import PostgresServer
-from storage.lifespan import open_audit, open_credentials
 from storage.settings import StorageSettings
 
 _UNUSED = "redis://unused"

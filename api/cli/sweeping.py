@@ -7,10 +7,10 @@ from api.cli.trouble import ExitCode, Trouble
 from api.logs import configure_logs
 from api.settings import Settings
 from consumers.sweeper import sweep
+from storage.bootstrap import open_storage
 from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole
-from storage.lifespan import open_storage
-from storage.presence import present
+from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:

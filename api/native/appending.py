@@ -6,7 +6,7 @@ from api.metrics import DoorMetrics, count_rejected
 from api.native.errors import item_error
 from api.native.record_schemas import AppendedOut
 from storage.domain.errors import MillstreamError
-from storage.domain.streams import Appended
+from storage.domain.streams.stream import Appended
 
 
 def appended_out(result: Appended | MillstreamError) -> AppendedOut:

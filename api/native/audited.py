@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from api.auth.auditing import About, Auditing, Caller, address_of, spelled
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
 from api.refusals import DoorCode
-from storage.domain.audit import Door, Shown, is_administrative, outcome
+from storage.domain.access.audit import Door, Shown, is_administrative, outcome
 from storage.domain.errors import ErrorCode
 
 _READING = frozenset({"GET", "HEAD"})

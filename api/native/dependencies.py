@@ -6,10 +6,10 @@ from typing import Annotated, NamedTuple, cast
 from fastapi import Depends, Path, Query, Request, params
 
 from api.payloads import UNNAMED, media_type, unsupported
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
-from storage.lifespan import Storage
 
 PRINCIPAL_KEY = "millstream.principal"
 """Where the composition puts the caller in the ASGI scope."""

@@ -20,11 +20,11 @@ import msgspec
 
 from api.payloads import JSON, RequestHeaders, media_type
 from storage.domain import limits
-from storage.domain.batches import RESERVED, Headers
 from storage.domain.errors import ValidationFailed
-from storage.domain.messages import check_header_names
-from storage.domain.replays import ORIGIN_HEADERS
-from storage.domain.traces import TRACEPARENT, TRACESTATE, is_context
+from storage.domain.log.record_batch import RESERVED, Headers
+from storage.domain.queues.message import check_header_names
+from storage.domain.replays.replay import ORIGIN_HEADERS
+from storage.domain.trace_context import TRACEPARENT, TRACESTATE, is_context
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

@@ -24,7 +24,7 @@ from api.native.fields import (
 from api.payloads import Lined, RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.messages import (
+from storage.domain.queues.message import (
     BrowsedMessage,
     DeadLetter,
     MessageState,
@@ -34,7 +34,7 @@ from storage.domain.messages import (
     SettleAction,
     Settlement,
 )
-from storage.domain.traces import with_noted
+from storage.domain.trace_context import with_noted
 
 Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
 AnyBody = Annotated[

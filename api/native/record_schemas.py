@@ -31,9 +31,16 @@ from api.native.message_schemas import (
 )
 from api.payloads import Lined, RequestHeaders
 from storage.domain import limits
-from storage.domain.batches import CONTENT_TYPE, Headers, Record
 from storage.domain.errors import ValidationFailed
-from storage.domain.streams import UNCONDITIONAL, AppendCondition, LogRecord, Producer, Shard, Tier
+from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
+from storage.domain.streams.stream import (
+    UNCONDITIONAL,
+    AppendCondition,
+    LogRecord,
+    Producer,
+    Shard,
+    Tier,
+)
 
 Key = Annotated[
     str,

@@ -6,7 +6,7 @@ from api.metrics import DoorMetrics, count_rejected
 from api.native.errors import item_error
 from api.native.fields import rfc3339
 from api.native.message_schemas import SettledOut
-from storage.domain.messages import SettleAction, Settled, Settlement
+from storage.domain.queues.message import SettleAction, Settled, Settlement
 
 _OK = SettledOut(status="ok")
 

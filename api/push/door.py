@@ -55,8 +55,8 @@ from api.refusals import DoorCode, Refusal
 from api.request_ids import HEADER as REQUEST_ID
 from api.request_ids import request_id_of
 from storage.domain import limits
-from storage.domain.access import Principal
-from storage.domain.audit import Door
+from storage.domain.access.audit import Door
+from storage.domain.access.permissions import Principal
 from storage.domain.errors import (
     Forbidden,
     MillstreamError,
@@ -66,7 +66,7 @@ from storage.domain.errors import (
     Unauthenticated,
     ValidationFailed,
 )
-from storage.places import Places
+from storage.quotas.connection_slots import Places
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle

@@ -14,10 +14,10 @@ from api.push.places import Place, is_place, read_place
 from consumers.tail import TO_ITS_END
 from storage.domain import limits
 from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
-from storage.domain.lineage import ENDED, frontier, is_behind
-from storage.domain.selections import Filter, Selects, selects
-from storage.domain.streams import ShardState, Stream
-from storage.seeking import offset_since, positions_since
+from storage.domain.streams.lineage import ENDED, frontier, is_behind
+from storage.domain.streams.record_filter import Filter, Selects, selects
+from storage.domain.streams.stream import ShardState, Stream
+from storage.streams.seek import offset_since, positions_since
 
 HeaderWord = Annotated[str, Meta(pattern=r"^[^:]+:")]
 

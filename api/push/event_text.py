@@ -23,7 +23,7 @@ from api.payloads import NDJSON
 from api.push.formats import JSON_OF_SHARD
 from api.push.places import DONE, place_before, tell_place
 from consumers.chunks import Chunk
-from storage.domain.streams import Gap
+from storage.domain.streams.stream import Gap
 
 EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/jsonl"

@@ -40,9 +40,9 @@ from consumers.chunks import Chunk
 from consumers.feeds import Feeds
 from consumers.tail import Tail
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, StorageBusy
-from storage.domain.selections import Selects
+from storage.domain.streams.record_filter import Selects
 
 dataplane = Dataplane()
 

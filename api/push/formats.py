@@ -7,7 +7,7 @@ import msgspec
 
 from api.native.record_schemas import RecordOut
 from consumers.chunks import Encode, Format, Formats
-from storage.domain.streams import LogRecord
+from storage.domain.streams.stream import LogRecord
 
 JSON = "json"
 """As in a `records` frame of `millstream.v1.json`; the frame says of which shard."""

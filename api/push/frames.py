@@ -21,7 +21,7 @@ from msgspec import UNSET, Meta, UnsetType
 from api.native.message_schemas import ReceivedMessageOut, VisibilitySeconds
 from api.native.record_schemas import Moment, RecordOut
 from storage.domain import limits
-from storage.domain.selections import Filter
+from storage.domain.streams.record_filter import Filter
 
 JSON_PROTOCOL = "millstream.v1.json"
 MSGPACK_PROTOCOL = "millstream.v1.msgpack"

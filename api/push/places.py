@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from storage.domain.errors import InvalidCursor
-from storage.domain.lineage import ENDED
+from storage.domain.streams.lineage import ENDED
 
 DONE = "/done"
 

@@ -17,14 +17,14 @@ from api.push.session import Session
 from api.push.turns import Turns
 from api.traced import appended_in, contexts_of_records, sent_in
 from api.tracing import SEND, Trace, Tracing, failure_of
-from storage.access import Access
-from storage.catalog import Catalog
-from storage.domain.access import Action
+from storage.access.authorization import Access
+from storage.catalog.catalog import Catalog
+from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName, StreamName
-from storage.domain.traces import context_of
-from storage.queues import Queues
-from storage.quotas import QuotaKeeper
-from storage.streams import Streams
+from storage.domain.trace_context import context_of
+from storage.queues.engine import Queues
+from storage.quotas.enforcer import QuotaKeeper
+from storage.streams.engine import Streams
 
 
 class PublishMetrics(msgspec.Struct, frozen=True):

@@ -19,16 +19,16 @@ from api.push.session import Session
 from consumers.chunks import Chunk
 from consumers.credit import Credit
 from consumers.feeds import Feeds
-from storage.catalog import Catalog
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ShardNotFound
-from storage.domain.lineage import ENDED, frontier, is_behind, lost
 from storage.domain.names import StreamName
-from storage.domain.selections import Selects, selects
-from storage.domain.streams import Stream
-from storage.domain.tasks import end
-from storage.seeking import offset_since, positions_since
-from storage.streams import Streams
+from storage.domain.streams.lineage import ENDED, frontier, is_behind, lost
+from storage.domain.streams.record_filter import Selects, selects
+from storage.domain.streams.stream import Stream
+from storage.streams.engine import Streams
+from storage.streams.seek import offset_since, positions_since
 
 _FOLLOWING = -1  # stands among the readers for what finds the next shards
 

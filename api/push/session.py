@@ -23,7 +23,7 @@ from api.push.turns import Turns
 from api.push.wire import Wire
 from consumers.credit import Credit
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.permissions import Principal
 
 
 class Sent(msgspec.Struct, frozen=True):

@@ -17,10 +17,10 @@ from api.push.connection import Connection, SocketGone
 from api.push.frames import Close, Resume, ServerPing
 from api.push.session import Session
 from api.push.wire import Wire
+from storage.concurrency.tasks import end
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.permissions import Principal
 from storage.domain.limits import Limits
-from storage.domain.tasks import end
 
 _GOODBYE_S = 1.0
 

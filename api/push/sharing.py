@@ -32,9 +32,9 @@ from storage.domain.errors import (
     ShardNotFound,
     ValidationFailed,
 )
-from storage.domain.groups import Commit, CommitResult, Committed, Place
+from storage.domain.groups.group import Commit, CommitResult, Committed, Place
 from storage.domain.names import StreamName
-from storage.groups import Groups
+from storage.groups.engine import Groups
 
 
 class Share(ShardReaders):

@@ -14,11 +14,11 @@ from api.push.sharing import Share
 from api.push.working import Work, WorkEngine
 from consumers.feeds import Feeds
 from consumers.membership import Member
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.lifespan import Storage
 
 
 class Sources(msgspec.Struct, frozen=True):

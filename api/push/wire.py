@@ -20,9 +20,9 @@ from api.push.frames import (
     ServerError,
     ServerFrame,
 )
-from storage.domain.batches import Record
 from storage.domain.errors import MillstreamError
-from storage.domain.messages import NewMessage, ReceivedMessage
+from storage.domain.log.record_batch import Record
+from storage.domain.queues.message import NewMessage, ReceivedMessage
 
 WHERE = "/v1/ws"
 

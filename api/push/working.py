@@ -31,20 +31,20 @@ from api.push.turns import Turns
 from api.tracing import RECEIVE, Tracing, contexts_of
 from consumers.credit import Credit
 from consumers.deliveries import Deliveries
-from storage.catalog import Catalog
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ErrorCode, MillstreamError, QueueNotFound, ValidationFailed
-from storage.domain.messages import (
+from storage.domain.names import QueueName
+from storage.domain.queues.message import (
     ReceivedMessage,
     SettleAction,
     Settled,
     Settlement,
     check_settlement,
 )
-from storage.domain.names import QueueName
-from storage.domain.tasks import end
-from storage.queues import Queues
+from storage.queues.engine import Queues
 
 _RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
 

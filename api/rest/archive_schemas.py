@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_seconds
 from api.rest.schemas import Time
-from storage.archives import ShardArchive, StreamArchive
+from storage.archive.admin import ShardArchive, StreamArchive
 from storage.domain.archive import ArchivedFile
 
 

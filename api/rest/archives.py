@@ -9,7 +9,7 @@ from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from api.native.pages import decode_cursor, encode_cursor
 from api.rest.archive_schemas import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1/archives", tags=["archives"], route_class=AuditedRoute)
 

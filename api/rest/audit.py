@@ -11,8 +11,8 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.payloads import NDJSON, answer_type
 from api.rest.audit_schemas import AuditEntry, AuditOrder, AuditPage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
-from storage.domain.audit import Wanted, canonical
+from storage.domain.access.audit import Wanted, canonical
+from storage.domain.access.permissions import Action, Principal
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"])
 

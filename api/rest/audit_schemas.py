@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from api.rest.schemas import Time
-from storage.domain.audit import Door, Entry
+from storage.domain.access.audit import Door, Entry
 
 
 class AuditOrder(StrEnum):

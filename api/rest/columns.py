@@ -8,9 +8,9 @@ from api.metrics import count_rejected
 from api.native.errors import ItemError, item_error
 from api.native.fields import idempotency_key, total_bytes
 from api.payloads import StructBody
-from storage.domain.access import Action
-from storage.domain.columns import Columns
-from storage.domain.streams import AppendedRange
+from storage.domain.access.permissions import Action
+from storage.domain.streams.columnar_batch import Columns
+from storage.domain.streams.stream import AppendedRange
 
 dataplane = Dataplane()
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, model_validator
 from api.native.fields import body_from_json, rfc3339
 from api.rest.schemas import Config, Seconds, Time
 from storage.domain import limits
-from storage.domain.history import MessageEvent, MessageHistory, What
-from storage.domain.messages import DeathReason
-from storage.domain.queue_rules import ParkedGroup
+from storage.domain.queues.history import MessageEvent, MessageHistory, What
+from storage.domain.queues.message import DeathReason
+from storage.domain.queues.policies import ParkedGroup
 
 
 class Redriven(BaseModel):

@@ -24,12 +24,12 @@ from api.rest.content_schemas import (
     Resumed,
 )
 from api.rest.move_schemas import MoveOut
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MessageNotFound
-from storage.domain.messages import WhichDead
 from storage.domain.names import QueueName
-from storage.lifespan import Storage
+from storage.domain.queues.message import WhichDead
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 

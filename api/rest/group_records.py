@@ -26,11 +26,11 @@ from api.native.record_schemas import (
 from api.payloads import MSGPACK, Lined, StructBody, answer_type
 from api.traced import contexts_of_records
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.groups import Commit, CommitResult, Committed, Fetched, Membership, Place
+from storage.domain.groups.group import Commit, CommitResult, Committed, Fetched, Membership, Place
 from storage.domain.names import GroupName
-from storage.domain.streams import Tier, slowest
+from storage.domain.streams.stream import Tier, slowest
 
 dataplane = Dataplane()
 

@@ -8,9 +8,9 @@ from pydantic import AwareDatetime, BaseModel, Field
 from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.rest.schemas import Config, Seconds, Time, in_seconds
 from storage.domain import limits
-from storage.domain.assignment import Lease, Member
 from storage.domain.errors import ValidationFailed
-from storage.domain.groups import (
+from storage.domain.groups.assignment import Lease, Member
+from storage.domain.groups.group import (
     Bookmark,
     Group,
     GroupKind,

@@ -41,7 +41,7 @@ from api.rest.group_schemas import (
     positions_from,
 )
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import GroupNotFound, PreconditionFailed
 
 router = APIRouter(prefix="/v1/groups", tags=["groups"], route_class=AuditedRoute)

@@ -14,7 +14,7 @@ from api.complaints import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.errors import PROBLEM_JSON, problem
 from api.refusals import DoorCode, Refusal
-from storage.domain.audit import Door
+from storage.domain.access.audit import Door
 from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"

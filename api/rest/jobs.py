@@ -9,7 +9,7 @@ from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.pages import decode_cursor, page_of
 from api.rest.job_schemas import JobDetail, JobOut, JobPage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import Job, JobKind, JobState
 

@@ -8,11 +8,16 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339
 from api.rest.schemas import Config, Seconds, Time, in_seconds, merged
+from storage.access.sessions import LoggedIn
 from storage.domain import limits
-from storage.domain.access import Effect, Grant, Principal, Role
-from storage.domain.credentials import CredentialKind, CredentialRequest, IssuedCredential, Rights
+from storage.domain.access.credentials import (
+    CredentialKind,
+    CredentialRequest,
+    IssuedCredential,
+    Rights,
+)
+from storage.domain.access.permissions import Effect, Grant, Principal, Role
 from storage.domain.quotas import Rates
-from storage.entrances import LoggedIn
 
 Name = Annotated[
     str,

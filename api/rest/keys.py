@@ -11,8 +11,8 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_unchanged
 from api.rest.key_schemas import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.credentials import IssuedCredential, NewSecret
+from storage.domain.access.credentials import IssuedCredential, NewSecret
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
 

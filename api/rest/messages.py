@@ -39,10 +39,10 @@ from api.refusals import ClientGone
 from api.traced import sent_in
 from api.tracing import contexts_of
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.batches import Headers
-from storage.domain.messages import NewMessage, ReceivedMessage, Settlement
-from storage.domain.traces import context_of
+from storage.domain.access.permissions import Action
+from storage.domain.log.record_batch import Headers
+from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
+from storage.domain.trace_context import context_of
 
 dataplane = Dataplane()
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339
 from api.rest.schemas import Config, Time
 from storage.domain import limits
-from storage.domain.moves import Move, MoveState
+from storage.domain.queues.moves import Move, MoveState
 
 
 class MoveConfig(Config):

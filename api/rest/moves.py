@@ -8,10 +8,10 @@ from api.native.audited import AuditedRoute
 from api.native.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
 from api.rest.move_schemas import MoveChange, MoveConfig, MoveList, MoveOut
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MoveNotFound, ValidationFailed
-from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
+from storage.domain.queues.moves import Move, MoveState
 
 router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"], route_class=AuditedRoute)
 

@@ -18,11 +18,11 @@ from api.native.dependencies import (
 from api.native.pages import decode_cursor, encode_cursor
 from api.rest.conditions import IfMatch, IfNoneMatch, etag, expected_version, is_create_only
 from api.rest.namespace_schemas import NamespaceConfig, NamespaceOut, NamespacePage
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, NamespaceNotFound, PreconditionFailed
 from storage.domain.names import check_name
-from storage.lifespan import Storage
 
 
 def acts_everywhere(principal: PrincipalDep) -> None:

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends
 
 from api.native.dependencies import StorageDep, may_all
 from api.rest.presence_schemas import ProcessList, ProcessOut
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1/processes", tags=["processes"])
 

@@ -7,10 +7,8 @@ from pydantic import Field
 from api.native.fields import to_ms
 from api.rest.schemas import Config, Seconds, in_seconds
 from storage.domain import limits
-from storage.domain.backoff import Backoff, BackoffKind, Jitter
-from storage.domain.queues import (
-    RedrivePermission,
-)
+from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.queues.queue import RedrivePermission
 
 
 class DeadLettersConfig(Config):

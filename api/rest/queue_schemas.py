@@ -15,8 +15,8 @@ from api.rest.queue_parts import (
 )
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
-from storage.domain.queue_rules import GroupWeight, Overflow, PoisonPolicy
-from storage.domain.queues import (
+from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
+from storage.domain.queues.queue import (
     DeadLetterTarget,
     DedupScope,
     Queue,

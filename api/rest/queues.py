@@ -32,11 +32,11 @@ from api.rest.queue_schemas import (
     QueuePatch,
     QueueStatsOut,
 )
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import PreconditionFailed, QueueNotFound
-from storage.domain.queues import Queue, QueueSpec
-from storage.lifespan import Storage
+from storage.domain.queues.queue import Queue, QueueSpec
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 

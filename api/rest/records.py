@@ -39,11 +39,11 @@ from api.native.record_schemas import (
 from api.payloads import MSGPACK, Items, ItemsBody, answer_type, items_in
 from api.traced import appended_in, contexts_of_records
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.batches import Headers, Record
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.streams import Appended, Gap, ReadFrom, ShardRead, slowest
-from storage.seeking import positions_since
+from storage.domain.log.record_batch import Headers, Record
+from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, slowest
+from storage.streams.seek import positions_since
 
 dataplane = Dataplane()
 

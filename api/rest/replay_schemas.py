@@ -11,8 +11,8 @@ from api.native.record_schemas import RecordOut
 from api.rest.schemas import Config, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, Wish
-from storage.domain.pacing import Pacing
-from storage.domain.replays import (
+from storage.domain.replays.pacing import Pacing
+from storage.domain.replays.replay import (
     Bound,
     Order,
     Replaying,
@@ -21,9 +21,9 @@ from storage.domain.replays import (
     Target,
     progress_of,
 )
-from storage.domain.selections import Condition, Filter, Sample, SampleBy
-from storage.replay_plans import Estimate, Plan
-from storage.replays import Replay
+from storage.domain.streams.record_filter import Condition, Filter, Sample, SampleBy
+from storage.replays.engine import Replay
+from storage.replays.planner import Estimate, Plan
 
 _NAME = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 Name = Annotated[str, _NAME]

@@ -21,13 +21,13 @@ from api.rest.replay_schemas import (
     ReplayOut,
     ReplayPage,
 )
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import JobState
-from storage.domain.replays import ReplayRequest
-from storage.lifespan import Storage
-from storage.replays import Replay
+from storage.domain.replays.replay import ReplayRequest
+from storage.replays.engine import Replay
 
 router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRoute)
 

@@ -16,7 +16,7 @@ from api.native.dependencies import (
 )
 from api.rest.series_schemas import SeriesOut
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1", route_class=AuditedRoute)
 

@@ -8,7 +8,7 @@ from api.native.fields import rfc3339, to_seconds
 from api.rest.schemas import Time
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.series import Samples
+from storage.domain.timeseries.samples import Samples
 
 Values = list[float | None]
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339
 from api.rest.schemas import Config, Time
 from storage.domain import limits
-from storage.domain.streams import ShardState
+from storage.domain.streams.stream import ShardState
 
 HashKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,38})$")]
 Token = Annotated[str, Field(max_length=limits.FENCE_CHARACTERS_MAX)]

@@ -18,10 +18,10 @@ from api.rest.shard_schemas import (
     Truncate,
     TruncatedOut,
 )
-from storage.domain.access import Action
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable, ValidationFailed
 from storage.domain.names import StreamName
-from storage.lifespan import Storage
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"], route_class=AuditedRoute)
 

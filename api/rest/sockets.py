@@ -9,7 +9,7 @@ from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.pages import decode_cursor, page_of
 from api.rest.presence_schemas import SocketOut, SocketPage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1/sockets", tags=["sockets"], route_class=AuditedRoute)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from api.native.fields import optional_ms, rfc3339, to_ms
 from api.rest.schemas import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
-from storage.domain.streams import EventTimes, Stream, StreamMode, StreamSpec
+from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 
 
 class StreamConfig(Config):

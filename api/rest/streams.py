@@ -31,9 +31,9 @@ from api.rest.stream_schemas import (
     StreamPatch,
 )
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import PreconditionFailed, StreamNotFound
-from storage.domain.streams import Stream
+from storage.domain.streams.stream import Stream
 
 router = APIRouter(prefix="/v1/streams", tags=["streams"], route_class=AuditedRoute)
 

@@ -9,8 +9,8 @@ from api.native.dependencies import StorageDep, StreamPath, may
 from api.payloads import ARROW
 from api.rest.shards import ShardPath
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.tables import TableRead
+from storage.domain.access.permissions import Action
+from storage.streams.arrow_reader import TableRead
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
 

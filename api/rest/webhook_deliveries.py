@@ -13,7 +13,7 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.rest.webhook_schemas import AttemptOut, DeliveryOut, DeliveryPage
 from consumers.webhooks.requested import Requested
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.webhooks import DeliveryStatus
 
 router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"], route_class=AuditedRoute)

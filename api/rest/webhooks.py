@@ -32,11 +32,11 @@ from api.rest.webhook_schemas import (
     WebhookPage,
     WebhookStored,
 )
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import PreconditionFailed, WebhookNotFound
 from storage.domain.webhooks import SourceKind, WebhookSpec
-from storage.lifespan import Storage
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuditedRoute)
 

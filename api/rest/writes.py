@@ -10,7 +10,7 @@ from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, r
 from api.payloads import ARROW, media_type, unsupported
 from api.rest.schemas import Config
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["writes"])
 

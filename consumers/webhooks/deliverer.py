@@ -23,13 +23,13 @@ from consumers.webhooks.guard import Resolve, resolve
 from consumers.webhooks.journal import Journal
 from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.sending import Sender, Tracing
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
 from storage.domain.errors import MillstreamError, StaleGeneration
-from storage.domain.tasks import end
 from storage.domain.webhooks import Served, SourceKind
-from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 

@@ -9,16 +9,16 @@ from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.shard_source import Membership, ShardSource
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import (
     MemberUnknown,
     MillstreamError,
     StaleGeneration,
 )
-from storage.domain.groups import Membership as Told
+from storage.domain.groups.group import Membership as Told
 from storage.domain.names import GroupName
-from storage.domain.tasks import end
-from storage.lifespan import Storage
 
 
 class GroupSource:

@@ -7,10 +7,10 @@ a deliverer had not written when it was killed is missing from it, though it was
 import asyncio
 import logging
 
-from storage.deliveries import Deliveries
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.webhooks import Health, Lease, LogEntry, Logged, Webhook
+from storage.webhooks.deliveries import Deliveries
 
 logger = logging.getLogger(__name__)
 

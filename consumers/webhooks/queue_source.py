@@ -13,13 +13,14 @@ from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint, NotNow
 from consumers.webhooks.settling import Settler
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.messages import ReceivedMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec, QueueType
-from storage.domain.tasks import end
-from storage.domain.traces import with_noted
+from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.trace_context import with_noted
 from storage.domain.webhooks import (
     Attempt,
     DeliveryStatus,
@@ -30,7 +31,6 @@ from storage.domain.webhooks import (
     Place,
     WebhookSpec,
 )
-from storage.lifespan import Storage
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from urllib.parse import quote_from_bytes
 
 import msgspec
 
-from storage.domain.batches import RESERVED, Headers
-from storage.domain.traces import TRACEPARENT, TRACESTATE, parts_of
+from storage.domain.log.record_batch import RESERVED, Headers
+from storage.domain.trace_context import TRACEPARENT, TRACESTATE, parts_of
 from storage.domain.webhooks import BodyFormat, Event
 
 JSON = "application/json"

@@ -9,6 +9,7 @@ import msgspec
 
 from consumers.webhooks.guard import Resolve, resolve
 from consumers.webhooks.sending import Sender
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.egress import Egress
@@ -25,7 +26,6 @@ from storage.domain.webhooks import (
     SourceKind,
     Webhook,
 )
-from storage.lifespan import Storage
 
 _CLOCK = SystemClock()
 

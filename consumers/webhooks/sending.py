@@ -18,7 +18,7 @@ from consumers.webhooks.signing import Signer
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.egress import Egress
-from storage.domain.traces import context_of
+from storage.domain.trace_context import context_of
 from storage.domain.webhooks import Attempt, Event, Outcome, Served
 
 _THROTTLES = frozenset({429, 502, 503, 504})

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
+from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.messages import Settled, Settlement
 from storage.domain.names import QueueName
-from storage.domain.tasks import end, give
-from storage.queues import Queues
+from storage.domain.queues.message import Settled, Settlement
+from storage.queues.engine import Queues
 
 Said = tuple[Settlement, "asyncio.Future[Settled]"]
 

@@ -11,16 +11,16 @@ import asyncio
 from collections import deque
 
 from consumers.webhooks.endpoint import Endpoint, NotNow
-from storage.deliveries import without_own
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.batches import Headers
 from storage.domain.errors import MillstreamError
-from storage.domain.groups import Commit, CommitResult
-from storage.domain.messages import NewMessage
+from storage.domain.groups.group import Commit, CommitResult
+from storage.domain.log.record_batch import Headers
 from storage.domain.names import GroupName, QueueName
-from storage.domain.queues import QueueType
-from storage.domain.replays import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_STREAM, SOURCE_TIME
-from storage.domain.streams import Gap, LogRecord, Stream
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueType
+from storage.domain.replays.replay import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_STREAM, SOURCE_TIME
+from storage.domain.streams.stream import Gap, LogRecord, Stream
 from storage.domain.webhooks import (
     Attempt,
     DeliveryStatus,
@@ -29,7 +29,7 @@ from storage.domain.webhooks import (
     OnFailure,
     Place,
 )
-from storage.lifespan import Storage
+from storage.webhooks.deliveries import without_own
 
 KIND = "stream.record"
 

@@ -1,1 +1,1 @@
-"""The cold tier: Parquet files, where they lie, and what is in them. The one home of pyarrow."""
+"""The archive engine: planning, copying, compaction, trimming, tiered reads and verification."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.names import LogId
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 
 
 class LogRange(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     `path` lies below the archive's root. `log_bytes` is what its records count against a retention,
     `file_bytes` the file's size. `digest` is the SHA-256 of the file's footer, which holds that of its content
-    and, by page checksums, answers for every byte: see `storage.archive.files`.
+    and, by page checksums, answers for every byte: see `storage.parquet.file_writer`.
     """
 
     file_id: str

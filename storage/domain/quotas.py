@@ -5,7 +5,7 @@
     a namespace       namespace                    the namespace
                       queue/orders-*, stream/*     each resource that the glob matches
 
-A call passes when every policy that speaks of it has room. `storage.quotas` keeps the buckets.
+A call passes when every policy that speaks of it has room. `storage.quotas.enforcer` keeps the buckets.
 """
 
 from collections.abc import Iterator

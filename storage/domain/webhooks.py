@@ -17,8 +17,8 @@ from typing import Any, Self
 import msgspec
 
 from storage.domain import limits
-from storage.domain.batches import Headers
 from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.log.record_batch import Headers
 from storage.domain.names import WebhookName, check_name
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")

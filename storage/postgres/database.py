@@ -30,7 +30,7 @@ from storage.domain.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from storage.domain.timings import Timings
+from storage.domain.histogram import Timings
 from storage.settings import AddressUnusable, StorageSettings
 
 _DRIVER = "postgresql+psycopg"

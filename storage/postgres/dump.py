@@ -15,10 +15,10 @@ from psycopg import sql
 from sqlalchemy import Connection, text
 
 from storage.domain import limits
-from storage.domain.backups import RESTORING, BackupError, StoreInUse, Table
+from storage.domain.backup_manifest import RESTORING, BackupError, StoreInUse, Table
 from storage.postgres.migrate import config_of, connected, known_revision
 from storage.postgres.queries import query
-from storage.postgres.revisions import head, revision_of
+from storage.postgres.schema_revision import head, revision_of
 
 _PIECE = 1 << 20
 _OF_ALEMBIC = "alembic_version"

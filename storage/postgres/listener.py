@@ -18,8 +18,8 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from storage.concurrency.tasks import end
 from storage.domain import limits
-from storage.domain.tasks import end
 from storage.postgres.database import connection_options, conninfo
 
 logger = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from storage.domain import limits
-from storage.domain.backups import RESTORING, RestoreUnfinished
+from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.postgres.database import connection_options, driver_url, refusal
-from storage.postgres.revisions import MIGRATIONS, head, is_known, revision_of
+from storage.postgres.schema_revision import MIGRATIONS, head, is_known, revision_of
 
 _LOCK = 0x6D69677261746521  # "migrate!"
 

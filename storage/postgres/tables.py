@@ -4,7 +4,7 @@
                 ├─ streams ── shards ───┼── logs ── log_holes
                 └───────────────────────┘
                 ┌─ group_members
-    groups ─────┼─ group_shards     of one stream: see `storage.domain.assignment`
+    groups ─────┼─ group_shards     of one stream: see `storage.domain.groups.assignment`
                 └─ group_bookmarks
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
     jobs ── job_parts                 long work, and how far each part of it is
@@ -78,7 +78,7 @@ class NamespaceRow(SQLModel, table=True):
 class DeploymentRow(SQLModel, table=True):
     """What is known of the deployment as a whole; one row.
 
-    `store_epoch`, `replid` and `beacon` are `storage.domain.epochs.StoreIdentity`; `secret` is 32 random
+    `store_epoch`, `replid` and `beacon` are `storage.domain.log.store_epoch.StoreIdentity`; `secret` is 32 random
     bytes that every process shares.
     """
 
@@ -153,7 +153,7 @@ class ShardRow(SQLModel, table=True):
 
 
 class LogRow(SQLModel, table=True):
-    """How far a log's offsets are handed out: see `storage.postgres.reservations`."""
+    """How far a log's offsets are handed out: see `storage.postgres.repositories.offset_reservations`."""
 
     __tablename__ = "logs"
 
@@ -179,7 +179,7 @@ class LogHoleRow(SQLModel, table=True):
 
 
 class MoveRow(SQLModel, table=True):
-    """A `storage.domain.moves.Move`. Names, not log ids: a queue that is made anew is still the one meant."""
+    """A `storage.domain.queues.moves.Move`. Names, not log ids: a queue that is made anew is still the one meant."""
 
     __tablename__ = "moves"
     __table_args__ = (
@@ -229,7 +229,7 @@ class GroupRow(SQLModel, table=True):
 
 
 class GroupMemberRow(SQLModel, table=True):
-    """A `storage.domain.assignment.Member`."""
+    """A `storage.domain.groups.assignment.Member`."""
 
     __tablename__ = "group_members"
 
@@ -266,7 +266,7 @@ class GroupShardRow(SQLModel, table=True):
 
 
 class GroupBookmarkRow(SQLModel, table=True):
-    """A `storage.domain.groups.Bookmark`; `positions` by shard, whose number is a text in JSON."""
+    """A `storage.domain.groups.group.Bookmark`; `positions` by shard, whose number is a text in JSON."""
 
     __tablename__ = "group_bookmarks"
 
@@ -290,7 +290,7 @@ class AttendanceRow(SQLModel, table=True):
 
 
 class RegisteredConsumerRow(SQLModel, table=True):
-    """A `storage.domain.registrations.RegisteredConsumer`."""
+    """A `storage.domain.streams.consumers.RegisteredConsumer`."""
 
     __tablename__ = "registered_consumers"
 
@@ -426,7 +426,7 @@ class JobPartRow(SQLModel, table=True):
 
 
 class WriteRow(SQLModel, table=True):
-    """A `storage.postgres.writes.Write`."""
+    """A `storage.postgres.repositories.staged_writes.Write`."""
 
     __tablename__ = "writes"
     __table_args__ = (
@@ -518,7 +518,7 @@ class WebhookDeliveryRow(SQLModel, table=True):
 
 
 class AuditRow(SQLModel, table=True):
-    """A `storage.domain.audit.Entry`; `before` and `after` are JSON."""
+    """A `storage.domain.access.audit.Entry`; `before` and `after` are JSON."""
 
     __tablename__ = "audit"
     __table_args__ = (
@@ -547,7 +547,7 @@ class AuditRow(SQLModel, table=True):
 
 
 class AuditPendingRow(SQLModel, table=True):
-    """An intent: a `storage.domain.audit.Asked` as JSON, and the definition as it was before."""
+    """An intent: a `storage.domain.access.audit.Asked` as JSON, and the definition as it was before."""
 
     __tablename__ = "audit_pending"
     __table_args__ = (Index("audit_pending_at", "at_ms"),)
@@ -568,7 +568,7 @@ class DelivererRow(SQLModel, table=True):
 
 
 class CredentialRow(SQLModel, table=True):
-    """A `storage.domain.credentials.IssuedCredential`, and what is kept of its secret.
+    """A `storage.domain.access.credentials.IssuedCredential`, and what is kept of its secret.
 
     `digest` is of an API key's secret; `sealed` is a pair's, encrypted.
     """

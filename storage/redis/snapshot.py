@@ -18,8 +18,8 @@ from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from storage.domain import limits
-from storage.domain.backups import BackupError
-from storage.redis.client import unreachable
+from storage.domain.backup_manifest import BackupError
+from storage.redis.transport.client import unreachable
 
 _PIECE = 1 << 20
 _MARK = 40

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from storage.domain.batches import Record
-from storage.domain.groups import GroupSpec
-from storage.domain.messages import NewMessage
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
+from storage.domain.groups.group import GroupSpec
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Source, WebhookSpec
 from storage.embedded.processes import child_setup
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.receiver import Receiver, answer, receiving
 

@@ -20,9 +20,9 @@ import msgspec
 import pyarrow.parquet as pq
 
 from api.cli.programs import worker_program
+from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
 from storage.embedded.processes import child_setup, open_log
-from storage.lifespan import open_storage
 from tests.bench import payloads
 from tests.bench.load import R_KEY, redis_benchmark, wrk
 from tests.bench.plan import ARCHIVE, READ_TIERED, REPLAY, Plan

@@ -19,15 +19,15 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
-from storage.domain.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
-from storage.domain.messages import NewMessage
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
+from storage.domain.access.credentials import CredentialKind, CredentialRequest, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas, Rates, ResourceRates
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
+from storage.domain.streams.stream import StreamSpec
 from tests.bench import payloads
 from tests.bench.load import wrk
 from tests.bench.plan import KEYS_SEND, KEYS_WORK, SIGV4_BATCH, SIGV4_SEND, Plan

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from spark_worker.session import Session, open_session
 from spark_worker.settings import WorkerSettings
+from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
-from storage.lifespan import open_storage
 from tests.archiving import archive
 from tests.bench.plan import SOURCE_ARCHIVE, SOURCE_HOT, Plan
 from tests.bench.ratios import Measured, Row

@@ -13,12 +13,12 @@ import httpx
 import uvloop
 
 from consumers.webhooks.deliverer import Deliverer
-from storage.domain.messages import NewMessage
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
 from storage.domain.names import QueueName, WebhookName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import Outcome, Source, SourceKind, WebhookSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
 from tests.bench.plan import WEBHOOKS, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave

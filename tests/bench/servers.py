@@ -24,7 +24,7 @@ from storage.embedded.postgres import running_postgres
 from storage.embedded.processes import child_setup, open_log
 from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
-from storage.schema import migrate
+from storage.schema_version import migrate
 from storage.settings import StorageSettings
 from tests.bench.ratios import Unmeasurable
 

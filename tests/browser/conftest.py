@@ -12,12 +12,12 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from api.settings import Settings
-from storage.domain.access import LOCAL_ADMINISTRATOR, Role
-from storage.domain.credentials import CredentialRequest, NewSecret, Rights
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
+from storage.domain.access.credentials import CredentialRequest, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.limits import Limits
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.browser.looking import DESK, WATCH, Complaints
 from tests.browser.world import make_crowd, make_world

@@ -9,8 +9,8 @@ import pytest
 from redis.asyncio.connection import AbstractConnection
 from sqlalchemy import Engine, event
 
-from storage.redis import commands as redis_commands
-from storage.redis import lanes
+from storage.redis.transport import command as redis_commands
+from storage.redis.transport import connection_lane
 
 
 @dataclass
@@ -47,7 +47,7 @@ def store_calls() -> Iterator[StoreCalls]:
         counted.statements.append(statement)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lanes, "packed", counting_packed)
+        patch.setattr(connection_lane, "packed", counting_packed)
         patch.setattr(AbstractConnection, "send_command", counting_send)
         event.listen(Engine, "before_cursor_execute", executed)
         try:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from storage.domain.messages import NewMessage
-from storage.domain.queues import DeadLetterTarget, QueueType
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import DeadLetterTarget, QueueType
 from tests.browser.conftest import Service, press
 from tests.browser.test_queue_journeys import LATE, a_queue, reject
 

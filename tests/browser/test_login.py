@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from storage.domain.access import Role
+from storage.domain.access.permissions import Role
 from tests.browser.conftest import ELSEWHERE, Service, a_context, log_in, press
 from tests.browser.looking import DESK, PHONE, axe, is_too_wide, look, violations
 

@@ -6,11 +6,11 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from storage.domain.access import Role
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Role
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
-from storage.lifespan import Storage
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
 from tests.browser.conftest import Service, log_in, press
 from tests.browser.looking import Complaints, look
 

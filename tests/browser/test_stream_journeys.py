@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
-from storage.domain.batches import Record
-from storage.domain.groups import Commit, GroupKind, GroupSpec
+from storage.bootstrap import Storage
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.jobs import JobState
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage
+from storage.domain.streams.stream import StreamSpec
 from tests.browser.conftest import a_context
 from tests.browser.looking import Complaints, look
 from tests.browser.world import MARKER

@@ -10,10 +10,10 @@ import pytest
 
 from api.admin.snippets import Reached
 from api.admin.stream_snippets import stream_snippets
-from storage.domain.access import Role
+from storage.domain.access.permissions import Role
 from storage.domain.names import StreamName
 from storage.domain.quotas import Quotas
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.browser.counting import store_calls
 from tests.browser.world import CLICKS, CROWD, HOSTILE
 from tests.waiting import eventually

@@ -21,19 +21,19 @@ import msgspec
 import psycopg
 
 from spark_worker.sending import SendParts, TaskEnd, send_parts
-from storage.domain.batches import Record
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
-from storage.domain.groups import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
-from storage.domain.queue_rules import PoisonPolicy
-from storage.domain.queues import QueueSpec, QueueType
-from storage.domain.replays import ReplayRequest, Target
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.policies import PoisonPolicy
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.replays.replay import ReplayRequest, Target
+from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
-from storage.lifespan import Storage, open_storage
 from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.replaying import begin

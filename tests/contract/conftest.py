@@ -18,13 +18,13 @@ from redis import Redis
 
 from api.cli.programs import APPLICATION, manners
 from api.settings import Settings
+from storage.access.secret_box import new_key
 from storage.domain.clock import SystemClock
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
 from storage.domain.webhooks import Payload
 from storage.embedded.processes import child_setup
 from storage.embedded.valkey import running_valkey
 from storage.redis.keys import presence_keys
-from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.folders import quick_folder
 

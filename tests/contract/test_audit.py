@@ -9,7 +9,7 @@ from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
 from api.native.audited import AuditedRoute
 from api.settings import Settings
-from storage.domain.audit import Chain, is_administrative
+from storage.domain.access.audit import Chain, is_administrative
 from tests.amazon import aws_client
 
 pytestmark = pytest.mark.one_store

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from storage.domain.streams import RING_SIZE
+from storage.domain.streams.stream import RING_SIZE
 from tests.contract.conftest import _running_service
 from tests.server_sent_events import Event, events_of
 

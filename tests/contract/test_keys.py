@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.credentials import parse_key
+from storage.domain.access.credentials import parse_key
 
 RIGHTS = {
     "roles": ["viewer"],

@@ -14,8 +14,8 @@ import pytest
 import redis
 from botocore.exceptions import ClientError
 
+from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
-from storage.lifespan import open_storage
 from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
 from tests.archiving import archive

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from storage.bootstrap import open_storage
 from storage.domain.clock import ManualClock
-from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 
 

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from api.admin.rendering import CONTENT_SECURITY_POLICY
-from storage.domain.access import Effect, Grant, Role
-from storage.domain.audit import Wanted
-from storage.domain.credentials import Rights
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.access.audit import Wanted
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import Effect, Grant, Role
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import Guarded, guarding
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from storage.archive.roots import open_root
+from storage.bootstrap import open_storage
 from storage.domain.archive import Copied
 from storage.domain.jobs import JobKind, JobState, LeaseLost
 from storage.domain.names import DEFAULT_NAMESPACE, StreamName
-from storage.domain.streams import StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import StreamSpec
+from storage.parquet.object_store import open_root
 from tests.archiving import AT_ONCE, bodies_in, copy, files_of, numbered
 
 pytestmark = pytest.mark.one_store

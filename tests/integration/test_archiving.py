@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from storage.archive import local
-from storage.archive.roots import open_root
-from storage.archive_check import open_archive_check
+from storage.archive.compact_task import join
+from storage.archive.verify import open_archive_check
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import ArchiveBehind, ArchiveOff
 from storage.domain.jobs import JobKind, JobState
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.joining import join
-from storage.lifespan import open_storage
-from storage.postgres.archives import ArchiveRows
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
+from storage.parquet import local_store
+from storage.parquet.object_store import open_root
 from storage.postgres.database import open_database
+from storage.postgres.repositories.archive_manifest import ArchiveRows
 from tests.archiving import AT_ONCE, archive, bodies_in, copy, files_of, numbered
 
 pytestmark = pytest.mark.one_store
@@ -348,7 +348,7 @@ async def test_a_full_disk_leaves_nothing_behind_and_archiving_goes_on_when_ther
 ):
     await engines.catalog.put_stream(CLICKS, StreamSpec())
     await engines.streams.append(CLICKS, numbered(0, 10))
-    make = local._made
+    make = local_store._made
 
     class Full:
         def __init__(self, file: Any) -> None:
@@ -366,10 +366,10 @@ async def test_a_full_disk_leaves_nothing_behind_and_archiving_goes_on_when_ther
         def write(self, data: bytes) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(local, "_made", lambda place: Full(make(place)))
+    monkeypatch.setattr(local_store, "_made", lambda place: Full(make(place)))
     full = await archive(engines, settings, CLICKS)
     left = stored(root)
-    monkeypatch.setattr(local, "_made", make)
+    monkeypatch.setattr(local_store, "_made", make)
     again = await archive(engines, settings, CLICKS)
 
     assert full.progress["failures"][0]["failure"] == "The archive has no room left."

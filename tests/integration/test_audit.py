@@ -5,14 +5,14 @@ import asyncio
 import psycopg
 import pytest
 
+from storage.audit.snapshots import shown
 from storage.domain import limits
-from storage.domain.access import LOCAL_ADMINISTRATOR
-from storage.domain.audit import Asked, Chain, Door, Wanted
+from storage.domain.access.audit import Asked, Chain, Door, Wanted
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
-from storage.snapshots import shown
 
 pytestmark = pytest.mark.one_store
 

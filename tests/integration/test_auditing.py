@@ -10,11 +10,11 @@ from api.app import create_app
 from api.auth.auditing import About, Auditing, Caller, Ration, claimed_id
 from api.settings import Settings
 from storage.domain import limits
-from storage.domain.access import GRANTS_OF, Action, Policy, Principal, Role
-from storage.domain.audit import Door, Wanted
+from storage.domain.access.audit import Door, Wanted
+from storage.domain.access.permissions import GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.errors import Forbidden, StorageUnavailable, Unauthenticated
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 
 pytestmark = pytest.mark.one_store
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from api.cli.data import locked
-from storage.domain.messages import NewMessage
+from storage.bootstrap import open_storage
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
-from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from tests.commands import millstream
 

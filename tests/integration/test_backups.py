@@ -11,10 +11,13 @@ import pytest
 import redis
 from alembic import command
 
-from storage import backups
-from storage.domain.access import LOCAL_ADMINISTRATOR, Role
-from storage.domain.audit import Asked, Chain, Door, Wanted
-from storage.domain.backups import (
+from storage.access.secret_box import new_key
+from storage.backup import backup
+from storage.bootstrap import open_storage
+from storage.domain.access.audit import Asked, Chain, Door, Wanted
+from storage.domain.access.credentials import CredentialRequest, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
+from storage.domain.backup_manifest import (
     MANIFEST,
     SNAPSHOT,
     BackupError,
@@ -22,26 +25,23 @@ from storage.domain.backups import (
     StoreInUse,
     Table,
 )
-from storage.domain.batches import Record
 from storage.domain.clock import SystemClock
-from storage.domain.credentials import CredentialRequest, Rights
 from storage.domain.errors import MillstreamError
-from storage.domain.groups import Commit, GroupKind, GroupSpec
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.limits import RESTORE_SKIPS_OFFSETS
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import open_storage
 from storage.postgres import dump
 from storage.postgres.migrate import config_of, connected
-from storage.postgres.revisions import head
-from storage.redis.refilling import BackedStore
+from storage.postgres.schema_revision import head
+from storage.redis.restore import BackedStore
 from storage.redis.snapshot import snapshot_of
-from storage.schema import migrate
-from storage.secrets import new_key
+from storage.schema_version import migrate
 from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
@@ -110,11 +110,11 @@ async def writing(storage):
 
 
 async def backed_up(source, folder):
-    return await asyncio.to_thread(backups.backup, source, folder, SystemClock(), VERSION)
+    return await asyncio.to_thread(backup.backup, source, folder, SystemClock(), VERSION)
 
 
 async def restored(target, folder):
-    return await asyncio.to_thread(backups.restore, target, folder, "bundled")
+    return await asyncio.to_thread(backup.restore, target, folder, "bundled")
 
 
 async def received(storage, queue):
@@ -233,7 +233,7 @@ def backup_of_little(source, tmp_path):
             await storage.queues.send(ORDERS, [NewMessage(b"one")])
 
     asyncio.run(make())
-    backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+    backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
     return tmp_path / "backup"
 
 
@@ -249,10 +249,10 @@ def test_jobs_are_as_before_the_store_and_everything_else_as_after_it(
         execute(source, NAMESPACE.format("late"))
         return snapshot_of(url)
 
-    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+    monkeypatch.setattr(backup, "snapshot_of", meanwhile)
 
-    backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
-    backups.restore(target, tmp_path / "backup", "bundled")
+    backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+    backup.restore(target, tmp_path / "backup", "bundled")
 
     with psycopg.connect(target.database_url) as cold:
         assert cold.execute("select position from job_parts").fetchall() == [(3,)]
@@ -281,10 +281,10 @@ def test_a_namespace_that_goes_meanwhile_is_told(source, tmp_path, monkeypatch):
         execute(source, "delete from jobs; delete from namespaces where name = 'gone'")
         return iter(())
 
-    monkeypatch.setattr(backups, "snapshot_of", meanwhile)
+    monkeypatch.setattr(backup, "snapshot_of", meanwhile)
 
     with pytest.raises(BackupError, match="a namespace removed, meanwhile"):
-        backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+        backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
 
 
 @pytest.mark.one_store
@@ -334,7 +334,7 @@ def test_a_byte_that_changed_is_refused_before_anything_is_touched(backup_of_lit
     damaged.write_bytes(content)
 
     with pytest.raises(BackupError, match="damaged"):
-        backups.restore(target, backup_of_little, "bundled")
+        backup.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -345,14 +345,14 @@ def test_what_is_no_backup_or_anothers_is_told_so(backup_of_little, target, tmp_
     whole = manifest.read_text()
 
     with pytest.raises(BackupError, match="is no backup"):
-        backups.restore(target, tmp_path, "bundled")
+        backup.restore(target, tmp_path, "bundled")
     manifest.write_text(whole.replace('"format": 1', '"format": 2'))
     with pytest.raises(BackupError, match="has format 2"):
-        backups.restore(target, backup_of_little, "bundled")
+        backup.restore(target, backup_of_little, "bundled")
     manifest.write_text(whole)
     (backup_of_little / SNAPSHOT).unlink()
     with pytest.raises(BackupError, match="is missing"):
-        backups.restore(target, backup_of_little, "bundled")
+        backup.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -360,10 +360,10 @@ def test_what_is_no_backup_or_anothers_is_told_so(backup_of_little, target, tmp_
 @pytest.mark.one_store
 def test_stores_with_something_in_them_are_left_as_they_are(backup_of_little, source, target):
     with pytest.raises(StoreInUse, match="the database is not empty"):
-        backups.restore(source, backup_of_little, "bundled")
+        backup.restore(source, backup_of_little, "bundled")
     half = source.model_copy(update={"database_url": target.database_url})
     with pytest.raises(StoreInUse, match="the store is not empty"):
-        backups.restore(half, backup_of_little, "bundled")
+        backup.restore(half, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -398,11 +398,11 @@ async def test_nothing_starts_on_what_is_half_restored(source, target, tmp_path,
 
 @pytest.mark.one_store
 def test_tables_that_do_not_fit_leave_both_stores_empty(backup_of_little, target, monkeypatch):
-    monkeypatch.setattr(backups, "check_parts", lambda *_: None)
+    monkeypatch.setattr(backup, "check_parts", lambda *_: None)
     (backup_of_little / "postgres" / "queues.copy").write_bytes(b"")
 
     with pytest.raises(BackupError, match="0 rows, and the manifest says 1"):
-        backups.restore(target, backup_of_little, "bundled")
+        backup.restore(target, backup_of_little, "bundled")
 
     assert is_empty(target)
 
@@ -413,9 +413,9 @@ def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
         yield b"REDIS"
         raise BackupError("the store broke off")
 
-    monkeypatch.setattr(backups, "snapshot_of", broken)
+    monkeypatch.setattr(backup, "snapshot_of", broken)
     with pytest.raises(BackupError, match="broke off"):
-        backups.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+        backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -423,7 +423,7 @@ def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
 @pytest.mark.one_store
 def test_a_name_that_is_taken_is_refused(source, tmp_path):
     with pytest.raises(BackupError, match="is there already"):
-        backups.backup(source, tmp_path, SystemClock(), VERSION)
+        backup.backup(source, tmp_path, SystemClock(), VERSION)
 
 
 def is_empty(stores):

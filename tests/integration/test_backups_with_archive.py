@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from storage import backed_archive, backups
-from storage.archive.roots import open_root
-from storage.archive_check import open_archive_check
-from storage.bundles import unbundled
-from storage.domain.backups import FOLDER_OF_ARCHIVE, BackupError
-from storage.domain.batches import Record
+from storage.archive.verify import open_archive_check
+from storage.backup import archive_files, backup
+from storage.backup.tarball import unbundled
+from storage.bootstrap import open_storage
+from storage.domain.backup_manifest import FOLDER_OF_ARCHIVE, BackupError
 from storage.domain.clock import SystemClock
 from storage.domain.errors import ArchiveOff, StorageUnavailable
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import open_storage
+from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
 from tests.archiving import archive
 from tests.arrow import arrow_stream
@@ -64,14 +64,14 @@ async def with_history(storage, settings):
 
 async def backed_up(source, target, **options):
     return await asyncio.to_thread(
-        backups.backup, source, target, SystemClock(), VERSION, with_archive=True, **options
+        backup.backup, source, target, SystemClock(), VERSION, with_archive=True, **options
     )
 
 
 async def restored(target, place):
     def restore():
         with unbundled(place) as folder:
-            return backups.restore(target, folder, "bundled")
+            return backup.restore(target, folder, "bundled")
 
     return await asyncio.to_thread(restore)
 
@@ -143,7 +143,7 @@ async def test_what_retention_removes_meanwhile_is_left_out(source, tmp_path, mo
     """Between the moment at which Postgres names a file, and its turn to be copied."""
     async with open_storage(source) as storage:
         await with_history(storage, source)
-    copy = backed_archive.copy_named
+    copy = archive_files.copy_named
 
     def copy_late(root, paths, database_url, part):
         [file] = root.files("")
@@ -152,7 +152,7 @@ async def test_what_retention_removes_meanwhile_is_left_out(source, tmp_path, mo
         root.delete(file.path)
         copy(root, paths, database_url, part)
 
-    monkeypatch.setattr(backups, "copy_named", copy_late)
+    monkeypatch.setattr(backup, "copy_named", copy_late)
 
     manifest = await backed_up(source, tmp_path / "backup")
 

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.batches import Record, decode_batch, encode_batch
-from storage.domain.columns import Columns, encode_columns
 from storage.domain.errors import (
     BatchTooLarge,
     MessageTooLarge,
@@ -15,9 +14,10 @@ from storage.domain.errors import (
     StreamReadOnly,
     ValidationFailed,
 )
+from storage.domain.log.record_batch import Record, decode_batch, encode_batch
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, AppendedRange, EventTimes, Stream, StreamSpec
-from storage.lifespan import Storage
+from storage.domain.streams.columnar_batch import Columns, encode_columns
+from storage.domain.streams.stream import RING_SIZE, AppendedRange, EventTimes, Stream, StreamSpec
 from tests.queue_verbs import WORK, made
 
 CLICKS = StreamName("clicks")

@@ -8,8 +8,8 @@ import pytest
 
 from consumers.chunks import Chunk, Format
 from consumers.feeds import Feed, Feeds
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import (
     OffsetOutOfRange,
     ShardNotFound,
@@ -17,9 +17,9 @@ from storage.domain.errors import (
     StreamNotFound,
 )
 from storage.domain.limits import MIB
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, Gap, LogRecord, StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, StreamSpec
 from tests.archiving import archive
 
 pytestmark = pytest.mark.one_store

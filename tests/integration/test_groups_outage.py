@@ -7,13 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from consumers.sweeper import settle_groups
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.domain.groups import Commit, CommitResult, Committed, GroupSpec
+from storage.domain.groups.group import Commit, CommitResult, Committed, GroupSpec
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import StreamSpec
-from storage.groups import Groups
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import StreamSpec
+from storage.groups.engine import Groups
 from storage.settings import StorageSettings
 from tests.integration.faulty import Faults
 

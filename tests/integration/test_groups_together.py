@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import pytest
 
-from storage.domain.batches import Record
+from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import MemberUnknown, MillstreamError, StaleGeneration
-from storage.domain.groups import Commit, Committed, GroupSpec, ResetSpec, ResetTo
+from storage.domain.groups.group import Commit, Committed, GroupSpec, ResetSpec, ResetTo
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import Appended, StreamSpec
-from storage.lifespan import Storage, open_storage
+from storage.domain.streams.stream import Appended, StreamSpec
 from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.one_store

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from storage.domain.batches import Record
+from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import (
     OutcomeUnknown,
     QueueNotFound,
@@ -17,16 +17,16 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, Limits
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import ReadFrom, StreamSpec
-from storage.lifespan import Storage, open_storage
-from storage.redis.client import ScriptFailed
-from storage.redis.gathering import StoreChanged
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.redis.keys import key
-from storage.redis.logs import HotLogs
-from storage.redis.wakeups import Waiter
+from storage.redis.streams.logs import HotLogs
+from storage.redis.transport.client import ScriptFailed
+from storage.redis.transport.coalescing import StoreChanged
+from storage.redis.transport.wakeups import Waiter
 from storage.settings import StorageSettings
 from tests.integration.faulty import faulty
 

@@ -11,7 +11,7 @@ import pytest
 from api.dataplane import HotRequest
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from tests.sockets import serving
 from tests.waiting import eventually
 

@@ -10,9 +10,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from storage.domain.access import EVERYTHING, Effect, Grant, Principal, Role
-from storage.domain.audit import Door, Wanted
-from storage.domain.credentials import CredentialKind, Rights
+from storage.domain.access.audit import Door, Wanted
+from storage.domain.access.credentials import CredentialKind, Rights
+from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import Guarded, guarding
 from tests.waiting import eventually

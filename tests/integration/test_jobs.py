@@ -5,11 +5,11 @@ import asyncio
 import psycopg
 import pytest
 
+from storage.bootstrap import open_storage
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import Claim, JobKind, JobPart, JobState, LeaseLost, Outcome, Wish
-from storage.lifespan import open_storage
 from storage.postgres.database import conninfo, open_database
-from storage.postgres.jobs import ended, let_go
+from storage.postgres.repositories.jobs import ended, let_go
 from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.one_store

@@ -8,12 +8,12 @@ import jwt
 import pytest
 
 from api.settings import Settings
-from storage.domain.access import LOCAL_ADMINISTRATOR, Role
+from storage.access.secret_box import new_key
+from storage.bootstrap import open_storage
+from storage.domain.access.credentials import CredentialRequest, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Role
 from storage.domain.clock import SystemClock
-from storage.domain.credentials import CredentialRequest, Rights
 from storage.domain.limits import Limits
-from storage.lifespan import open_storage
-from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.issuing import RSA_KEY, serving_keys
 from tests.sockets import serving

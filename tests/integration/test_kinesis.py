@@ -11,7 +11,8 @@ import pytest
 from api.app import create_app
 from api.aws.kinesis.throughput import CONSUMERS_MAX_AT_AMAZON
 from api.settings import Settings
-from storage.catalog import Catalog
+from storage.bootstrap import open_storage
+from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import (
     MillstreamError,
@@ -21,10 +22,9 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.names import StreamName
-from storage.domain.streams import Appended, AppendedRange
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import Appended, AppendedRange
 from storage.settings import StorageSettings
-from storage.streams import Streams
+from storage.streams.engine import Streams
 
 pytestmark = pytest.mark.one_store
 

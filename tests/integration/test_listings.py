@@ -3,8 +3,8 @@
 import pytest
 
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 
 pytestmark = pytest.mark.one_store
 

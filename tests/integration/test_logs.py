@@ -17,13 +17,13 @@ from websockets.exceptions import InvalidStatus
 from api.answers import AccessLog, Circumstances
 from api.logs import configure_logs
 from api.settings import Settings
-from storage.domain.credentials import CredentialKind, NewSecret
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
+from storage.domain.access.credentials import CredentialKind, NewSecret
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
 from tests.collector import collecting
 from tests.guarded import LET_IN, Guarded

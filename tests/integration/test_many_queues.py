@@ -5,9 +5,9 @@ import redis
 
 from consumers.sweeper import QueueVisits
 from storage.domain import limits
-from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 
 SHARES = 6
 QUEUES = [QueueName(f"queue-{number}") for number in range(40)]

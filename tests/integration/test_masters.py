@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from storage.domain.batches import Record
-from storage.domain.epochs import StoreIdentity
+from storage.bootstrap import open_storage
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
+from storage.domain.log.store_epoch import StoreIdentity
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import ReadFrom, StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
+from storage.redis.cluster_store import HotStore
 from storage.redis.keys import STORE_KEY, every_key, log_keys, queue_keys
-from storage.redis.masters import HotStore
-from storage.redis.nodes import Nodes
+from storage.redis.transport.topology import Nodes
 from storage.settings import StorageSettings
 from tests.clusters import MASTERS, running_masters
 from tests.waiting import eventually

@@ -23,9 +23,9 @@ from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
 from api.native.dependencies import right_of
 from api.settings import Settings
-from storage.domain.access import EVERYTHING, GRANTS_OF, Action, Policy, Principal, Role
-from storage.domain.credentials import CredentialKind, Rights
-from storage.domain.groups import GroupSpec
+from storage.domain.access.credentials import CredentialKind, Rights
+from storage.domain.access.permissions import EVERYTHING, GRANTS_OF, Action, Policy, Principal, Role
+from storage.domain.groups.group import GroupSpec
 from storage.domain.names import GroupName, QueueName
 from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import Guarded, guarding

@@ -19,16 +19,16 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from api.cli.programs import PROTOCOLS, _forget_gauges
 from api.object_metrics import OBJECT_METRICS
 from api.state_metrics import STATE_METRICS
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.access import Effect, Grant
-from storage.domain.batches import Record
-from storage.domain.credentials import Rights
-from storage.domain.groups import GroupKind, GroupSpec
-from storage.domain.messages import NewMessage
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import Effect, Grant
+from storage.domain.groups.group import GroupKind, GroupSpec
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
-from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 from tests.guarded import guarding
 

@@ -11,8 +11,8 @@ from sqlalchemy import Engine, NullPool, create_engine
 from storage.domain.errors import StorageUnavailable
 from storage.postgres.database import driver_url, open_database
 from storage.postgres.migrate import DatabaseTooNew, current, migrate
-from storage.postgres.reservations import StoreIdentities
-from storage.postgres.revisions import head, read_revision
+from storage.postgres.repositories.offset_reservations import StoreIdentities
+from storage.postgres.schema_revision import head, read_revision
 from storage.postgres.tables import METADATA
 from storage.settings import StorageSettings
 

@@ -19,9 +19,9 @@ from api.app import create_app
 from api.cli.programs import PROTOCOLS
 from api.settings import Settings
 from storage.domain import limits
-from storage.domain.access import EVERYTHING, Effect, Grant, Principal, Role
-from storage.domain.audit import Wanted
-from storage.domain.credentials import Rights
+from storage.domain.access.audit import Wanted
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import EVERYTHING, Effect, Grant, Principal, Role
 from storage.domain.limits import Limits
 from storage.domain.quotas import NO_QUOTAS
 from tests.guarded import Guarded, guarding

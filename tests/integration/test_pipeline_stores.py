@@ -7,11 +7,11 @@ import pytest
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
-from storage.redis.client import open_client
 from storage.redis.keys import LogAddress
-from storage.redis.logs import HotLogs
-from storage.redis.nodes import Nodes
-from storage.redis.pipeline import Pipeline
+from storage.redis.streams.logs import HotLogs
+from storage.redis.transport.client import open_client
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.topology import Nodes
 
 pytestmark = pytest.mark.one_server  # the names are told to connections one after another
 AT = LogAddress("default", "0123456789abcdef")

@@ -12,18 +12,18 @@ from api.push.present import SocketsHere
 from api.push.session import Session
 from api.push.sessions import Sessions
 from api.push.wire import JSON
+from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
-from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
 from storage.domain.clock import SystemClock
-from storage.domain.credentials import Rights
 from storage.domain.errors import SocketNotFound
 from storage.domain.limits import Limits
-from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
-from storage.domain.queues import QueueSpec
-from storage.lifespan import Storage, open_storage
-from storage.presence import Presence, present
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.operations.presence import Presence, present
 from storage.settings import StorageSettings
 from tests.guarded import guarding
 from tests.sockets import PATIENCE_S, Server, serving

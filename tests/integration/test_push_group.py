@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 import msgspec
 import pytest
 
-from storage.domain.batches import Record
-from storage.domain.groups import GroupSpec, ResetSpec, ResetTo, StartAt
+from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo, StartAt
 from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.sockets import PATIENCE_S, Frame, Server, Socket, serving
 
 pytestmark = pytest.mark.one_store

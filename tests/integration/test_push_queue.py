@@ -8,9 +8,9 @@ import pytest
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
-from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from tests.sockets import PATIENCE_S, Frame, Server, serving
 
 pytestmark = pytest.mark.one_store

@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas, Rates
 from tests.sockets import Socket, serving
 

@@ -11,12 +11,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
-from storage.domain.batches import Record
 from storage.domain.limits import Limits
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from tests.sockets import PATIENCE_S, Server, Socket, serving
 
 pytestmark = pytest.mark.one_store

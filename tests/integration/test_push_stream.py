@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from storage.domain.batches import Record
 from storage.domain.limits import CLOSED_SHARD_MS_MIN, Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.archiving import archive
 from tests.sockets import Frame, Server, Socket, serving
 

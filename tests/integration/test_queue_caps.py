@@ -2,12 +2,12 @@
 
 import pytest
 
+from storage.bootstrap import Storage
 from storage.domain.errors import QueueFull
-from storage.domain.messages import NewMessage, SettleAction, Settlement
-from storage.domain.queue_rules import Overflow
-from storage.domain.queues import QueueStats
-from storage.lifespan import Storage
-from storage.queues import Queues
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.policies import Overflow
+from storage.domain.queues.queue import QueueStats
+from storage.queues.engine import Queues
 from tests.queue_verbs import DEAD, LINE, WORK, made, receive, send, settle
 
 

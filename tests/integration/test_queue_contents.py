@@ -9,17 +9,15 @@ from storage.domain.errors import (
     MessageTooLarge,
     ValidationFailed,
 )
-from storage.domain.messages import (
+from storage.domain.queues.message import (
     MessageState,
     NewMessage,
     SettleAction,
     Settlement,
     WhichDead,
 )
-from storage.domain.queues import (
-    QueueSpec,
-)
-from storage.queues import Queues
+from storage.domain.queues.queue import QueueSpec
+from storage.queues.engine import Queues
 from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 
 # ── Looking at messages, and dropping one ──

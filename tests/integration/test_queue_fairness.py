@@ -2,10 +2,8 @@
 
 from collections import Counter
 
-from storage.domain.messages import (
-    SettleAction,
-)
-from storage.domain.queue_rules import GroupWeight
+from storage.domain.queues.message import SettleAction
+from storage.domain.queues.policies import GroupWeight
 from tests.queue_verbs import WORK, made, receive, send, settle
 
 

@@ -1,9 +1,6 @@
 """Fifo queues: deduplication and delay."""
 
-from storage.domain.queues import (
-    DedupScope,
-    QueueSpec,
-)
+from storage.domain.queues.queue import DedupScope, QueueSpec
 from tests.queue_verbs import LINE, made, receive, send
 
 

@@ -7,9 +7,7 @@ from storage.domain.errors import (
     InFlightLimitReached,
     PurgeInProgress,
 )
-from storage.domain.messages import (
-    SettleAction,
-)
+from storage.domain.queues.message import SettleAction
 from tests.queue_verbs import HOUR_MS, LINE, WORK, made, receive, send, settle
 
 # ── Handles, as SQS takes them ──

@@ -6,10 +6,10 @@ import pytest
 
 from storage.domain import limits
 from storage.domain.errors import MessageNotFound
-from storage.domain.history import MessageEvent, What, history_of, state_after
-from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
-from storage.domain.queues import DeadLetterTarget, QueueSpec
+from storage.domain.queues.history import MessageEvent, What, history_of, state_after
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
 from tests.queue_verbs import made
 
 WORK = QueueName("work")

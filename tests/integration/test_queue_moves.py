@@ -4,17 +4,15 @@ import asyncio
 
 import pytest
 
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     MoveRefused,
 )
-from storage.domain.messages import ReceivedMessage, SettleAction, WhichDead
-from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
-from storage.domain.queues import (
-    DeadLetterTarget,
-)
-from storage.lifespan import Storage, open_storage
+from storage.domain.queues.message import ReceivedMessage, SettleAction, WhichDead
+from storage.domain.queues.moves import Move, MoveState
+from storage.domain.queues.queue import DeadLetterTarget
 from storage.settings import StorageSettings
 from tests.queue_verbs import (
     DEAD,

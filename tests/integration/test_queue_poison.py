@@ -2,11 +2,11 @@
 
 import pytest
 
+from storage.bootstrap import Storage
 from storage.domain.errors import GroupNotParked, ValidationFailed
-from storage.domain.messages import MessageState, NewMessage, SettleAction
-from storage.domain.queue_rules import ParkedGroup, PoisonPolicy
-from storage.domain.queues import DeadLetterTarget, QueueSpec, QueueType
-from storage.lifespan import Storage
+from storage.domain.queues.message import MessageState, NewMessage, SettleAction
+from storage.domain.queues.policies import ParkedGroup, PoisonPolicy
+from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
 from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle, times_out
 
 

@@ -3,14 +3,9 @@
 import msgspec
 import pytest
 
-from storage.domain.backoff import Backoff, BackoffKind, Jitter
-from storage.domain.messages import (
-    SettleAction,
-    Settlement,
-)
-from storage.domain.queues import (
-    DeadLetterTarget,
-)
+from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.queues.message import SettleAction, Settlement
+from storage.domain.queues.queue import DeadLetterTarget
 from tests.queue_verbs import DEAD, HOUR_MS, WORK, made, receive, send, settle, times_out
 
 # ── Time to live, long delays ──

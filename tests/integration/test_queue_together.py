@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import redis
 
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import ErrorCode, InFlightLimitReached
-from storage.domain.messages import ReceivedMessage, SettleAction, Settlement
-from storage.domain.queues import QueueSpec
-from storage.lifespan import Storage
-from storage.redis.receives import Receives
+from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
+from storage.redis.queues.receive import Receives
 from tests.queue_verbs import LINE, WORK, made, receive, send
 
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from storage.domain.batches import Record
+from storage.bootstrap import Storage
 from storage.domain.errors import StreamNotFound, StreamReadOnly, ValidationFailed
-from storage.domain.messages import NewMessage, SettleAction
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import DeadLetterTarget, QueueType
-from storage.domain.streams import ReadFrom, StreamSpec
-from storage.lifespan import Storage
+from storage.domain.queues.message import NewMessage, SettleAction
+from storage.domain.queues.queue import DeadLetterTarget, QueueType
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from tests.queue_verbs import DEAD, HOUR_MS, LINE, WORK, made, receive, send, settle
 
 

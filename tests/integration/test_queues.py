@@ -3,9 +3,9 @@
 import pytest
 
 from storage.domain.errors import ErrorCode, IdempotencyKeyReused, MessageTooLarge, QueueNotFound
-from storage.domain.messages import NewMessage, ReceivedMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
 
 ORDERS = QueueName("orders")
 TALLY = QueueName("tally.fifo")

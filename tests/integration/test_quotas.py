@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack
 import pytest
 import redis
 
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.access import Principal
+from storage.domain.access.permissions import Principal
 from storage.domain.errors import (
     NamespaceInUse,
     NamespaceNotFound,
@@ -17,13 +18,12 @@ from storage.domain.errors import (
     QuotaTooSmall,
     StorageUnavailable,
 )
-from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import open_storage
 from storage.settings import StorageSettings
 
 ACME, RIVAL = Principal("a", "acme", credential="k1"), Principal("r", "rival", credential="k2")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.domain.access import EVERYTHING, Principal, Role
-from storage.domain.credentials import Rights
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import EVERYTHING, Principal, Role
 from storage.domain.quotas import NO_QUOTAS, Rates
 from tests.guarded import Guarded, guarding
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from storage.archive.schema import batch_of, records_of
-from storage.domain.batches import Record
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import LogRecord, ReadFrom, StreamSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import LogRecord, ReadFrom, StreamSpec
+from storage.parquet.record_schema import batch_of, records_of
 from storage.redis.keys import LogAddress
-from storage.redis.ranges import EntryRange, HotRanges
+from storage.redis.streams.range_reader import EntryRange, HotRanges
 
 CLICKS = StreamName("clicks")
 ORDERS = QueueName("orders")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from storage.domain.names import StreamName
 from storage.domain.quotas import NO_QUOTAS
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 
 pytestmark = pytest.mark.one_store
 

@@ -6,21 +6,21 @@ from collections import Counter
 import pytest
 
 from spark_worker.sending import TaskEnd, _ToStream
-from storage.domain.batches import Record
 from storage.domain.clock import SystemClock
 from storage.domain.errors import (
     OutcomeUnknown,
     StreamNotFound,
 )
-from storage.domain.groups import GroupSpec
+from storage.domain.groups.group import GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.limits import HOUR_MS
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
-from storage.domain.pacing import Pacing, Rhythm
-from storage.domain.replays import Order, Target
-from storage.domain.rising import Risen
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.replays.pacing import Pacing, Rhythm
+from storage.domain.replays.replay import Order, Target
+from storage.domain.streams.idempotence import Risen
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.replaying import (
     KEEP,
     KEYS,

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from spark_worker.sending import TaskEnd
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import (
     BookmarkNotFound,
     JobNotFound,
@@ -14,17 +14,17 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups import GroupSpec
+from storage.domain.groups.group import GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.limits import HOUR_MS
-from storage.domain.messages import SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.pacing import Pacing
-from storage.domain.queues import QueueSpec, QueueType
-from storage.domain.replays import Bound, Order, ShardMode, Target
-from storage.domain.selections import Condition, Filter, Sample
-from storage.domain.streams import RING_SIZE, StreamSpec, Tier
-from storage.lifespan import open_storage
+from storage.domain.queues.message import SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.replays.pacing import Pacing
+from storage.domain.replays.replay import Bound, Order, ShardMode, Target
+from storage.domain.streams.record_filter import Condition, Filter, Sample
+from storage.domain.streams.stream import RING_SIZE, StreamSpec, Tier
 from storage.redis.keys import LogAddress
 from storage.settings import StorageSettings
 from tests.archiving import archive

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.domain.epochs import StoreIdentity
+from storage.domain.log.store_epoch import StoreIdentity
 from storage.domain.names import DEFAULT_NAMESPACE, LogId, new_log_id
 from storage.postgres.database import Database, open_database
-from storage.postgres.reservations import (
+from storage.postgres.repositories.offset_reservations import (
     EpochBehind,
     Reservation,
     Reservations,

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import (
     FenceMismatch,
     MessageTooLarge,
@@ -15,15 +15,15 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.limits import DAY_MS, Limits
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec, QueueType
-from storage.domain.rising import Rise, Risen
-from storage.domain.streams import RING_SIZE, ReadFrom, StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.streams.idempotence import Rise, Risen
+from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec
 from storage.redis.keys import every_key
 from storage.settings import StorageSettings
-from storage.streams import Streams
+from storage.streams.engine import Streams
 from tests.integration.faulty import faulty
 
 CLICKS = StreamName("clicks")

@@ -6,9 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from storage.lifespan import open_storage
-from storage.postgres.revisions import head
-from storage.schema import schema_fault
+from storage.bootstrap import open_storage
+from storage.postgres.schema_revision import head
+from storage.schema_version import schema_fault
 from tests.commands import millstream
 
 pytestmark = pytest.mark.one_store

@@ -5,17 +5,17 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import BacklogFull, QuotaExceeded
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas
-from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import open_storage
-from storage.room import is_full
+from storage.quotas.memory_guard import is_full
 from storage.settings import StorageSettings
 
 ORDERS, CLICKS = QueueName("orders"), StreamName("clicks")

@@ -6,16 +6,16 @@ from statistics import fmean
 import pytest
 import redis
 
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import QueueNotFound, StorageUnavailable
-from storage.domain.groups import Commit, GroupKind, GroupSpec
-from storage.domain.messages import NewMessage, SettleAction, Settlement
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.series import QUEUE
-from storage.domain.streams import StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
+from storage.domain.timeseries.samples import QUEUE
 from storage.settings import StorageSettings
 
 ORDERS = QueueName("orders")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from storage.domain.access import Effect, Grant
-from storage.domain.credentials import Rights
-from storage.domain.groups import GroupSpec
-from storage.domain.messages import NewMessage
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import Effect, Grant
+from storage.domain.groups.group import GroupSpec
 from storage.domain.names import GroupName, QueueName
+from storage.domain.queues.message import NewMessage
 from tests.guarded import guarding
 
 pytestmark = pytest.mark.one_store

@@ -6,8 +6,6 @@ import pytest
 import redis
 
 from consumers.sweeper import finish_reshards, scale_streams
-from storage.domain.batches import Record
-from storage.domain.columns import Columns
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,
@@ -19,9 +17,11 @@ from storage.domain.errors import (
     StorageUnavailable,
     ValidationFailed,
 )
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.scaling import Load
-from storage.domain.streams import (
+from storage.domain.streams.columnar_batch import Columns
+from storage.domain.streams.load_scaling import Load
+from storage.domain.streams.stream import (
     RING_SIZE,
     AppendCondition,
     Appended,

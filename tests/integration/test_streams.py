@@ -2,7 +2,6 @@
 
 import pytest
 
-from storage.domain.batches import Record
 from storage.domain.errors import (
     MessageTooLarge,
     OffsetExpired,
@@ -10,8 +9,9 @@ from storage.domain.errors import (
     ShardNotFound,
     StreamNotFound,
 )
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import Appended, ReadFrom, StreamSpec
+from storage.domain.streams.stream import Appended, ReadFrom, StreamSpec
 
 CLICKS = StreamName("clicks")
 WIDE = StreamName("wide")

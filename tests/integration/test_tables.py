@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 import redis
 
-from storage.archive.schema import RECORD_SCHEMA, records_of
+from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import (
     ArchiveDamaged,
     OffsetExpired,
@@ -20,14 +19,15 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.limits import Limits
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
-from storage.lifespan import Storage, open_storage
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
+from storage.parquet.record_schema import RECORD_SCHEMA, records_of
 from storage.redis.keys import LogAddress, log_keys
 from storage.settings import StorageSettings
-from storage.tables import TableRead
+from storage.streams.arrow_reader import TableRead
 from tests.archiving import archive
 from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive
 

@@ -8,12 +8,12 @@ import pytest
 from consumers.chunks import Chunk, Format
 from consumers.feeds import Feeds
 from consumers.tail import TO_ITS_END, Tail
-from storage.domain.batches import Record
 from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFound
 from storage.domain.limits import CLOSED_SHARD_MS_MIN
-from storage.domain.lineage import ENDED
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 
 pytestmark = pytest.mark.one_store
 

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from api.settings import Settings
+from storage.bootstrap import Storage
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.amazon import aws_client
 from tests.collector import Collected, collecting, told
 from tests.sockets import PATIENCE_S, Server, serving

@@ -8,14 +8,14 @@ import redis
 
 from consumers import sweeper
 from consumers.sweeper import Duty, sweep, tidy_queues, trim_streams
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.limits import TOMBSTONE_MS, Limits
-from storage.domain.messages import NewMessage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import ReadFrom, StreamSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
-from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY, key
 from storage.settings import StorageSettings
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from storage.archive.roots import open_root
+from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import (
     ArchiveOff,
@@ -17,9 +17,9 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
+from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
 from tests.arrow import arrow_stream
 

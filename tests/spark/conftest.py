@@ -12,8 +12,8 @@ import pytest
 from spark_worker.runner import Runner
 from spark_worker.sparks import SharedSpark
 from spark_worker.work import Handler
+from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind, JobState
-from storage.lifespan import open_storage
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.contract.conftest import deployment

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from spark_worker.main import HANDLERS
-from storage.archive.reader import read_group, verify_file
-from storage.archive.roots import open_root
-from storage.archive.schema import records_of
-from storage.archive_check import open_archive_check
-from storage.domain.batches import Record
+from storage.archive.verify import open_archive_check
 from storage.domain.jobs import JobKind, JobState
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
+from storage.parquet.file_reader import read_group, verify_file
+from storage.parquet.object_store import open_root
+from storage.parquet.record_schema import records_of
 from tests.spark.workers import worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)

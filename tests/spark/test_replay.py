@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 
 from spark_worker.main import HANDLERS
-from storage.domain.batches import Record
 from storage.domain.jobs import JobState
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName
-from storage.domain.pacing import Pacing
-from storage.domain.queues import QueueSpec
-from storage.domain.replays import Order, Target
-from storage.domain.selections import Filter
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.replays.pacing import Pacing
+from storage.domain.replays.replay import Order, Target
+from storage.domain.streams.record_filter import Filter
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from storage.redis.keys import LogAddress
 from tests.replaying import SOURCE, TARGET, everything, wanted
 from tests.spark.workers import worker_process

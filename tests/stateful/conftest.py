@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.limits import Limits
-from storage.lifespan import Storage, open_storage
 from storage.settings import StorageSettings
 
 T = TypeVar("T")

@@ -21,20 +21,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.batches import Record
+from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import MemberUnknown, OffsetOutOfRange, StaleGeneration
-from storage.domain.groups import (
-    Commit,
-    Committed,
-    GroupSpec,
-    Membership,
-    ResetSpec,
-    ResetTo,
-)
+from storage.domain.groups.group import Commit, Committed, GroupSpec, Membership, ResetSpec, ResetTo
 from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import StreamSpec
-from storage.lifespan import Storage, open_storage
+from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
 from tests.stateful.conftest import Bench
 

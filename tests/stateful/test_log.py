@@ -15,7 +15,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.batches import Record
 from storage.domain.errors import (
     DuplicateForgotten,
     OffsetExpired,
@@ -25,8 +24,9 @@ from storage.domain.errors import (
     SequenceOutOfOrder,
 )
 from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, PRODUCER_BATCHES_KEPT
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import AppendCondition, Appended, Producer, ReadFrom, StreamSpec
+from storage.domain.streams.stream import AppendCondition, Appended, Producer, ReadFrom, StreamSpec
 from storage.redis.keys import STORE_KEY, every_key
 from tests.stateful.conftest import Bench
 

@@ -22,11 +22,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from storage.bootstrap import Storage, open_storage
 from storage.domain.limits import Limits
-from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
-from storage.lifespan import Storage, open_storage
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.queue import QueueSpec
 from storage.settings import StorageSettings
 from tests.sockets import Frame, Server, Socket, serving
 from tests.stateful.conftest import Bench

@@ -17,12 +17,12 @@ from hypothesis.stateful import (
 )
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
-from storage.domain.history import What, history_of
-from storage.domain.messages import NewMessage, SettleAction, Settlement
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queue_rules import PoisonPolicy
-from storage.domain.queues import DeadLetterTarget, DedupScope, QueueSpec, QueueType
-from storage.domain.streams import ReadFrom
+from storage.domain.queues.history import What, history_of
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
+from storage.domain.queues.policies import PoisonPolicy
+from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
+from storage.domain.streams.stream import ReadFrom
 from tests.reference import ReferenceQueue
 from tests.stateful.conftest import Bench
 

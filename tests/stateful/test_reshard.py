@@ -13,11 +13,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.batches import Record
 from storage.domain.errors import DuplicateForgotten, SequenceOutOfOrder, ShardClosed
 from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, MINUTE_MS, PRODUCER_BATCHES_KEPT
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import AppendCondition, Appended, Producer, Shard, StreamSpec
+from storage.domain.streams.stream import AppendCondition, Appended, Producer, Shard, StreamSpec
 from tests.stateful.conftest import Bench
 
 KEYS = [f"key {number}" for number in range(6)]

@@ -18,19 +18,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.domain.batches import Record
 from storage.domain.errors import MillstreamError, OutcomeUnknown, ProducerFenced
 from storage.domain.limits import DAY_MS
-from storage.domain.lineage import ShardClosedTo
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.reshards import merge_of
-from storage.domain.rising import Rise, Straddles
-from storage.domain.streams import Shard, Stream, StreamSpec
-from storage.logs import LogGone
-from storage.redis.answers import LogNotReady
-from storage.redis.appends import AppendPart, PartAppended
-from storage.resharding import _Giving
-from storage.rising import Rising, _Batch, _places
+from storage.domain.streams.idempotence import Rise, Straddles
+from storage.domain.streams.lineage import ShardClosedTo
+from storage.domain.streams.reshard_plan import merge_of
+from storage.domain.streams.stream import Shard, Stream, StreamSpec
+from storage.log.provisioner import LogGone
+from storage.redis.streams.append import AppendPart, PartAppended
+from storage.redis.transport.script_status import LogNotReady
+from storage.streams.idempotent_append import Rising, _Batch, _places
+from storage.streams.reshard import _Giving
 from tests.stateful.conftest import Bench
 
 KEYS = ["", *(f"key {number}" for number in range(6))]

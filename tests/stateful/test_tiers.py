@@ -21,17 +21,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.archive.roots import open_root
+from storage.archive.compact_task import join
+from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.clock import ManualClock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import ReadFrom, ShardRead, StreamSpec
-from storage.joining import join
-from storage.lifespan import Storage, open_storage
+from storage.domain.streams.stream import ReadFrom, ShardRead, StreamSpec
+from storage.parquet.object_store import open_root
 from storage.redis.keys import STORE_KEY, every_key
 from storage.settings import StorageSettings
 from tests.archiving import archive

@@ -12,7 +12,7 @@ from api.admin.attention import (
     concerns,
 )
 from storage.domain.presence import ProcessRole, ProcessSeen
-from storage.domain.series import GroupSample, QueueSample, TotalSample
+from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
 
 NOW_MS = 1_000_000_000
 LONG_AGO_MS = NOW_MS - WAITS_LONG_MS

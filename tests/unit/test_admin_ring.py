@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from api.admin.records import At, Place, _cut, moment, wants
 from api.admin.ring import arcs, neighbours, share_of
-from storage.domain.batches import Record
 from storage.domain.errors import ValidationFailed
-from storage.domain.lineage import ENDED
-from storage.domain.streams import RING_SIZE, LogRecord, Shard, even_ranges
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.stream import RING_SIZE, LogRecord, Shard, even_ranges
 
 
 def shard(index: int, first: int, last: int, parents=(), *, closed: bool = False) -> Shard:

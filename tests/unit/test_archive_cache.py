@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from storage.archive.cache import ArchiveCache
-from storage.archive.files import FileOf, FileWriter
-from storage.archive.local import LocalRoot
-from storage.archive.schema import batch_of, records_of
-from storage.archive.slices import Group
-from storage.copying import archived
+from storage.archive.copy_task import archived
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, LogRange
-from storage.domain.batches import Record, encode_batch
-from storage.domain.entries import LogEntry
 from storage.domain.errors import ArchiveDamaged, StorageBusy
 from storage.domain.limits import Limits
+from storage.domain.log.entry import LogEntry
+from storage.domain.log.record_batch import Record, encode_batch
+from storage.parquet.cache import ArchiveCache
+from storage.parquet.file_writer import FileOf, FileWriter
+from storage.parquet.local_store import LocalRoot
+from storage.parquet.record_schema import batch_of, records_of
+from storage.parquet.row_group_slice import Group
 
 WHOSE = LogRange("default", "s1", 0, "l1", 0, 100)
 

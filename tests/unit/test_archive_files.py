@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.archive.files import FileOf, FileWriter, WrittenFile
-from storage.archive.footers import found_footer, read_footer
-from storage.archive.layout import file_path, new_attempt, offsets_in
-from storage.archive.local import LocalRoot
-from storage.archive.reader import read_group, verify_file
-from storage.archive.schema import SCHEMA, batch_of, records_of
-from storage.domain.batches import Record, decode_batches, encode_batch
-from storage.domain.entries import LogEntry, log_bytes
 from storage.domain.errors import ArchiveDamaged
-from storage.domain.streams import LogRecord, hash_key
+from storage.domain.log.entry import LogEntry, log_bytes
+from storage.domain.log.record_batch import Record, decode_batches, encode_batch
+from storage.domain.streams.stream import LogRecord, hash_key
+from storage.parquet.file_reader import read_group, verify_file
+from storage.parquet.file_writer import FileOf, FileWriter, WrittenFile
+from storage.parquet.footer import found_footer, read_footer
+from storage.parquet.local_store import LocalRoot
+from storage.parquet.paths import file_path, new_attempt, offsets_in
+from storage.parquet.record_schema import SCHEMA, batch_of, records_of
 
 OF = FileOf("default", "0123456789abcdef", 3, "0a1b2c3d")
 NOON = 1_700_000_000_000

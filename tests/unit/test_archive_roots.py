@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from storage.archive.files import FileOf, FileWriter
-from storage.archive.local import LocalRoot
-from storage.archive.reader import verify_file
-from storage.archive.roots import Root, open_root
-from storage.archive.s3 import S3Root
-from storage.archive.schema import batch_of
-from storage.domain.batches import Record, encode_batch
-from storage.domain.entries import LogEntry
 from storage.domain.errors import ArchiveDamaged, StorageFull, StorageUnavailable
+from storage.domain.log.entry import LogEntry
+from storage.domain.log.record_batch import Record, encode_batch
+from storage.parquet.file_reader import verify_file
+from storage.parquet.file_writer import FileOf, FileWriter
+from storage.parquet.local_store import LocalRoot
+from storage.parquet.object_store import Root, open_root
+from storage.parquet.record_schema import batch_of
+from storage.parquet.s3_store import S3Root
 
 PATH = "default/s1/v1/dt=2026-11-21/hr=20/shard=000000000000/file.parquet"
 

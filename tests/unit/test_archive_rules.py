@@ -22,7 +22,7 @@ from storage.domain.archive import (
     unarchived_bytes_max,
     unexplained,
 )
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 
 NOW = 1_700_000_000_000
 HOUR_AGO = (hour_of(NOW) - 1) * limits.HOUR_MS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.assignment import (
+from storage.domain.groups.assignment import (
     Assignment,
     Lease,
     Link,
@@ -20,7 +20,7 @@ from storage.domain.assignment import (
     leave,
     settle,
 )
-from storage.domain.groups import without_holes
+from storage.domain.groups.group import without_holes
 
 PATIENCE = Patience(session_ms=30, static_ms=300, revoke_ms=60)
 FOUR = [Link(0), Link(1), Link(2), Link(3)]

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.access import GRANTS_OF, Action, Role
-from storage.domain.audit import (
+from storage.domain.access.audit import (
     FIRST_HASH,
     Asked,
     Chain,
@@ -21,6 +20,7 @@ from storage.domain.audit import (
     outcome_of,
     sealed,
 )
+from storage.domain.access.permissions import GRANTS_OF, Action, Role
 from storage.domain.errors import (
     Forbidden,
     OutcomeUnknown,

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.batches import Record, decode_batch, decode_batches, decode_one, encode_batch
+from storage.domain.log.record_batch import (
+    Record,
+    decode_batch,
+    decode_batches,
+    decode_one,
+    encode_batch,
+)
 
 HEADERS = st.lists(
     st.tuples(st.text(max_size=5), st.sampled_from(["", "String"]), st.binary(max_size=5)),

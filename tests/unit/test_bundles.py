@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.bundles import bundle, unbundled
-from storage.domain.backups import MANIFEST, BackupError
+from storage.backup.tarball import bundle, unbundled
+from storage.domain.backup_manifest import MANIFEST, BackupError
 
 
 def tar_of(place: Path, *members: tarfile.TarInfo) -> Path:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.access import Policy, Role
-from storage.domain.credentials import (
+from storage.domain.access.credentials import (
     SESSION_PREFIX,
     TICKET_PREFIX,
     Credential,
@@ -22,6 +21,7 @@ from storage.domain.credentials import (
     new_word,
     parse_key,
 )
+from storage.domain.access.permissions import Policy, Role
 from storage.domain.errors import ValidationFailed
 from storage.domain.quotas import Rates
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from consumers.credit import Credit
 from consumers.deliveries import Deliveries
 from storage.domain import limits
-from storage.domain.messages import ReceivedMessage
+from storage.domain.queues.message import ReceivedMessage
 
 
 @given(

@@ -22,7 +22,7 @@ from api.refusals import ClientGone, Refusal
 from api.request_ids import request_id_of
 from api.rest import messages, records
 from storage.domain.errors import ValidationFailed
-from storage.domain.messages import NewMessage
+from storage.domain.queues.message import NewMessage
 
 
 @pytest.fixture

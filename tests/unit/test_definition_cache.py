@@ -5,12 +5,12 @@ from collections.abc import Coroutine
 
 import pytest
 
+from storage.concurrency.definition_cache import DefinitionCache
 from storage.domain.clock import ManualClock
 from storage.domain.errors import QueueNotFound
 from storage.domain.limits import DEFINITION_AGE_MS_MAX
 from storage.domain.names import QueueName
-from storage.domain.queues import Queue, QueueSpec
-from storage.postgres.cache import DefinitionCache
+from storage.domain.queues.queue import Queue, QueueSpec
 
 ORDERS = QueueName("orders")
 INVOICES = QueueName("invoices")

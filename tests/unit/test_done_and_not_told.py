@@ -10,7 +10,7 @@ from api.rest.shard_schemas import Reshard, Split
 from api.rest.shards import reshard_stream
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.names import StreamName
-from storage.domain.streams import Appended
+from storage.domain.streams.stream import Appended
 
 CLICKS = StreamName("clicks", "default")
 

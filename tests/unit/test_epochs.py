@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from storage.domain.epochs import StoreFacts, StoreIdentity, needs_new_epoch
+from storage.domain.log.store_epoch import StoreFacts, StoreIdentity, needs_new_epoch
 
 REMEMBERED = StoreIdentity(epoch=3, replid="a", beacon=100)
 SAME = StoreFacts(

@@ -14,11 +14,11 @@ from api.push.events import Events
 from api.push.formats import FORMATS, JSON_OF_SHARD
 from api.push.places import Place, place_before, read_place, tell_place
 from consumers.chunks import Block, Chunk
-from storage.domain.access import LOCAL_ADMINISTRATOR
-from storage.domain.batches import CONTENT_TYPE, Record
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
-from storage.domain.lineage import ENDED
-from storage.domain.streams import LogRecord, ShardRead
+from storage.domain.log.record_batch import CONTENT_TYPE, Record
+from storage.domain.streams.lineage import ENDED
+from storage.domain.streams.stream import LogRecord, ShardRead
 
 STREAM = "0123456789abcdef"
 POSITIONS = st.dictionaries(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from storage.domain.faults import FaultInjected, arm, fault
+from storage.domain.fault_points import FaultInjected, arm, fault
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.gcra import Lease, grant
 from storage.domain.quotas import Quotas, Rates, ResourceRates
+from storage.quotas.gcra import Lease, grant
 
 SECOND_US = 1_000_000
 

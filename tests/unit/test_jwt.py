@@ -19,7 +19,7 @@ from api.cli.settings import settings_said
 from api.cli.trouble import Trouble
 from api.issuers import Issuer, read_issuers
 from storage.domain import limits
-from storage.domain.access import Action, Role
+from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import ManualClock
 from storage.domain.errors import Unauthenticated
 from tests.issuing import KEYS, RSA_KEY, Server, jwk, jwks, serving_keys

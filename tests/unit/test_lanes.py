@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_worker.lanes import Lane
-from storage.domain.batches import Record
 from storage.domain.errors import StorageUnavailable
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.replays import Reach, Replaying
-from storage.domain.selections import Filter, selects
-from storage.domain.streams import Gap, LogRecord, ShardRead
+from storage.domain.replays.replay import Reach, Replaying
+from storage.domain.streams.record_filter import Filter, selects
+from storage.domain.streams.stream import Gap, LogRecord, ShardRead
 
 SOURCE = StreamName("source")
 

@@ -6,9 +6,9 @@ import pytest
 
 from consumers.membership import Changes, Member
 from storage.domain.errors import MemberUnknown, StorageUnavailable
-from storage.domain.groups import Group, GroupSpec, Membership, Place
+from storage.domain.groups.group import Group, GroupSpec, Membership, Place
 from storage.domain.names import GroupName
-from storage.groups import Groups
+from storage.groups.engine import Groups
 
 NAME = GroupName("default", "readers")
 

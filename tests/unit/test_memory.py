@@ -7,7 +7,7 @@ from api.native.errors import problem
 from api.settings import Settings
 from storage.domain import limits
 from storage.domain.errors import BacklogFull
-from storage.health import memory_finding
+from storage.operations.health import memory_finding
 
 
 @pytest.mark.parametrize(("said", "expected"), [(0, 0), (512, 512 * limits.MIB)])

@@ -3,7 +3,7 @@
 import pytest
 from redis.crc import key_slot
 
-from storage.redis.nodes import Nodes, word_in_slot
+from storage.redis.transport.topology import Nodes, word_in_slot
 
 SEED = "redis://:secret@10.0.0.1:7000/0"
 SECOND, THIRD = "redis://:secret@10.0.0.2:7001/0", "redis://:secret@[fd00::3]:7002/0"

@@ -11,7 +11,7 @@ from storage.domain.limits import (
     REPLAY_PAUSE_MS_MAX,
     REPLAY_PAUSE_MS_MIN,
 )
-from storage.domain.pacing import Courtesy, Pacing, Rhythm, p95
+from storage.domain.replays.pacing import Courtesy, Pacing, Rhythm, p95
 
 
 def test_quick_appends_need_no_pause():

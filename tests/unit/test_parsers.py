@@ -33,12 +33,12 @@ from api.push.wire import MSGPACK as MSGPACK_WIRE
 from api.push.wire import BadFrame, Malformed
 from api.refusals import Refusal
 from api.rest import columns, group_records, messages, records
-from storage.domain.access import Effect, Grant, Policy
-from storage.domain.credentials import could_be_id, parse_key
+from storage.domain.access.credentials import could_be_id, parse_key
+from storage.domain.access.permissions import Effect, Grant, Policy
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.messages import ReceiptHandle
 from storage.domain.names import check_name
-from storage.domain.selections import at_pointer
+from storage.domain.queues.message import ReceiptHandle
+from storage.domain.streams.record_filter import at_pointer
 
 ANYTHING = st.binary(max_size=300)
 TEXT = st.text(max_size=200)

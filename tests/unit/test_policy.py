@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.access import Access
-from storage.domain.access import (
+from storage.access.authorization import Access
+from storage.domain.access.permissions import (
     EVERYTHING,
     GRANTS_OF,
     NOTHING,

@@ -3,8 +3,8 @@
 import pytest
 
 from storage.domain.errors import DuplicateForgotten, ProducerFenced, SequenceOutOfOrder
-from storage.domain.producers import Inherited, Known, Remembered, judge
-from storage.domain.streams import Producer
+from storage.domain.streams.producers import Inherited, Known, Remembered, judge
+from storage.domain.streams.stream import Producer
 
 LOW = Remembered(0, 1, 9, ((5, 2, 50), (7, 3, 70)))
 HIGH = Remembered(1, 1, 4, ((3, 2, 30),))

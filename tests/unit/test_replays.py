@@ -6,14 +6,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.batches import Record
 from storage.domain.limits import (
     GROUP_CHARACTERS_MAX,
     PRODUCER_ID_CHARACTERS_MAX,
     REPLAY_RANGE_RECORDS,
     REPLAY_RANGES_MAX,
 )
-from storage.domain.replays import (
+from storage.domain.log.record_batch import Record
+from storage.domain.replays.replay import (
     Bound,
     Order,
     Reach,
@@ -28,8 +28,8 @@ from storage.domain.replays import (
     progress_of,
     waves,
 )
-from storage.domain.selections import Condition, Filter
-from storage.domain.streams import LogRecord, Shard
+from storage.domain.streams.record_filter import Condition, Filter
+from storage.domain.streams.stream import LogRecord, Shard
 
 REACHES = st.lists(
     st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)), min_size=1, max_size=50

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import ShardNotFound, ValidationFailed
-from storage.domain.lineage import (
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import (
     ENDED,
     frontier,
     lost,
@@ -15,9 +16,21 @@ from storage.domain.lineage import (
     positions_after,
     unpack_children,
 )
-from storage.domain.names import StreamName
-from storage.domain.reshards import Change, children_of, merge_of, round_towards, split_of
-from storage.domain.streams import RING_SIZE, Shard, ShardRead, Stream, StreamSpec, even_ranges
+from storage.domain.streams.reshard_plan import (
+    Change,
+    children_of,
+    merge_of,
+    round_towards,
+    split_of,
+)
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    Shard,
+    ShardRead,
+    Stream,
+    StreamSpec,
+    even_ranges,
+)
 
 COUNTS = st.integers(1, 40)
 

@@ -20,7 +20,7 @@ from api.native.pages import decode_cursor, encode_cursor
 from api.rest.queue_schemas import QueuePatch
 from storage.domain.errors import InvalidCursor, ValidationFailed
 from storage.domain.limits import HEADERS_MAX
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 
 UNSET = msgspec.UNSET
 TRACE = (("traceparent", "", b"t"),)

@@ -11,8 +11,8 @@ from starlette.types import Message
 from api.app import create_app
 from api.native.message_schemas import ReceivedMessageOut
 from api.settings import Settings
-from storage.access import Access
-from storage.domain.messages import ReceivedMessage
+from storage.access.authorization import Access
+from storage.domain.queues.message import ReceivedMessage
 from storage.settings import Durability
 
 MESSAGE = ReceivedMessage("id", 0, b"a", (), "", "", "", "handle", 0, 0, 0, 1, 0, 0)

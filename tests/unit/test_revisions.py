@@ -2,7 +2,7 @@
 
 from alembic.script import ScriptDirectory
 
-from storage.postgres.revisions import MIGRATIONS, head, is_known
+from storage.postgres.schema_revision import MIGRATIONS, head, is_known
 
 
 def test_what_the_names_say_is_what_alembic_knows():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 from storage.domain.limits import BATCH_RECORDS_MAX, OFFSET_MAX
-from storage.domain.rising import NOT_KNOWN, Claim, Floor, Rise, floor_at, lasts_of
+from storage.domain.streams.idempotence import NOT_KNOWN, Claim, Floor, Rise, floor_at, lasts_of
 
 TWO = Rise(["a", "b", "a", "b"], [3, 1, 7, 2])
 

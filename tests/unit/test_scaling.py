@@ -8,9 +8,16 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.names import StreamName
-from storage.domain.reshards import Change, children_of
-from storage.domain.scaling import Load, changes_for
-from storage.domain.streams import RING_SIZE, Shard, Stream, StreamMode, StreamSpec, even_ranges
+from storage.domain.streams.load_scaling import Load, changes_for
+from storage.domain.streams.reshard_plan import Change, children_of
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    Shard,
+    Stream,
+    StreamMode,
+    StreamSpec,
+    even_ranges,
+)
 
 COLD = limits.ON_DEMAND_COLD_MS
 WINDOW = limits.ON_DEMAND_WINDOW_MS

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from storage.domain import limits
-from storage.domain.access import GRANTS_OF, Action, Role
+from storage.domain.access.permissions import GRANTS_OF, Action, Role
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "security.md").read_text()
 

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.batches import Record
-from storage.domain.selections import Condition, Filter, Sample, SampleBy, at_pointer, selects
-from storage.domain.streams import LogRecord
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.record_filter import (
+    Condition,
+    Filter,
+    Sample,
+    SampleBy,
+    at_pointer,
+    selects,
+)
+from storage.domain.streams.stream import LogRecord
 
 
 def at(data: bytes = b"", key: str = "", offset: int = 0, headers=()) -> LogRecord:

@@ -6,7 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.series import (
+from storage.domain.timeseries.changes import LONGER, Known, Looked
+from storage.domain.timeseries.rollup import (
+    Tick,
+    added,
+    begun_with,
+    chart,
+    looked_at,
+    narrowed,
+    rate,
+    read_chunk,
+    rows_of,
+    widened,
+    width,
+)
+from storage.domain.timeseries.samples import (
     FINEST,
     GROUP,
     QUEUE,
@@ -20,21 +34,7 @@ from storage.domain.series import (
     TotalSample,
     ring_for,
 )
-from storage.domain.series_memory import LONGER, Known, Looked
-from storage.domain.series_rings import (
-    Tick,
-    added,
-    begun_with,
-    chart,
-    looked_at,
-    narrowed,
-    rate,
-    read_chunk,
-    rows_of,
-    widened,
-    width,
-)
-from storage.domain.series_totals import note_risen, total_of
+from storage.timeseries.totals import note_risen, total_of
 
 SHAPES: list[Shape[Any]] = [QUEUE, STREAM, GROUP, TOTAL]
 COUNTS = st.integers(0, 2**53 - 1)

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from api.settings import Settings
-from storage.archive.roots import open_root
-from storage.redis.client import open_client, open_pool
+from storage.parquet.object_store import open_root
+from storage.redis.transport.client import open_client, open_pool
 from storage.settings import AddressUnusable
 from tests.commands import millstream
 

@@ -15,7 +15,7 @@ from pyspark_millstream.client import Client
 from pyspark_millstream.errors import DataLost, MillstreamError
 from pyspark_millstream.options import read_options
 from pyspark_millstream.ranges import Span
-from storage.archive.schema import RECORD_SCHEMA
+from storage.parquet.record_schema import RECORD_SCHEMA
 
 
 class Service:

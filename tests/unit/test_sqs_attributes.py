@@ -9,7 +9,7 @@ from api.aws.sqs.arns import Arns
 from api.aws.sqs.attributes import apply_attributes, first_difference, read_attributes
 from api.aws.sqs.policies import add_permission, remove_permission
 from api.aws.wire.errors import AwsError
-from storage.domain.queues import (
+from storage.domain.queues.queue import (
     DeadLetterTarget,
     DedupScope,
     QueueSpec,

@@ -13,8 +13,8 @@ from api.aws.wire.errors import AwsError
 from api.aws.wire.request_ids import new_request_id
 from api.metrics import Counts
 from api.refusals import ClientGone
+from storage.bootstrap import Storage
 from storage.domain.names import QueueName
-from storage.lifespan import Storage
 
 ACCOUNT = "123456789012"
 

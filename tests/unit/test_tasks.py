@@ -2,11 +2,11 @@
 
 import asyncio
 
-from storage.domain.tasks import end
+from storage.concurrency.tasks import end
 
 
 async def test_a_task_that_swallows_a_cancellation_is_told_again(monkeypatch):
-    monkeypatch.setattr("storage.domain.tasks._PATIENCE_S", 0.01)
+    monkeypatch.setattr("storage.concurrency.tasks._PATIENCE_S", 0.01)
     heard = 0
 
     async def hard_of_hearing() -> None:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from storage.concurrency.batcher import Together
 from storage.domain.errors import MillstreamError, ShardNotFound, StorageBusy, StorageUnavailable
-from storage.postgres.together import Together
 
 
 class Server:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from api.aws.sqs.traces import from_traceparent, to_traceparent
 from api.tracing import RECEIVE, SEND, SETTLE, verb_of
-from storage.domain.access import Action
-from storage.domain.traces import context_of, is_context, noted, parts_of, with_noted
+from storage.domain.access.permissions import Action
+from storage.domain.trace_context import context_of, is_context, noted, parts_of, with_noted
 
 AMAZON = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 W3C = b"00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"

@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 
 from storage.domain import limits
 from storage.domain.errors import ErrorCode, MillstreamError, ReceiptHandleInvalid, ValidationFailed
-from storage.domain.messages import NewMessage, ReceiptHandle, message_id
 from storage.domain.names import QueueName, StreamName, new_log_id
-from storage.domain.queues import DeadLetterTarget, Queue, QueueSpec, QueueType
-from storage.domain.streams import RING_SIZE, Shard, Stream, StreamSpec, even_ranges, hash_key
+from storage.domain.queues.message import NewMessage, ReceiptHandle, message_id
+from storage.domain.queues.queue import DeadLetterTarget, Queue, QueueSpec, QueueType
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    Shard,
+    Stream,
+    StreamSpec,
+    even_ranges,
+    hash_key,
+)
 
 LOG = "00ff00ff00ff00ff"
 OFFSETS = st.integers(0, limits.OFFSET_MAX)

@@ -6,7 +6,7 @@ from typing import Any, cast
 import uvloop
 
 from storage.domain.limits import Limits
-from storage.redis.wakeups import Wakeups
+from storage.redis.transport.wakeups import Wakeups
 
 LOG = "0123456789abcdef"
 

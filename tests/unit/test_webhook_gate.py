@@ -9,7 +9,7 @@ from consumers.webhooks.gate import Gate
 from consumers.webhooks.queue_source import verdict
 from storage.domain.errors import ValidationFailed
 from storage.domain.limits import MINUTE_MS, SECOND_MS
-from storage.domain.messages import SettleAction
+from storage.domain.queues.message import SettleAction
 from storage.domain.webhooks import Attempt, OnFailure, Outcome, Source, WebhookSpec
 
 NOW = 1_700_000_000_000

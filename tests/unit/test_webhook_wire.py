@@ -12,9 +12,9 @@ from api.cli.data import own_secret_keys
 from api.settings import Settings
 from consumers.webhooks.rendering import render
 from consumers.webhooks.signing import Signer
+from storage.access.secret_box import SecretBox, new_key
 from storage.domain.errors import SecretsOff, SecretUnreadable
 from storage.domain.webhooks import BodyFormat, Event, Place, Secret
-from storage.secrets import SecretBox, new_key
 
 WORD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 STORES: dict[str, Any] = {"redis_url": "redis://none", "database_url": "postgresql://none"}

@@ -9,8 +9,8 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may_all
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.audit import Entry, Wanted
+from storage.domain.access.audit import Entry, Wanted
+from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 
 router = APIRouter(prefix="/ui/audit", include_in_schema=False, route_class=PageRoute)

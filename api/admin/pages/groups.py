@@ -10,9 +10,9 @@ from api.admin.pages.stream import groups_of, tabs
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import GroupPath, PrincipalDep, StorageDep, StreamPath, may
-from storage.domain.access import Action
-from storage.domain.groups import Group, GroupKind
-from storage.domain.series import GroupSample
+from storage.domain.access.permissions import Action
+from storage.domain.groups.group import Group, GroupKind
+from storage.domain.timeseries.samples import GroupSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

@@ -9,7 +9,7 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from api.native.pages import decode_cursor, encode_cursor
-from storage.domain.access import Action, Role
+from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import SystemClock
 
 router = APIRouter(prefix="/ui/keys", include_in_schema=False, route_class=PageRoute)

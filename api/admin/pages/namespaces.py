@@ -6,7 +6,7 @@ from api.admin.lists import PAGE_ROWS, Words
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may_all
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden
 
 router = APIRouter(prefix="/ui/namespaces", include_in_schema=False, route_class=PageRoute)

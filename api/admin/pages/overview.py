@@ -10,13 +10,13 @@ from api.admin.lists import PAGE_ROWS
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
 from storage.domain.jobs import Job, JobState
 from storage.domain.names import QueueName
-from storage.domain.series import QueueSample, Samples
-from storage.lifespan import Storage
+from storage.domain.timeseries.samples import QueueSample, Samples
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

@@ -9,8 +9,8 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import Tab, reached, render
 from api.admin.snippets import queue_snippets
 from api.native.dependencies import PrincipalDep, QueuePath, StorageDep, may
-from storage.domain.access import Action
-from storage.domain.queues import Queue, QueueStats, QueueType
+from storage.domain.access.permissions import Action
+from storage.domain.queues.queue import Queue, QueueStats, QueueType
 
 router = APIRouter(prefix="/ui/queues/{queue}", include_in_schema=False, route_class=PageRoute)
 

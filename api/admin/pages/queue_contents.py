@@ -12,13 +12,13 @@ from api.admin.pages.queue import queue_page
 from api.admin.refusing import PageRoute
 from api.admin.rendering import as_file
 from api.native.dependencies import QueuePath, StorageDep, may
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MessageNotFound
-from storage.domain.messages import BrowsedMessage, DeadLetter, MessageState
-from storage.domain.moves import MoveState
 from storage.domain.names import QueueName
-from storage.lifespan import Storage
+from storage.domain.queues.message import BrowsedMessage, DeadLetter, MessageState
+from storage.domain.queues.moves import MoveState
 
 router = APIRouter(prefix="/ui/queues/{queue}", include_in_schema=False, route_class=PageRoute)
 

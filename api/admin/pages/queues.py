@@ -11,14 +11,14 @@ from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues import Queue, QueueStats
-from storage.domain.series import QueueSample
-from storage.lifespan import Storage
+from storage.domain.queues.queue import Queue, QueueStats
+from storage.domain.timeseries.samples import QueueSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

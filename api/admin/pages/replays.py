@@ -10,12 +10,12 @@ from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from api.native.pages import decode_cursor, page_of
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import JobState, Wish
-from storage.domain.replays import progress_of
-from storage.replays import Replay
+from storage.domain.replays.replay import progress_of
+from storage.replays.engine import Replay
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/replays")
 

@@ -9,9 +9,9 @@ from api.admin.lists import Words
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
-from storage.lifespan import Storage
+from storage.domain.access.permissions import Action, Principal
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

@@ -6,11 +6,11 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import Tab, reached, render
 from api.admin.stream_snippets import stream_snippets
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
-from storage.domain.access import Action, Principal
-from storage.domain.groups import Group
-from storage.domain.series import GroupSample, StreamSample
-from storage.domain.streams import Stream
-from storage.lifespan import Storage
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.groups.group import Group
+from storage.domain.streams.stream import Stream
+from storage.domain.timeseries.samples import GroupSample, StreamSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 

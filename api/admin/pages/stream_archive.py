@@ -9,11 +9,11 @@ from api.admin.pages.stream import tabs
 from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
-from storage.archives import ShardArchive, StreamArchive
+from storage.archive.admin import ShardArchive, StreamArchive
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action, Principal
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.jobs import Job, JobKind
-from storage.lifespan import Storage
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 

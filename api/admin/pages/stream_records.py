@@ -25,13 +25,13 @@ from api.admin.rendering import as_file, render
 from api.native.dependencies import StorageDep, StreamPath, may
 from api.native.pages import decode_cursor, encode_cursor
 from api.native.record_schemas import RecordOut
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, RecordNotFound, ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.replays import own_headers
-from storage.domain.streams import LogRecord, ReadFrom, Stream, Tier
-from storage.lifespan import Storage
+from storage.domain.replays.replay import own_headers
+from storage.domain.streams.stream import LogRecord, ReadFrom, Stream, Tier
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 

@@ -9,8 +9,8 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.admin.ring import SIZE, arcs, neighbours
 from api.native.dependencies import StorageDep, StreamPath, may
-from storage.domain.access import Action
-from storage.domain.streams import RING_SIZE, Shard, ShardState
+from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import RING_SIZE, Shard, ShardState
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 

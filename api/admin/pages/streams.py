@@ -10,9 +10,9 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.series import StreamSample
-from storage.domain.streams import Stream
+from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import Stream
+from storage.domain.timeseries.samples import StreamSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

@@ -11,11 +11,11 @@ from api.admin.rendering import Tab, render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from api.native.pages import decode_cursor, encode_cursor
 from api.origins import told_settings
-from storage.domain.access import Action
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError
 from storage.domain.jobs import JobState
-from storage.health import Finding
-from storage.lifespan import Storage
+from storage.operations.health import Finding
 
 router = APIRouter(prefix="/ui/system", include_in_schema=False, route_class=PageRoute)
 

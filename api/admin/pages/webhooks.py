@@ -9,7 +9,7 @@ from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, WebhookPath, may
 from api.native.pages import decode_cursor, encode_cursor
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.webhooks import DeliveryStatus, Webhook
 
 router = APIRouter(prefix="/ui/webhooks", include_in_schema=False, route_class=PageRoute)

@@ -9,7 +9,7 @@ from api.aws.kinesis.kept import Kept
 from api.aws.wire.service import Call
 from storage.domain.errors import ShardNotFound, StreamNotFound, ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.streams import Shard, Stream
+from storage.domain.streams.stream import Shard, Stream
 
 _SHARD_ID = re.compile(r"(?:shardId-)?([0-9]{1,12})")
 

@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Iterator
 
 from storage.domain import limits
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 
 TAG = "millstream:deaggregate"
 MAGIC = b"\xf3\x89\x9a\xc2"

@@ -20,7 +20,7 @@ from api.aws.kinesis.shards import shard_out
 from api.aws.kinesis.times import seconds
 from api.aws.wire.shapes import Output
 from storage.domain import limits
-from storage.domain.streams import Stream, StreamMode, StreamSpec
+from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
 
 ACTIVE, UPDATING = "ACTIVE", "UPDATING"
 HOURS_MIN, HOURS_MAX = 24, 8_760

@@ -6,7 +6,7 @@ from api.aws.kinesis.arns import read_arn
 from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Load, Operation
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import QuotaExceeded
 
 _OF_DATA = frozenset({Action.STREAM_PUT, Action.STREAM_READ})

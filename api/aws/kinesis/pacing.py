@@ -8,8 +8,8 @@ from api.aws.kinesis.errors import THROUGHPUT_EXCEEDED
 from api.aws.kinesis.placed import Result
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call
-from storage.domain.batches import Record
-from storage.domain.streams import Appended, Shard, Stream, hash_key
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.stream import Appended, Shard, Stream, hash_key
 
 
 async def append_at_pace(

@@ -6,7 +6,7 @@ from api.aws.kinesis.calls import now_ms, secret
 from api.aws.kinesis.errors import EXPIRED_NEXT_TOKEN, invalid, refuse
 from api.aws.kinesis.tokens import LIFETIME_MS, ListToken, NotOurs, seal, unseal
 from api.aws.wire.service import Call
-from storage.domain.streams import Stream
+from storage.domain.streams.stream import Stream
 
 
 async def list_token(call: Call[Any], text: str, about: str) -> ListToken:

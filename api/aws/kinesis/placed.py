@@ -9,7 +9,7 @@ from api.aws.kinesis.errors import THROUGHPUT_EXCEEDED
 from api.aws.kinesis.sequence_numbers import STEP, first_number, sequence_number
 from api.aws.wire.errors import AwsError
 from storage.domain.errors import ErrorCode, MillstreamError
-from storage.domain.streams import Appended, AppendedRange, Stream
+from storage.domain.streams.stream import Appended, AppendedRange, Stream
 
 Result = Appended | MillstreamError | AwsError
 

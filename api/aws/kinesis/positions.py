@@ -14,9 +14,9 @@ from api.aws.wire.service import Call
 from storage.domain import limits
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.names import StreamName
-from storage.domain.streams import ReadFrom, Shard, ShardRead, Stream
-from storage.seeking import offset_since
-from storage.streams import Streams
+from storage.domain.streams.stream import ReadFrom, Shard, ShardRead, Stream
+from storage.streams.engine import Streams
+from storage.streams.seek import offset_since
 
 _OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
 

@@ -11,7 +11,7 @@ from api.aws.kinesis.sequence_numbers import STEP, first_number
 from api.aws.kinesis.shapes import KMS, RecordOut
 from api.aws.kinesis.times import seconds
 from storage.domain import limits
-from storage.domain.streams import LogRecord, Shard, Stream
+from storage.domain.streams.stream import LogRecord, Shard, Stream
 
 _arrival = attrgetter("arrival_ms")
 

@@ -9,8 +9,8 @@ from api.aws.kinesis.shapes import Consumer
 from api.aws.kinesis.times import seconds
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call
-from storage.domain.registrations import RegisteredConsumer
-from storage.domain.streams import Stream
+from storage.domain.streams.consumers import RegisteredConsumer
+from storage.domain.streams.stream import Stream
 
 ACTIVE = "ACTIVE"
 

@@ -14,8 +14,8 @@ from api.aws.kinesis.registered import consumer_named, no_such_consumer
 from api.aws.kinesis.shapes import ResourceArnIn, StreamIdIn
 from api.aws.wire.service import Call
 from api.aws.wire.shapes import Input
-from storage.domain.registrations import RegisteredConsumer
-from storage.domain.streams import Stream, StreamSpec
+from storage.domain.streams.consumers import RegisteredConsumer
+from storage.domain.streams.stream import Stream, StreamSpec
 
 
 class ByResource(Input):

@@ -21,7 +21,7 @@ from api.aws.kinesis.shapes import (
 from api.aws.kinesis.times import moment_ms
 from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.shapes import Input
-from storage.domain.streams import Shard, Stream
+from storage.domain.streams.stream import Shard, Stream
 
 FILTERS = (
     "AFTER_SHARD_ID",

@@ -35,7 +35,7 @@ from api.aws.sqs.redrive import (
     write_redrive_policy,
 )
 from storage.domain import limits
-from storage.domain.queues import DedupScope, QueueSpec, QueueType
+from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 FIFO_QUEUE = "FifoQueue"
 KMS_KEY_CHARACTERS_MAX = 2_048  # the longest KeyId that KMS takes

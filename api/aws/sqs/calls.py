@@ -9,7 +9,7 @@ from api.aws.sqs.errors import no_such_queue, required
 from api.aws.sqs.urls import account_of_url, queue_of_url, queue_url
 from api.aws.wire.service import Call
 from storage.domain.names import QueueName
-from storage.domain.queues import Queue
+from storage.domain.queues.queue import Queue
 
 In = TypeVar("In", bound=msgspec.Struct)
 

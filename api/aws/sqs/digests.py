@@ -9,7 +9,7 @@ https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-m
 import hashlib
 from collections.abc import Sequence
 
-from storage.domain.batches import Header
+from storage.domain.log.record_batch import Header
 
 _TEXT, _BYTES = b"\x01", b"\x02"
 

@@ -5,7 +5,7 @@ from typing import Any
 from api.aws.sqs.errors import REQUEST_THROTTLED
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Load, Operation
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import QuotaExceeded
 
 

@@ -13,8 +13,8 @@ from api.aws.sqs.errors import UNSUPPORTED_OPERATION, invalid, refuse
 from api.aws.sqs.shapes import AttributeValue
 from api.aws.sqs.traces import to_traceparent
 from api.aws.wire.xml import FORBIDDEN
-from storage.domain.batches import Header, Headers
-from storage.domain.traces import noted
+from storage.domain.log.record_batch import Header, Headers
+from storage.domain.trace_context import noted
 
 ATTRIBUTES_MAX = 10
 TYPE_CHARACTERS_MAX = 256

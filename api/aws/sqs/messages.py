@@ -37,10 +37,10 @@ from api.aws.sqs.traces import from_traceparent
 from api.aws.wire.xml import FORBIDDEN
 from api.tracing import Trace, with_context
 from storage.domain import limits
-from storage.domain.batches import Headers
-from storage.domain.messages import NewMessage, ReceivedMessage, SentMessage
-from storage.domain.queues import Queue, QueueType
-from storage.domain.traces import context_of
+from storage.domain.log.record_batch import Headers
+from storage.domain.queues.message import NewMessage, ReceivedMessage, SentMessage
+from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.trace_context import context_of
 
 DELAY_SECONDS_MAX = 900
 FIRST_SEQUENCE_NUMBER = 10**19

@@ -6,7 +6,7 @@ from api.aws.sqs.arns import Arns
 from api.aws.sqs.attributes import ATTRIBUTES, read_attributes
 from api.aws.sqs.errors import INVALID_ATTRIBUTE_NAME, refuse
 from storage.domain import limits
-from storage.domain.queues import Queue, QueueStats
+from storage.domain.queues.queue import Queue, QueueStats
 
 ALL = "All"
 COUNTS = {

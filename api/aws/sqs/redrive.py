@@ -14,7 +14,7 @@ from api.aws.sqs.arns import Arns
 from api.aws.sqs.errors import INVALID_ATTRIBUTE_VALUE, invalid_value, refuse
 from storage.domain import limits
 from storage.domain.names import QueueName
-from storage.domain.queues import (
+from storage.domain.queues.queue import (
     DeadLetterTarget,
     Queue,
     QueueSpec,

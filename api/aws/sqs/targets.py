@@ -7,10 +7,10 @@ import msgspec
 
 from api.aws.sqs.redrive import REDRIVE_POLICY, check_target
 from api.aws.wire.service import Call
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 
 In = TypeVar("In", bound=msgspec.Struct)
 

@@ -8,7 +8,7 @@ What else Amazon's has (Self, Lineage, fields of one's own) has no place in the 
 
 import re
 
-from storage.domain.traces import parts_of
+from storage.domain.trace_context import parts_of
 
 _ROOT = re.compile(r"1-([0-9a-f]{8})-([0-9a-f]{24})", re.ASCII | re.IGNORECASE)
 _PARENT = re.compile(r"[0-9a-f]{16}", re.ASCII | re.IGNORECASE)

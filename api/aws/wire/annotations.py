@@ -4,8 +4,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 
 Spec = TypeVar("Spec", QueueSpec, StreamSpec)
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from api.auth.auditing import About
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 _MEMBERS = (
     "queue_name",

@@ -44,11 +44,11 @@ from api.metrics import Counts, DoorMetrics, RequestMetrics
 from api.refusals import ClientGone, Refusal
 from api.traced import begin
 from api.tracing import Trace, Tracing, verb_of
-from storage.domain.access import Principal
-from storage.domain.audit import Door, is_administrative, outcome
+from storage.bootstrap import Storage
+from storage.domain.access.audit import Door, is_administrative, outcome
+from storage.domain.access.permissions import Principal
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
-from storage.lifespan import Storage
-from storage.quotas import QuotaKeeper
+from storage.quotas.enforcer import QuotaKeeper
 from storage.settings import Durability
 
 _ACCOUNT = re.compile(r"[0-9]{12}")

@@ -10,9 +10,9 @@ from api.aws.wire.event_stream import EventStream
 from api.metrics import DoorMetrics
 from api.payloads import RequestHeaders
 from api.tracing import Trace
-from storage.domain.access import Action, Principal
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import MillstreamError, QuotaExceeded
-from storage.lifespan import Storage
 
 In = TypeVar("In", bound=msgspec.Struct)
 

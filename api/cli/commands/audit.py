@@ -14,7 +14,7 @@ from api.cli.settings import settings_said, with_stores
 from api.cli.terminal import Terminal, noun, parsed_by, verb
 from api.cli.trouble import Trouble
 from storage.domain import limits
-from storage.domain.audit import Chain, Fault, Wanted
+from storage.domain.access.audit import Chain, Fault, Wanted
 
 audit = noun("The audit log: who administered what.")
 
@@ -141,7 +141,7 @@ def _as_sent(answer: Any) -> Any:
 
 
 async def _verify_local(known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:
-    from storage.lifespan import open_storage
+    from storage.bootstrap import open_storage
 
     chain = Chain(whole=True, known=known)
     async with open_storage(with_stores(settings_said()).storage()) as storage:

@@ -9,7 +9,7 @@ import typer
 from api.cli.commands.processes import Data, Server
 from api.cli.settings import settings_said
 from api.cli.terminal import noun
-from storage.domain.backups import Manifest
+from storage.domain.backup_manifest import Manifest
 
 backups = noun("Backups.")
 

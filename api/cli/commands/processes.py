@@ -124,7 +124,7 @@ def worker() -> None:
 def migrate() -> None:
     """Bring the database at DATABASE_URL to this version's schema."""
     settings = with_stores(settings_said()).storage()
-    from storage.schema import migrate as run
+    from storage.schema_version import migrate as run
 
     try:
         run(settings)

@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from storage.archives import ShardArchive
+from storage.archive.admin import ShardArchive
+from storage.bootstrap import open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.names import StreamName
-from storage.lifespan import open_storage
 from tests.bench.ratios import Unmeasurable
 from tests.bench.rows_archive import _worker, cpu_seconds
 from tests.bench.scale.calling import Asked, Caller, get, put

@@ -4,8 +4,8 @@ import asyncio
 from typing import NamedTuple
 
 from consumers.sweeper import DUTIES
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
-from storage.lifespan import Storage, open_storage
 from tests.bench.scale.curves import Curve, Expected, Growing
 from tests.bench.scale.meters import Meter, Spent
 from tests.bench.servers import House

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from storage.catalog import Catalog, open_catalog
+from storage.catalog.catalog import Catalog, open_catalog
 from storage.domain.clock import ManualClock
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
-from storage.postgres.reservations import Reservations
+from storage.postgres.repositories.offset_reservations import Reservations
 from storage.settings import StorageSettings
 from tests.integration.catalog.definitions import Graves, OpenCatalog
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from storage.catalog import Catalog
+from storage.catalog.catalog import Catalog
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId, QueueName, StreamName
 

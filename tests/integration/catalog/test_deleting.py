@@ -4,8 +4,8 @@ import pytest
 
 from storage.domain.errors import PreconditionFailed, QueueNotFound, StreamNotFound
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 

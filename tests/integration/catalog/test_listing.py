@@ -4,9 +4,9 @@ import pytest
 
 from storage.domain.errors import InvalidCursor
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 

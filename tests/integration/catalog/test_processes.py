@@ -5,12 +5,12 @@ import asyncio
 import psycopg
 import pytest
 
-from storage.catalog import Catalog, open_catalog
+from storage.catalog.catalog import Catalog, open_catalog
 from storage.domain.errors import StorageUnavailable, StreamNotFound
 from storage.domain.limits import DEFINITION_AGE_MS_MAX
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
 from storage.settings import StorageSettings

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from storage.domain.errors import PreconditionFailed, QueueNotFound, ValidationFailed
 from storage.domain.limits import HOUR_MS
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import (
+from storage.domain.queues.queue import (
     DeadLetterTarget,
     QueueSpec,
     QueueType,
@@ -16,7 +16,7 @@ from storage.domain.queues import (
     RedrivePermission,
 )
 from storage.domain.quotas import NO_QUOTAS, Quotas
-from storage.domain.streams import RING_SIZE, StreamSpec
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 FIFO = QueueSpec(type=QueueType.FIFO)

@@ -7,19 +7,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import psycopg
 import pytest
 
-from storage.credentials import Credentials
-from storage.domain.access import (
-    LOCAL_ADMINISTRATOR,
-    Policy,
-    Principal,
-    Role,
-)
+from storage.access.credentials import Credentials
+from storage.access.secret_box import SecretBox, new_key
+from storage.access.sessions import LoggedIn
+from storage.domain.access.credentials import CredentialRequest, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Policy, Principal, Role
 from storage.domain.clock import ManualClock
-from storage.domain.credentials import CredentialRequest, Rights
-from storage.entrances import LoggedIn
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener, running
-from storage.secrets import SecretBox, new_key
 from storage.settings import StorageSettings
 from tests.databases import fresh_database
 

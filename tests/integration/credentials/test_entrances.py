@@ -5,12 +5,8 @@ import asyncio
 import pytest
 
 from storage.domain import limits
-from storage.domain.access import (
-    Policy,
-    Principal,
-    Role,
-)
-from storage.domain.credentials import CredentialKind, CredentialRequest, Rights, parse_key
+from storage.domain.access.credentials import CredentialKind, CredentialRequest, Rights, parse_key
+from storage.domain.access.permissions import Policy, Principal, Role
 from storage.domain.quotas import Rates
 from tests.integration.credentials.conftest import (
     ADMIN,

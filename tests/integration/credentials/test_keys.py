@@ -7,10 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from storage.domain import limits
-from storage.domain.access import (
-    Action,
-)
-from storage.domain.credentials import CredentialKind
+from storage.domain.access.credentials import CredentialKind
+from storage.domain.access.permissions import Action
 from storage.domain.errors import (
     KeyRefused,
     SecretsOff,

@@ -6,15 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from storage.domain import limits
-from storage.domain.access import (
-    Action,
-    Effect,
-    Grant,
-    Policy,
-    Principal,
-    Role,
-)
-from storage.domain.credentials import CredentialRequest, Rights
+from storage.domain.access.credentials import CredentialRequest, Rights
+from storage.domain.access.permissions import Action, Effect, Grant, Policy, Principal, Role
 from storage.domain.errors import (
     Forbidden,
     InvalidCursor,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.domain.groups import GroupSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import open_storage
+from storage.bootstrap import open_storage
+from storage.domain.groups.group import GroupSpec
+from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
 from tests.integration.groups.reading import CLICKS, NEVER_AWAY, READERS
 

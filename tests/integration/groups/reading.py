@@ -1,8 +1,8 @@
 """What tests of groups read, and how they look at it."""
 
-from storage.domain.batches import Record
-from storage.domain.groups import Commit, Fetched
+from storage.domain.groups.group import Commit, Fetched
 from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 
 CLICKS = StreamName("clicks")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from storage.domain.batches import Record
 from storage.domain.errors import (
     GroupNotFound,
     OffsetOutOfRange,
@@ -11,10 +10,11 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.integration.groups.reading import CLICKS, READERS, commits, data, fill
 
 pytestmark = pytest.mark.one_store

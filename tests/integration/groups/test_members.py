@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from consumers.sweeper import settle_groups
+from storage.bootstrap import open_storage
 from storage.domain.errors import MemberUnknown, StaleGeneration
-from storage.domain.groups import Commit, Committed, GroupSpec
-from storage.domain.streams import StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.groups.group import Commit, Committed, GroupSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.integration.groups.reading import (
     CLICKS,
     READERS,

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import (
     BookmarkNotFound,
     OffsetOutOfRange,
@@ -11,16 +11,9 @@ from storage.domain.errors import (
     StaleGeneration,
     ValidationFailed,
 )
-from storage.domain.groups import (
-    Commit,
-    Committed,
-    GroupKind,
-    GroupSpec,
-    ResetSpec,
-    ResetTo,
-)
+from storage.domain.groups.group import Commit, Committed, GroupKind, GroupSpec, ResetSpec, ResetTo
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
-from storage.lifespan import open_storage
 from storage.redis.keys import STORE_KEY
 from tests.integration.groups.reading import (
     CLICKS,

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from storage.domain.batches import Record
 from storage.domain.errors import (
     MemberUnknown,
     OffsetOutOfRange,
     ShardNotFound,
     ValidationFailed,
 )
-from storage.domain.groups import Commit, Committed
+from storage.domain.groups.group import Commit, Committed
+from storage.domain.log.record_batch import Record
 from tests.integration.groups.reading import CLICKS, READERS, commits, data, fill
 
 pytestmark = pytest.mark.one_store

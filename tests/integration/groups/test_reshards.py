@@ -6,8 +6,8 @@ import pytest
 
 from consumers import sweeper
 from consumers.sweeper import settle_groups
-from storage.domain.batches import Record
-from storage.domain.groups import (
+from storage.bootstrap import open_storage
+from storage.domain.groups.group import (
     Commit,
     Committed,
     GroupKind,
@@ -16,9 +16,9 @@ from storage.domain.groups import (
     ResetTo,
     StartAt,
 )
+from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import Gap, StreamSpec
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import Gap, StreamSpec
 from tests.integration.groups.reading import (
     CLICKS,
     NEVER_AWAY,

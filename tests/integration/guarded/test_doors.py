@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from api.auth.jwt_issuers import JwtIssuers
 from api.auth.keys import KeyGate
-from storage.domain.access import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
+from storage.domain.access.credentials import Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
 from storage.domain.clock import ManualClock, SystemClock
-from storage.domain.credentials import Rights
 from storage.domain.errors import Unauthenticated
 from storage.domain.names import QueueName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
 from tests.databases import nobody_connects
 from tests.guarded import LET_IN, Guarded

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from api.auth.jwt_issuers import JwtIssuers
 from api.auth.keys import KeyGate
-from storage.domain.access import LOCAL_ADMINISTRATOR, Effect, Grant
-from storage.domain.audit import Wanted
+from storage.domain.access.audit import Wanted
+from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant
 from storage.domain.clock import ManualClock, SystemClock
-from storage.domain.credentials import CredentialKind, NewSecret, Rights
 from storage.domain.errors import Unauthenticated
 from storage.domain.quotas import Quotas, Rates, ResourceRates
 from tests.guarded import LET_IN, Guarded

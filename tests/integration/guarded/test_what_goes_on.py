@@ -8,8 +8,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
-from storage.domain.access import LOCAL_ADMINISTRATOR, Principal, Role
-from storage.domain.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
 from tests.guarded import LET_IN, Guarded
 from tests.integration.guarded.conftest import SOON_S
 from tests.sockets import Socket

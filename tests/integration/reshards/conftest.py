@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.streams import StreamSpec
+from storage.domain.streams.stream import StreamSpec
 from tests.integration.reshards.records import CLICKS, DAY_MS, WIDE
 
 

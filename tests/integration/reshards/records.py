@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 
-from storage.domain.batches import Record
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, Appended
+from storage.domain.streams.stream import RING_SIZE, Appended
 
 CLICKS = StreamName("clicks")
 WIDE = StreamName("wide")

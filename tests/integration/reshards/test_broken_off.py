@@ -4,7 +4,6 @@ import pytest
 import redis
 
 from consumers.sweeper import finish_reshards
-from storage.domain.batches import Record
 from storage.domain.errors import (
     IdempotencyKeyReused,
     OutcomeUnknown,
@@ -13,7 +12,8 @@ from storage.domain.errors import (
     StorageUnavailable,
     StreamNotFound,
 )
-from storage.domain.streams import Appended, ReadFrom
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.stream import Appended, ReadFrom
 from storage.redis.keys import STORE_KEY, every_key
 from tests.integration.reshards.records import (
     CLICKS,

@@ -3,10 +3,10 @@
 import pytest
 
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import ShardNotFound
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import AppendCondition, Producer, ReadFrom, StreamSpec
+from storage.domain.streams.stream import AppendCondition, Producer, ReadFrom, StreamSpec
 from tests.integration.reshards.records import CLICKS, DAY_MS, HALF, KEYS, append, read_everything
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import redis
 
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import (
     ShardClosed,
     ShardNotFound,
@@ -14,10 +14,10 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.limits import IDEMPOTENCY_WINDOW_MS
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, AppendCondition, Producer, ReadFrom, hash_key
-from storage.lifespan import open_storage
-from storage.postgres.duties import alone
+from storage.domain.streams.stream import RING_SIZE, AppendCondition, Producer, ReadFrom, hash_key
+from storage.postgres.advisory_lock import alone
 from storage.settings import StorageSettings
 from tests.integration.reshards.records import (
     CLICKS,

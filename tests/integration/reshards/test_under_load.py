@@ -4,10 +4,10 @@ import asyncio
 import itertools
 import random
 
-from storage.domain.batches import Record
+from storage.bootstrap import open_storage
 from storage.domain.errors import ShardClosed
-from storage.domain.streams import AppendCondition, Appended, Producer
-from storage.lifespan import open_storage
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.stream import AppendCondition, Appended, Producer
 from storage.settings import StorageSettings
 from tests.integration.reshards.records import CLICKS, KEYS, read_everything
 

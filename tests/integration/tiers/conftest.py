@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.lifespan import open_storage
+from storage.bootstrap import open_storage
 from tests.integration.tiers.reading import NEVER_AWAY, NOTHING_HOT
 from tests.tiers import CLICKS
 

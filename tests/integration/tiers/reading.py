@@ -1,11 +1,11 @@
 """How tests of the tiers read, and what they count."""
 
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.groups import Commit
+from storage.domain.groups.group import Commit
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams import ReadFrom, ShardRead, StreamSpec
-from storage.lifespan import Storage
+from storage.domain.streams.stream import ReadFrom, ShardRead, StreamSpec
 from tests.tiers import CLICKS
 
 READERS = GroupName("readers")

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from storage.archive.local import LocalRoot
-from storage.archive.roots import open_root
+from storage.archive.compact_task import join
+from storage.bootstrap import open_storage
 from storage.domain.errors import ArchiveDamaged
 from storage.domain.jobs import JobKind
-from storage.domain.streams import ReadFrom
-from storage.joining import join
-from storage.lifespan import open_storage
+from storage.domain.streams.stream import ReadFrom
+from storage.parquet.local_store import LocalRoot
+from storage.parquet.object_store import open_root
 from storage.settings import StorageSettings
 from tests.integration.tiers.reading import HOUR, NOTHING_HOT, offsets, read, read_on
 from tests.tiers import CLICKS, append, to_archive

@@ -2,12 +2,12 @@
 
 import pytest
 
+from storage.bootstrap import open_storage
 from storage.domain import limits
-from storage.domain.batches import Record
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
-from storage.domain.groups import GroupSpec
-from storage.domain.streams import Gap, ReadFrom, Tier
-from storage.lifespan import open_storage
+from storage.domain.groups.group import GroupSpec
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.stream import Gap, ReadFrom, Tier
 from tests.archiving import archive
 from tests.integration.tiers.reading import ALL_HOT, READERS, offsets, read, read_on
 from tests.tiers import CLICKS, an_older_copy_comes_back, append, lose_the_hot_store, to_archive

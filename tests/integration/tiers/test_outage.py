@@ -2,11 +2,11 @@
 
 import pytest
 
+from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.streams import ReadFrom
-from storage.lifespan import open_storage
-from storage.postgres.manifest import ManifestRows
+from storage.domain.streams.stream import ReadFrom
+from storage.postgres.repositories.manifest_reads import ManifestRows
 from tests.integration.tiers.reading import offsets, read
 from tests.tiers import CLICKS, append, to_archive
 

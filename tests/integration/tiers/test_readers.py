@@ -3,11 +3,11 @@
 import pytest
 
 from storage.domain import limits
-from storage.domain.groups import GroupSpec, ResetSpec, ResetTo
-from storage.domain.messages import NewMessage
+from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo
 from storage.domain.names import QueueName, StreamName
-from storage.domain.queues import QueueSpec
-from storage.domain.streams import RING_SIZE, ReadFrom, StreamSpec, Tier
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec, Tier
 from storage.redis.keys import LogAddress
 from tests.archiving import archive
 from tests.integration.tiers.reading import HOUR, READERS, fetch, offsets, read

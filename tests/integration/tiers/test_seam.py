@@ -4,9 +4,16 @@ import asyncio
 
 import pytest
 
-from storage.domain.batches import Record
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams import RING_SIZE, LogRecord, ReadFrom, ShardRead, StreamSpec, Tier
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    LogRecord,
+    ReadFrom,
+    ShardRead,
+    StreamSpec,
+    Tier,
+)
 from tests.integration.tiers.reading import ALL_HOT, HOUR, NOTHING_HOT, offsets, read, read_on
 from tests.tiers import CLICKS, append, to_archive
 

@@ -14,13 +14,13 @@ from consumers.webhooks.guard import Resolve, resolve
 from consumers.webhooks.journal import Journal
 from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.sending import Sender, Tracing
+from storage.access.secret_box import new_key
+from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.egress import Egress
 from storage.domain.names import QueueName, WebhookName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import Outcome, Served, Source, SourceKind, Webhook, WebhookSpec
-from storage.lifespan import Storage, open_storage
-from storage.secrets import new_key
 from storage.settings import StorageSettings
 from tests.receiver import Receiver, receiving
 

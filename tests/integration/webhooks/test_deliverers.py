@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from consumers.webhooks.requested import Requested
+from storage.bootstrap import open_storage
 from storage.domain.errors import (
     DeliveryNotFound,
     PayloadGone,
@@ -20,11 +21,10 @@ from storage.domain.errors import (
 from storage.domain.limits import DAY_MS, HOUR_MS, SECOND_MS
 from storage.domain.limits import WEBHOOK_ATTEMPTS_KEPT as KEPT
 from storage.domain.limits import WEBHOOK_PAYLOAD_KEPT_BYTES as KEPT_BYTES
-from storage.domain.messages import NewMessage
 from storage.domain.names import QueueName, WebhookName
-from storage.domain.queues import QueueSpec
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import DeliveryStatus, Outcome, Source, WebhookSpec
-from storage.lifespan import open_storage
 from tests.integration.webhooks.conftest import ALLOW, HOOK, ORDERS
 from tests.receiver import answer, hang
 

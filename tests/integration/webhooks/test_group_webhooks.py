@@ -9,13 +9,13 @@ from consumers.webhooks.deliverer import source_of
 from consumers.webhooks.requested import Requested
 from consumers.webhooks.shard_source import Membership, ShardSource
 from storage.domain import limits
-from storage.domain.batches import CONTENT_TYPE, Record
 from storage.domain.errors import StaleGeneration, ValidationFailed
-from storage.domain.groups import GroupKind, GroupSpec, ResetSpec, ResetTo
+from storage.domain.groups.group import GroupKind, GroupSpec, ResetSpec, ResetTo
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.queues import QueueSpec, QueueType
-from storage.domain.streams import StreamSpec
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import DeliveryStatus, OnFailure
 from tests.integration.webhooks.conftest import ALLOW, HOOK, Bench
 from tests.receiver import answer, close, hang

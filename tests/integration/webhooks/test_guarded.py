@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from consumers.webhooks.guard import AddressRefused, Connections
 from storage.domain.egress import Egress
-from storage.domain.messages import NewMessage
+from storage.domain.queues.message import NewMessage
 from storage.domain.webhooks import Outcome
 from tests.integration.webhooks.conftest import ALLOW, ORDERS
 from tests.receiver import Receiver, receiving

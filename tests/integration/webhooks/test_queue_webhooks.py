@@ -9,11 +9,11 @@ import standardwebhooks
 
 from api.spans import Spans
 from storage.domain import limits
-from storage.domain.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
-from storage.domain.messages import NewMessage
-from storage.domain.queues import QueueSpec, QueueType
+from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.webhooks import BodyFormat, DeliveryStatus, DisabledBecause, Outcome
 from tests.collector import collecting, told
 from tests.integration.webhooks.conftest import HOOK, ORDERS

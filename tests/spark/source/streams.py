@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
-from storage.archive.layout import STAGED_FOLDER
+from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
-from storage.lifespan import open_storage
+from storage.parquet.paths import STAGED_FOLDER
 from storage.settings import StorageSettings
 from tests.archiving import archive
 

@@ -16,7 +16,7 @@ import pytest
 from spark_worker.main import HANDLERS
 from spark_worker.runner import Runner
 from spark_worker.sparks import SharedSpark
-from storage.lifespan import open_storage
+from storage.bootstrap import open_storage
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.documentation import DOCS, blocks

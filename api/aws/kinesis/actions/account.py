@@ -13,7 +13,7 @@ from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 operations = Operations()
 

@@ -28,8 +28,8 @@ from api.aws.wire.constraints import REQUIRED
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.streams import Stream, StreamMode, StreamSpec
+from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
 
 operations = Operations()
 

@@ -31,9 +31,9 @@ from api.aws.kinesis.times import moment_ms, seconds
 from api.aws.wire.constraints import REQUIRED
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
-from storage.domain.access import Action
-from storage.domain.registrations import RegisteredConsumer
-from storage.domain.streams import Stream
+from storage.domain.access.permissions import Action
+from storage.domain.streams.consumers import RegisteredConsumer
+from storage.domain.streams.stream import Stream
 
 operations = Operations()
 

@@ -6,7 +6,7 @@ from api.aws.kinesis.calls import kept, now_ms, stream_of
 from api.aws.kinesis.errors import INVALID_ARGUMENT, refuse
 from api.aws.kinesis.shapes import KMS, EncryptionTypeIn, KeyIdIn, StreamIdentity
 from api.aws.wire.service import Call, Operations
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 operations = Operations()
 

@@ -35,8 +35,8 @@ from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.streams import Shard, ShardRead, Stream
+from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import Shard, ShardRead, Stream
 
 operations = Operations()
 

@@ -11,8 +11,8 @@ from api.aws.kinesis.descriptions import metrics_of
 from api.aws.kinesis.shapes import METRICS, MetricsIn, StreamIdentity
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Output
-from storage.domain.access import Action
-from storage.domain.streams import StreamSpec
+from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import StreamSpec
 
 operations = Operations()
 

@@ -8,7 +8,7 @@ from api.aws.kinesis.resources import ByResource, change_policy, policy_of
 from api.aws.wire.constraints import REQUIRED
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Output
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 operations = Operations()
 

@@ -48,11 +48,11 @@ from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Output
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.batches import Record
-from storage.domain.columns import Columns
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageUnavailable
-from storage.domain.streams import RING_SIZE, Appended, AppendedRange, Stream
+from storage.domain.log.record_batch import Record
+from storage.domain.streams.columnar_batch import Columns
+from storage.domain.streams.stream import RING_SIZE, Appended, AppendedRange, Stream
 
 operations = Operations()
 

@@ -38,9 +38,9 @@ from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Output
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import OutcomeUnknown
-from storage.domain.streams import Shard, Stream
+from storage.domain.streams.stream import Shard, Stream
 
 operations = Operations()
 

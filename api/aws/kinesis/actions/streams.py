@@ -46,10 +46,10 @@ from api.aws.wire.constraints import REQUIRED
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import PreconditionFailed, StreamReadOnly, ValidationFailed
 from storage.domain.names import StreamName
-from storage.domain.streams import StreamMode, StreamSpec
+from storage.domain.streams.stream import StreamMode, StreamSpec
 
 operations = Operations()
 

@@ -12,7 +12,7 @@ from api.aws.kinesis.tags import tag_list, with_tags, without_tags
 from api.aws.wire.constraints import REQUIRED, bounds
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Output
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 operations = Operations()
 

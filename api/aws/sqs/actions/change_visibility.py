@@ -18,9 +18,9 @@ from api.aws.sqs.shapes import (
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call, Operations
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode
-from storage.domain.messages import SettleAction, Settled, Settlement
+from storage.domain.queues.message import SettleAction, Settled, Settlement
 
 operations = Operations()
 

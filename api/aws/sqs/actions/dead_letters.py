@@ -7,7 +7,7 @@ from api.aws.sqs.pages import bad_token, next_token, page_of
 from api.aws.sqs.shapes import QueueUrls
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import InvalidCursor
 
 operations = Operations()

@@ -17,10 +17,10 @@ from api.aws.sqs.shapes import (
 )
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call, Operations
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode
-from storage.domain.messages import SettleAction, Settled, Settlement
-from storage.domain.queues import Queue
+from storage.domain.queues.message import SettleAction, Settled, Settlement
+from storage.domain.queues.queue import Queue
 
 operations = Operations()
 

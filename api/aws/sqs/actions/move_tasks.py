@@ -16,10 +16,10 @@ from api.aws.sqs.urls import check_arn
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output, named
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import MoveNotFound, MoveRefused, QueueNotFound
-from storage.domain.moves import Move, MoveState
 from storage.domain.names import QueueName
+from storage.domain.queues.moves import Move, MoveState
 
 operations = Operations()
 

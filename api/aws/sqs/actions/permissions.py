@@ -12,8 +12,8 @@ from api.aws.sqs.policies import add_permission, check_honoured, remove_permissi
 from api.aws.sqs.shapes import Names
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, named
-from storage.domain.access import Action
-from storage.domain.queues import QueueSpec
+from storage.domain.access.permissions import Action
+from storage.domain.queues.queue import QueueSpec
 
 operations = Operations()
 

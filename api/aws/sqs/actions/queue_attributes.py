@@ -11,7 +11,7 @@ from api.aws.sqs.shapes import AttributeMap, Names
 from api.aws.sqs.targets import check_redrive_target
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output, named
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 
 operations = Operations()
 

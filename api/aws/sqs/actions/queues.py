@@ -32,7 +32,7 @@ from api.aws.sqs.urls import queue_url
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
-from storage.domain.access import Action
+from storage.domain.access.permissions import Action
 from storage.domain.errors import (
     InvalidCursor,
     PreconditionFailed,
@@ -41,7 +41,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.names import QueueName
-from storage.domain.queues import Queue, QueueSpec, QueueType
+from storage.domain.queues.queue import Queue, QueueSpec, QueueType
 
 operations = Operations()
 

@@ -18,10 +18,10 @@ from api.aws.wire.service import Call, Operations
 from api.refusals import ClientGone
 from api.tracing import contexts_of
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.messages import ReceivedMessage
+from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName
-from storage.domain.queues import Queue, QueueType
+from storage.domain.queues.message import ReceivedMessage
+from storage.domain.queues.queue import Queue, QueueType
 
 operations = Operations()
 

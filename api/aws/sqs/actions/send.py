@@ -22,10 +22,10 @@ from api.aws.sqs.shapes import (
 from api.aws.wire.errors import AwsError
 from api.aws.wire.service import Call, Operations
 from storage.domain import limits
-from storage.domain.access import Action
-from storage.domain.messages import NewMessage, SentMessage
-from storage.domain.queues import Queue, QueueType
-from storage.domain.traces import context_of
+from storage.domain.access.permissions import Action
+from storage.domain.queues.message import NewMessage, SentMessage
+from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.trace_context import context_of
 
 operations = Operations()
 

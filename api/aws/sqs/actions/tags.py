@@ -10,8 +10,8 @@ from api.aws.sqs.shapes import Names, TagMap
 from api.aws.sqs.tags import check_tags
 from api.aws.wire.service import Call, Operations
 from api.aws.wire.shapes import Input, Output, named
-from storage.domain.access import Action
-from storage.domain.queues import QueueSpec
+from storage.domain.access.permissions import Action
+from storage.domain.queues.queue import QueueSpec
 
 operations = Operations()
 

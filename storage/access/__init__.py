@@ -1,0 +1,1 @@
+"""Callers' credentials, sessions and permissions, and the encryption of stored secrets."""

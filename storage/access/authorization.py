@@ -1,0 +1,27 @@
+"""Who may do what: decided here, once, for every door."""
+
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import Forbidden
+
+
+class Access:
+    """Holds a principal to its policy and its namespace.
+
+    It looks at names only, never at whether something of that name is there: to whoever may not have it, what is
+    missing and what is forbidden are the same.
+    """
+
+    def authorise(self, principal: Principal, action: Action, resource: str) -> None:
+        """Raise Forbidden unless the principal may do `action` on `resource`, as "<namespace>/<name>"."""
+        namespace, _, name = resource.partition("/")
+        if namespace != principal.namespace or not principal.policy.allows(action, name):
+            raise Forbidden(
+                f"'{principal.name}' may not do {action} on '{resource}'.",
+                action=action.value,
+                resource=resource,
+            )
+
+    def authorise_list(self, principal: Principal, action: Action) -> None:
+        """Raise Forbidden unless there can be a name on which the principal may do `action`."""
+        if not principal.policy.allows_somewhere(action):
+            raise Forbidden(f"'{principal.name}' may not do {action}.", action=action.value)

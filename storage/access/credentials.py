@@ -1,0 +1,393 @@
+"""The credentials engine: who has which rights, who may give them, and what becomes of a credential.
+
+Nobody gives what they do not have: rights are compared with those of whoever asks, at creation, at every change
+and at a rotation, whose new secret has all the rights of the old one. What is `everywhere` is seen and touched by
+administrators everywhere alone.
+
+A change is committed with its announcement, which every process hears (`storage.postgres.listener`): from then on
+no call of that credential passes, and `on_change` tells whoever holds one open, such as a socket.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from storage.access.authorization import Access
+from storage.access.credential_cache import KnownCredentials
+from storage.access.secret_box import SecretBox
+from storage.access.sessions import Entrances, LoggedIn
+from storage.domain import limits
+from storage.domain.access.credentials import (
+    Credential,
+    CredentialKind,
+    CredentialRequest,
+    IssuedCredential,
+    NewSecret,
+    Rights,
+    could_be_id,
+    could_be_name,
+    covers_rates,
+    digest_of,
+    new_secret,
+)
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action, Principal, Role
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    Forbidden,
+    InvalidCursor,
+    KeyNotFound,
+    KeyRefused,
+    PreconditionFailed,
+    ValidationFailed,
+)
+from storage.domain.names import DEFAULT_NAMESPACE
+from storage.postgres.database import Database
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.credentials import (
+    CHANNEL,
+    CredentialRows,
+    HeldFamily,
+    Place,
+    StoredCredential,
+)
+from storage.postgres.repositories.sessions import announced_session
+
+FIRST = "first-administrator"
+"""The name of the key that a deployment begins with."""
+
+OnChange = Callable[[str | None], None]
+"""Told the id of a credential that changed or ended; None when any may have."""
+
+
+class Credentials:
+    """API keys, pairs, tickets and sessions.
+
+    Every method that waits raises StorageUnavailable or StorageBusy; one that changes something, OutcomeUnknown.
+    `by` is who asks; a credential that they may not manage is not found.
+    """
+
+    def __init__(
+        self, database: Database, listener: Listener, clock: Clock, box: SecretBox
+    ) -> None:
+        self._rows = CredentialRows(database)
+        self._clock = clock
+        self._box = box
+        self._access = Access()
+        self._known = KnownCredentials(self._rows, listener, clock, box)
+        self.cached = self._known.cached
+        """The credential of an id if it is known in this process, and live."""
+        self.kept = self._known.kept
+        """What this process keeps of an id, if anything; it says by itself when it may not be used any more."""
+        self.used = self._known.used
+        """The credential of an id proved who is calling, now: noted, and written later."""
+        self._entrances = Entrances(database, self._known, listener, clock)
+        self._watchers: list[OnChange] = []
+        listener.subscribe(CHANNEL, self._on_announced, self._on_lost)
+
+    # Who is calling
+
+    async def find(self, credential_id: str) -> Credential | None:
+        """The credential if it is live; at most 30 s old, whatever was not heard. Raises SecretUnreadable."""
+        return await self._known.find(credential_id)
+
+    async def proved(self, word: str) -> Credential | None:
+        """The live API key that this word is."""
+        return await self._known.proved(word)
+
+    def on_change(self, callback: OnChange) -> None:
+        """Call `callback` with the id of each credential that changes or ends; with None when any may have."""
+        self._watchers.append(callback)
+
+    async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
+        """A ticket with the rights of `by`, and when it ends; None if its credential is gone."""
+        return await self._entrances.make_ticket(by)
+
+    async def redeem_ticket(self, word: str) -> Credential | None:
+        """Who asked for the ticket, the first time it is brought."""
+        return await self._entrances.redeem_ticket(word)
+
+    async def log_in(self, word: str) -> LoggedIn | None:
+        """A session of whoever has this API key; None where nobody has."""
+        return await self._entrances.log_in(word)
+
+    async def find_session(self, word: str) -> Credential | None:
+        """The API key that logged in, until the session ends."""
+        return await self._entrances.find_session(word)
+
+    async def log_out(self, word: str) -> None:
+        """End the session, if there is one."""
+        await self._entrances.log_out(word)
+
+    async def flush_uses(self) -> None:
+        """Write when credentials and sessions were last used, as far as it is noted here."""
+        await self._known.flush_uses()
+        await self._entrances.flush_uses()
+
+    # Who has which rights
+
+    async def create(
+        self, by: Principal, request: CredentialRequest
+    ) -> tuple[IssuedCredential, NewSecret]:
+        """A new credential in the namespace of `by`, and its secret, which nobody can show again.
+
+        Raises ValidationFailed, Forbidden when it would have more rights than `by`, NamespaceNotFound, KeyRefused
+        when the namespace has as many as it may, and SecretsOff: a pair's secret has to be kept.
+        """
+        issued, secret = self._new(by, request)
+        await self._rows.insert(self._stored(issued, secret), issued.created_at_ms)
+        return issued, secret
+
+    async def create_first(self) -> NewSecret | None:
+        """An API key of an administrator everywhere, unless there ever was one: then None."""
+        request = CredentialRequest(name=FIRST, rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
+        issued, secret = self._new(LOCAL_ADMINISTRATOR, request)
+        made = await self._rows.insert(
+            self._stored(issued, secret), issued.created_at_ms, only_first=True
+        )
+        return secret if made else None
+
+    def _new(self, by: Principal, request: CredentialRequest) -> tuple[IssuedCredential, NewSecret]:
+        now_ms = self._clock.now_ms()
+        request.check(now_ms)
+        self._access.authorise(by, Action.ADMIN_KEYS, f"{by.namespace}/{request.name}")
+        _check_gives(by, request.rights, request.everywhere)
+        secret = new_secret(request.kind)
+        issued = IssuedCredential(
+            id=secret.id,
+            kind=secret.kind,
+            name=request.name,
+            namespace=DEFAULT_NAMESPACE if request.everywhere else by.namespace,
+            everywhere=request.everywhere,
+            rights=request.rights,
+            family=secret.id,
+            created_at_ms=now_ms,
+            changed_at_ms=now_ms,
+            created_by=by.name,
+        )
+        return issued, secret
+
+    async def get(self, by: Principal, credential_id: str) -> IssuedCredential:
+        """One, whatever became of it. Raises KeyNotFound."""
+        found = await self._rows.find(credential_id) if could_be_id(credential_id) else None
+        return self._visible(by, found)
+
+    async def page(
+        self,
+        by: Principal,
+        *,
+        name: str | None = None,
+        after: Place | None = None,
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> tuple[list[IssuedCredential], Place | None]:
+        """Those that `by` may manage, by name, ended ones too; and where the next page begins, if there is one.
+
+        A page may be shorter than `limit` and not be the last. Raises Forbidden, InvalidCursor.
+        """
+        self._access.authorise_list(by, Action.ADMIN_KEYS)
+        if not all(could_be_name(word) for word in (name or "", *(after or ()))):
+            raise InvalidCursor
+        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        found = await self._rows.page(
+            by.namespace, everywhere=by.everywhere, name=name, after=after, limit=limit
+        )
+        rest = (found[-1].name, found[-1].id) if len(found) == limit else None
+        return [one for one in found if _may_manage(by, one)], rest
+
+    async def change(
+        self,
+        by: Principal,
+        credential_id: str,
+        change: Callable[[Rights], Rights],
+        *,
+        if_match: int | None = None,
+    ) -> IssuedCredential:
+        """Replace the rights by what `change` makes of them, with nobody in between; rights of its family's others stay.
+
+        Raises KeyNotFound, KeyRefused when it has ended, PreconditionFailed, ValidationFailed, and Forbidden when
+        it has, or would have, more rights than `by`.
+        """
+        now_ms = self._clock.now_ms()
+        with self._announcing(credential_id):
+            async with self._family(by, credential_id) as (family, found):
+                _check_version(found, if_match)
+                _check_live(found, now_ms)
+                _check_gives(by, found.rights, found.everywhere)
+                rights = change(found.rights)
+                if rights == found.rights:
+                    return found
+                rights.check(now_ms)
+                _check_gives(by, rights, found.everywhere)
+                changed = _next(found, now_ms, rights=rights)
+                await family.update(changed)
+                return changed
+
+    async def revoke(
+        self, by: Principal, credential_id: str, *, if_match: int | None = None
+    ) -> IssuedCredential:
+        """End it for good, now; a revoked one stays as it is. Raises KeyNotFound, PreconditionFailed.
+
+        Whoever may manage keys of its name may end it, even one with more rights than their own.
+        """
+        now_ms = self._clock.now_ms()
+        with self._announcing(credential_id):
+            async with self._family(by, credential_id) as (family, found):
+                _check_version(found, if_match)
+                if found.revoked_at_ms is not None:
+                    return found
+                revoked = _next(found, now_ms, revoked_at_ms=now_ms)
+                await family.update(revoked)
+                return revoked
+
+    async def rotate(
+        self,
+        by: Principal,
+        credential_id: str,
+        overlap_ms: int = limits.CREDENTIAL_OVERLAP_MS_DEFAULT,
+    ) -> tuple[IssuedCredential, NewSecret]:
+        """A second one of the same name and rights, and its secret; the first ends after `overlap_ms`, or sooner.
+
+        One that would have ended by itself is followed by one that lives as long as it would have. Raises KeyNotFound,
+        KeyRefused when it has ended or two of its family would not be enough, ValidationFailed, SecretsOff, and
+        Forbidden when it has more rights than `by`.
+        """
+        if not 0 <= overlap_ms <= limits.CREDENTIAL_OVERLAP_MS_MAX:
+            most = limits.CREDENTIAL_OVERLAP_MS_MAX // limits.SECOND_MS
+            raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
+        now_ms = self._clock.now_ms()
+        with self._announcing(credential_id):
+            async with self._family(by, credential_id) as (family, found):
+                _check_live(found, now_ms)
+                _check_gives(by, found.rights, found.everywhere)
+                ending = _ending(found, now_ms, overlap_ms)
+                _check_room(family, ending, now_ms)
+                secret = new_secret(found.kind)
+                made = _successor(found, secret, now_ms, by)
+                await family.update(ending)
+                await family.insert(self._stored(made, secret))
+                return made, secret
+
+    @asynccontextmanager
+    async def _family(
+        self, by: Principal, credential_id: str
+    ) -> AsyncGenerator[tuple[HeldFamily, IssuedCredential]]:
+        """A credential that `by` may manage, and its family, which nobody else changes until the block ends."""
+        if not could_be_id(credential_id):
+            raise KeyNotFound
+        async with self._rows.family_of(credential_id) as family:
+            if family is None:
+                raise KeyNotFound
+            yield family, self._visible(by, family.member(credential_id))
+
+    def _visible(self, by: Principal, found: IssuedCredential | None) -> IssuedCredential:
+        self._access.authorise_list(by, Action.ADMIN_KEYS)
+        if found is None or not _may_manage(by, found):
+            raise KeyNotFound
+        return found
+
+    def _stored(self, issued: IssuedCredential, secret: NewSecret) -> StoredCredential:
+        if issued.kind is CredentialKind.PAIR:
+            return StoredCredential(
+                issued, sealed=self._box.seal(secret.secret.encode(), issued.id)
+            )
+        return StoredCredential(issued, digest=digest_of(secret.secret))
+
+    # What changes
+
+    @contextmanager
+    def _announcing(self, credential_id: str) -> Iterator[None]:
+        """Tell this process at the end, whatever became of the change."""
+        try:
+            yield
+        finally:
+            self._changed(credential_id)
+
+    def _on_announced(self, payload: str) -> None:
+        digest = announced_session(payload)
+        if digest is None:
+            self._changed(payload)
+        else:
+            self._entrances.drop(digest)
+
+    def _changed(self, credential_id: str) -> None:
+        self._known.drop(credential_id)
+        self._tell(credential_id)
+
+    def _on_lost(self) -> None:
+        self._known.drop_all()
+        self._entrances.drop_all()
+        self._tell(None)
+
+    def _tell(self, credential_id: str | None) -> None:
+        for watcher in self._watchers:
+            watcher(credential_id)
+
+    async def close(self) -> None:
+        """End what is under way, and write what was used."""
+        await self._entrances.close()
+        await self._known.close()
+
+
+def _may_manage(by: Principal, found: IssuedCredential) -> bool:
+    reaches = by.everywhere if found.everywhere else found.namespace == by.namespace
+    return reaches and by.policy.allows(Action.ADMIN_KEYS, found.name)
+
+
+def _check_gives(by: Principal, rights: Rights, everywhere: bool) -> None:
+    """Raise Forbidden unless `by` has all of this."""
+    if everywhere and not by.everywhere:
+        raise Forbidden(f"'{by.name}' is not an administrator everywhere.")
+    if not by.policy.covers(rights.expanded) or not covers_rates(by.rates, rights.rates):
+        raise Forbidden(f"'{by.name}' does not have all the rights of this key.")
+
+
+def _check_version(found: IssuedCredential, if_match: int | None) -> None:
+    if if_match is not None and found.version != if_match:
+        raise PreconditionFailed(
+            f"The version is {found.version}, not {if_match}.", version=found.version
+        )
+
+
+def _check_live(found: IssuedCredential, now_ms: int) -> None:
+    if found.revoked_at_ms is not None:
+        raise KeyRefused("This key was revoked.")
+    if not found.is_live(now_ms):
+        raise KeyRefused("This key has expired.")
+
+
+def _check_room(family: HeldFamily, ending: IssuedCredential, now_ms: int) -> None:
+    """Raise KeyRefused unless there may be one more beside those that are live and the one that is ending."""
+    others = [one.issued for one in family.members if one.issued.id != ending.id]
+    live = sum(one.is_live(now_ms) for one in (*others, ending))
+    if live >= limits.CREDENTIALS_LIVE_MAX:
+        raise KeyRefused("This key and the one that it replaced are both live: revoke one first.")
+
+
+def _ending(found: IssuedCredential, now_ms: int, overlap_ms: int) -> IssuedCredential:
+    until_ms = now_ms + overlap_ms
+    sooner_ms = min(found.rights.expires_at_ms or until_ms, until_ms)
+    return _next(found, now_ms, rights=replace(found.rights, expires_at_ms=sooner_ms))
+
+
+def _successor(
+    found: IssuedCredential, secret: NewSecret, now_ms: int, by: Principal
+) -> IssuedCredential:
+    expires_at_ms = found.rights.expires_at_ms
+    if expires_at_ms is not None:
+        expires_at_ms += now_ms - found.created_at_ms
+    return replace(
+        found,
+        id=secret.id,
+        rights=replace(found.rights, expires_at_ms=expires_at_ms),
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+        created_by=by.name,
+        last_used_at_ms=None,
+    )
+
+
+def _next(found: IssuedCredential, now_ms: int, **changes: Any) -> IssuedCredential:
+    changed_at_ms = max(now_ms, found.changed_at_ms)
+    return replace(found, version=found.version + 1, changed_at_ms=changed_at_ms, **changes)

@@ -1,0 +1,204 @@
+"""Tickets and sessions: what a browser has in place of its key.
+
+    principal ── ask ──▶ ticket ── redeem, once, within half a minute ──▶ a socket with the asker's rights
+    API key ── log in ──▶ session ── idle too long, too old, logged out, key ended ──▶ nothing
+
+Their words are random and kept as digests. Neither outlives the credential that it was made from.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy.exc import IntegrityError
+
+from storage.access.credential_cache import KnownCredentials
+from storage.concurrency.batcher import Together
+from storage.concurrency.definition_cache import DefinitionCache
+from storage.concurrency.last_used import NotedUses
+from storage.domain import limits
+from storage.domain.access.credentials import (
+    SESSION_PREFIX,
+    TICKET_PREFIX,
+    Credential,
+    CredentialKind,
+    digest_of,
+    is_word,
+    new_word,
+)
+from storage.domain.access.permissions import Policy, Principal
+from storage.domain.clock import Clock
+from storage.postgres.database import Database
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.sessions import Session, SessionRows, Ticket, TicketRows
+
+
+class LoggedIn(msgspec.Struct, frozen=True):
+    """A new session: its word is shown once. `ends_at_ms`: however much it is used."""
+
+    word: str
+    credential: Credential
+    ends_at_ms: int
+
+    def __repr__(self) -> str:
+        return f"LoggedIn({self.credential!r})"
+
+
+class _Known(msgspec.Struct, frozen=True):
+    session: Session | None
+
+
+class Entrances:
+    """Makes and takes tickets and sessions. Every method raises StorageUnavailable or StorageBusy."""
+
+    def __init__(
+        self, database: Database, known: KnownCredentials, listener: Listener, clock: Clock
+    ) -> None:
+        self._tickets = TicketRows(database)
+        self._sessions = SessionRows(database)
+        self._known = known
+        self._clock = clock
+        self._uses = NotedUses(self._sessions.note_uses, clock)
+        backlog_max = limits.CREDENTIAL_BACKLOG_MAX
+        self._redeeming: Together[bytes, Ticket | None] = Together(
+            self._redeem_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
+        )
+        self._asks: Together[bytes, Session | None] = Together(
+            self._read_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
+        )
+        self._cache: DefinitionCache[bytes, _Known] = DefinitionCache(
+            self._read,
+            lambda: listener.listening,
+            clock,
+            limits.CREDENTIALS_CACHED_MAX,
+            limits.CREDENTIAL_AGE_MS_MAX,
+        )
+
+    # Tickets
+
+    async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
+        """A ticket with the rights of `by`, and when it ends; None if its credential is gone. Raises OutcomeUnknown."""
+        word, now_ms = new_word(TICKET_PREFIX), self._clock.now_ms()
+        ticket = Ticket(
+            credential_id=by.credential or None,
+            name=by.name,
+            namespace=by.namespace,
+            grants=by.policy.grants,
+            rates=by.rates,
+            ends_at_ms=by.expires_ms,
+        )
+        try:
+            await self._tickets.insert(digest_of(word), ticket, now_ms)
+        except IntegrityError:
+            return None
+        return word, now_ms + limits.TICKET_MS
+
+    async def redeem_ticket(self, word: str) -> Credential | None:
+        """Who asked for the ticket, in the namespace that they asked from; None if it is not good, or no longer."""
+        if not is_word(word, TICKET_PREFIX):
+            return None
+        ticket = await self._redeeming.ask(digest_of(word))
+        if ticket is None:
+            return None
+        if ticket.credential_id is None:
+            return _credential_of(ticket)
+        asker = await self._known.fresh(ticket.credential_id)
+        if asker is None:
+            return None
+        ends_ms = _sooner(asker.expires_ms, ticket.ends_at_ms)
+        return replace(
+            _without_secrets(asker),
+            namespace=ticket.namespace,
+            everywhere=False,
+            expires_ms=ends_ms,
+        )
+
+    async def _redeem_many(self, digests: Sequence[bytes]) -> list[Ticket | None]:
+        """Of callers who bring the same ticket at once, the first has it."""
+        found = await self._tickets.redeem(list(set(digests)), self._clock.now_ms())
+        return [found.pop(digest, None) for digest in digests]
+
+    # Sessions
+
+    async def log_in(self, word: str) -> LoggedIn | None:
+        """A session of whoever has this API key; None where nobody has. Raises OutcomeUnknown."""
+        credential = await self._known.proved(word)
+        if credential is None:
+            return None
+        session_word, now_ms = new_word(SESSION_PREFIX), self._clock.now_ms()
+        await self._sessions.insert(digest_of(session_word), credential.id, now_ms)
+        self._known.used(credential.id)
+        ends_ms = _sooner(credential.expires_ms, now_ms + limits.SESSION_MS_MAX)
+        return LoggedIn(session_word, credential, ends_ms)
+
+    async def find_session(self, word: str) -> Credential | None:
+        """The API key that logged in, until the session ends; None if it did, or there is none."""
+        if not is_word(word, SESSION_PREFIX):
+            return None
+        digest, now_ms = digest_of(word), self._clock.now_ms()
+        session = (await self._cache.get(digest)).session
+        if session is None or not session.is_live(now_ms):
+            return None
+        credential = await self._known.find(session.credential_id)
+        if credential is None:
+            return None
+        self._uses.note(digest)
+        ends_ms = _sooner(credential.expires_ms, session.ends_at_ms)
+        return replace(_without_secrets(credential), expires_ms=ends_ms)
+
+    async def log_out(self, word: str) -> None:
+        """End the session, if there is one. Raises OutcomeUnknown."""
+        if is_word(word, SESSION_PREFIX):
+            digest = digest_of(word)
+            try:
+                await self._sessions.delete(digest)
+            finally:
+                self.drop(digest)
+
+    def drop(self, digest: bytes) -> None:
+        """Forget what is known of a session."""
+        self._cache.drop(digest)
+
+    def drop_all(self) -> None:
+        """Forget what is known of sessions."""
+        self._cache.drop_all()
+
+    async def flush_uses(self) -> None:
+        """Write when sessions were last used, as far as it is noted here."""
+        await self._uses.flush()
+
+    async def close(self) -> None:
+        """End what is under way, and write what was used."""
+        await self._cache.close()
+        await self._asks.close()
+        await self._redeeming.close()
+        await self._uses.close()
+
+    async def _read(self, digest: bytes) -> _Known:
+        return _Known(await self._asks.ask(digest))
+
+    async def _read_many(self, digests: Sequence[bytes]) -> list[Session | None]:
+        found = await self._sessions.find(digests)
+        return [found.get(digest) for digest in digests]
+
+
+def _credential_of(ticket: Ticket) -> Credential:
+    return Credential(
+        id="",
+        kind=CredentialKind.TOKEN,
+        name=ticket.name,
+        namespace=ticket.namespace,
+        policy=Policy(ticket.grants),
+        rates=ticket.rates,
+        expires_ms=ticket.ends_at_ms,
+    )
+
+
+def _without_secrets(credential: Credential) -> Credential:
+    """It was proved another way, and goes on being held while a socket is open."""
+    return replace(credential, digest=b"", secret=b"")
+
+
+def _sooner(one_ms: int, other_ms: int) -> int:
+    """The sooner of two ends, of which 0 is never."""
+    return min(one_ms or other_ms, other_ms or one_ms)

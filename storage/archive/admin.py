@@ -1,0 +1,101 @@
+"""The archive as its owner sees it: how far a stream is archived, its files, and archiving it at once."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.catalog.catalog import Catalog
+from storage.domain.archive import ArchivedFile, ArchiveState
+from storage.domain.clock import Clock
+from storage.domain.errors import ArchiveOff
+from storage.domain.jobs import Job, JobKind
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import Shard, Stream
+from storage.jobs import Jobs
+from storage.postgres.repositories.archive_manifest import ArchiveRows
+from storage.redis.keys import LogAddress
+from storage.redis.streams.logs import HotBacklog, HotLogs
+from storage.redis.transport.script_status import LogNotReady
+
+
+class ShardArchive(msgspec.Struct, frozen=True):
+    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written."""
+
+    shard: Shard
+    state: ArchiveState | None
+    hot: HotBacklog | None
+
+
+class StreamArchive(msgspec.Struct, frozen=True):
+    """A stream in both tiers. `on`: it is being archived."""
+
+    stream: Stream
+    on: bool
+    shards: Sequence[ShardArchive]
+
+
+class Archives:
+    """What is archived. Every verb raises StreamNotFound for a stream that is not there. `on`: the deployment has an
+    archive."""
+
+    def __init__(
+        self,
+        rows: ArchiveRows,
+        hot: HotLogs,
+        catalog: Catalog,
+        jobs: Jobs,
+        clock: Clock,
+        *,
+        on: bool,
+    ) -> None:
+        self._rows = rows
+        self._hot = hot
+        self._catalog = catalog
+        self._jobs = jobs
+        self._clock = clock
+        self.on = on
+
+    async def show(self, name: StreamName) -> StreamArchive:
+        """How far each shard is archived, and how much waits."""
+        stream = await self._catalog.stream(name)
+        states = {state.shard: state for state in await self._rows.states(stream.stream_id)}
+        shown = [self._shard(stream, shard, states.get(shard.index)) for shard in stream.shards]
+        on = self.on and stream.spec.archive
+        return StreamArchive(stream, on, await asyncio.gather(*shown))
+
+    async def _shard(
+        self, stream: Stream, shard: Shard, state: ArchiveState | None
+    ) -> ShardArchive:
+        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        try:
+            hot = await self._hot.backlog(
+                at, 0 if state is None else state.archived, self._clock.script_time()
+            )
+        except LogNotReady:
+            return ShardArchive(shard, state, None)
+        return ShardArchive(shard, state, hot)
+
+    async def files(
+        self, name: StreamName, shard: int, *, after: int, limit: int
+    ) -> list[ArchivedFile]:
+        """The files of a shard that begin beyond an offset, by offset. Raises ShardNotFound."""
+        stream = await self._catalog.stream(name)
+        return await self._rows.files(
+            stream.stream_id, stream.shard(shard).index, after=after, limit=limit
+        )
+
+    async def flush(self, name: StreamName) -> Job:
+        """Archive all of a stream now, whatever its age; the job that does it. Raises ArchiveOff."""
+        stream = await self._catalog.stream(name)
+        if not self.on:
+            raise ArchiveOff
+        if not stream.spec.archive:
+            raise ArchiveOff("The stream is not to be archived.")
+        return await self._jobs.submit(
+            name.namespace,
+            JobKind.ARCHIVE,
+            f"stream {stream.stream_id}",
+            {"stream": name.name},
+            take_open=True,
+        )

@@ -1,0 +1,53 @@
+"""Making one file of several: the work of one task, which may run anywhere.
+
+The new file holds what the old ones held, offset by offset; which of them stand for these offsets is decided when it
+is committed.
+"""
+
+from collections.abc import Sequence
+
+from storage.archive.copy_task import archived
+from storage.domain.archive import ArchivedFile
+from storage.domain.errors import ArchiveDamaged
+from storage.parquet.content_digest import ContentDigest
+from storage.parquet.file_reader import read_group, verify_file
+from storage.parquet.file_writer import FileOf, FileWriter, WrittenFile
+from storage.parquet.footer import Footer
+from storage.parquet.object_store import Root
+from storage.parquet.paths import file_path, new_attempt
+from storage.parquet.record_schema import SCHEMA
+
+
+def join(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFile:
+    """One file of neighbouring files of a shard and hour, given by offset.
+
+    Each is read whole and held to its digests before anything of it is written. Blocks. Raises ArchiveDamaged, and
+    what a root raises.
+    """
+    first, last, attempt = run[0], run[-1], new_attempt()
+    place = (namespace, first.stream_id, first.shard)
+    path = file_path(*place, first.first_arrival_ms, first.first_offset, last.next_offset, attempt)
+    with FileWriter(root, path, FileOf(*place, attempt)) as writer:
+        content = ContentDigest()
+        for file in run:
+            footer = verify_file(root, file.path, file.file_bytes, file.digest)
+            for number, log_bytes in enumerate(_shares(footer)):
+                batch = read_group(root, footer, number, SCHEMA.names).cast(SCHEMA)
+                content.add(batch)
+                writer.write(batch, log_bytes)
+        written = writer.finish()
+    if written.content != content.hexdigest() or not _is_whole(written, run):
+        raise ArchiveDamaged("Files do not hold what the manifest says.", path=first.path)
+    return archived(written, first)
+
+
+def _shares(footer: Footer) -> list[int]:
+    """What each row group counts against a retention: it is told of the file as a whole."""
+    return [footer.facts.log_bytes] + [0] * (len(footer.facts.groups) - 1)
+
+
+def _is_whole(written: WrittenFile, run: Sequence[ArchivedFile]) -> bool:
+    """What is to stand for these files holds as much, from the same offset to the same one."""
+    records, size = sum(file.records for file in run), sum(file.log_bytes for file in run)
+    told = (written.first_offset, written.next_offset, written.records, written.log_bytes)
+    return told == (run[0].first_offset, run[-1].next_offset, records, size)

@@ -1,0 +1,207 @@
+"""Copying ranges of logs into files of the archive: the work of one task, which may run anywhere.
+
+The files are on disk when it ends, and nobody knows of them until they are committed. A task that dies leaves
+files that are collected later.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile, Copied, LogRange, Span, hour_of
+from storage.domain.errors import MillstreamError, StorageUnavailable
+from storage.domain.fault_points import fault
+from storage.domain.limits import Limits
+from storage.domain.log.entry import LogEntry, log_bytes
+from storage.parquet.file_writer import FileOf, FileWriter, WrittenFile
+from storage.parquet.object_store import Root, open_root
+from storage.parquet.paths import file_path, new_attempt
+from storage.parquet.record_schema import batch_of
+from storage.redis.keys import LogAddress
+from storage.redis.streams.logs import HotLogs
+from storage.redis.streams.range_reader import EntryRange, HotRanges
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.script_status import LogNotReady
+from storage.redis.transport.topology import Nodes
+from storage.settings import StorageSettings
+
+
+class Copying:
+    """Copies ranges, several at a time."""
+
+    def __init__(self, ranges: HotRanges, logs: HotLogs, root: Root) -> None:
+        self._ranges = ranges
+        self._logs = logs
+        self._root = root
+
+    async def copy(self, wanted: Sequence[LogRange]) -> list[Copied]:
+        """Copy each range; what became of it, in their order. A range that fails says so, and the others go on."""
+        turns = asyncio.Semaphore(limits.ARCHIVE_COPIES_AT_ONCE)
+
+        async def one(log: LogRange) -> Copied:
+            async with turns:
+                return await self._copy_or_say(log)
+
+        return await asyncio.gather(*map(one, wanted))
+
+    async def _copy_or_say(self, wanted: LogRange) -> Copied:
+        try:
+            return await self._copy(wanted)
+        except MillstreamError as error:
+            return Copied(wanted, failure=error.detail)
+        except LogNotReady as problem:
+            return Copied(wanted, failure=f"The log cannot be read: {problem}.")
+        except ValueError as error:  # a batch that is none
+            return Copied(wanted, failure=f"The log holds what cannot be read: {error}.")
+
+    async def _copy(self, wanted: LogRange) -> Copied:
+        at = LogAddress(wanted.namespace, wanted.log_id, wanted.view)
+        epoch = (await self._logs.extent(at)).log_epoch
+        missing: list[Span] = []
+        with _Files(self._root, wanted, epoch) as files:
+            async for part in self._parts(at, wanted):
+                missing += part.missing
+                await asyncio.to_thread(files.add, part)
+            await asyncio.to_thread(files.finish)
+        return Copied(wanted, tuple(files.finished), tuple(_joined(missing)))
+
+    async def _parts(self, at: LogAddress, wanted: LogRange) -> AsyncGenerator["_Part"]:
+        """The range in bounded parts; the next one is read while the last is written."""
+        offset = wanted.first
+        reading = self._read(at, offset, wanted.next)
+        try:
+            while offset < wanted.next:
+                found = await reading
+                if found.go_on <= offset:
+                    raise StorageUnavailable(f"The log ends at {found.next}, below {wanted.next}.")
+                reading = self._read(at, found.go_on, wanted.next)
+                yield _Part(offset, found.go_on, found.entries)
+                offset = found.go_on
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    def _read(self, at: LogAddress, first: int, end: int) -> "asyncio.Task[EntryRange]":
+        return asyncio.create_task(self._ranges.read(at, first, end))
+
+
+@asynccontextmanager
+async def open_copying(settings: StorageSettings) -> AsyncGenerator[Copying]:
+    """Copying on connections of its own. Raises ValueError when the archive's URL is not one."""
+    root = open_root(settings.archive_url or "")
+    pipeline = Pipeline(Nodes(settings.redis_url), Limits(), _nothing)
+    try:
+        yield Copying(HotRanges(pipeline), HotLogs(pipeline), root)
+    finally:
+        await pipeline.close()
+
+
+async def _nothing() -> None:
+    """Whoever only reads need not know the store's epoch."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """The entries with offsets [first, next) of a log."""
+
+    first: int
+    next: int
+    entries: Sequence[LogEntry]
+
+    @property
+    def missing(self) -> Iterator[Span]:
+        """The offsets that no entry has."""
+        edge = self.first
+        for entry in self.entries:
+            if entry.first > edge:
+                yield edge, entry.first
+            edge = max(edge, entry.next)
+        if edge < self.next:
+            yield edge, self.next
+
+
+class _Files:
+    """The files of one range, one after another: a new one for each hour, and where one is full."""
+
+    def __init__(self, root: Root, wanted: LogRange, epoch: int) -> None:
+        self._root = root
+        self._wanted = wanted
+        self._epoch = epoch
+        self._open = ExitStack()
+        self._writer: FileWriter | None = None
+        self._hour = -1
+        self._bytes = 0
+        self.finished: list[ArchivedFile] = []
+
+    def __enter__(self) -> "_Files":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()  # what is not finished is not there
+
+    def add(self, part: _Part) -> None:
+        for hour, entries in _by_hour(part.entries):
+            if hour != self._hour or self._bytes >= limits.ARCHIVE_FILE_BYTES:
+                self.finish()
+            writer = self._writer or self._begin(hour, max(part.first, entries[0].first))
+            size = log_bytes(entries, part.first, part.next)
+            writer.write(batch_of(entries, part.first, part.next, self._epoch), size)
+            self._bytes += size
+
+    def _begin(self, hour: int, first: int) -> FileWriter:
+        whose, attempt = self._wanted, new_attempt()
+        self._hour, self._bytes = hour, 0
+        place = (whose.namespace, whose.stream_id, whose.shard)
+        path = file_path(*place, hour * limits.HOUR_MS, first, whose.next, attempt)
+        writer = FileWriter(self._root, path, FileOf(*place, attempt))
+        self._writer = self._open.enter_context(writer)
+        return writer
+
+    def finish(self) -> None:
+        if self._writer is not None:
+            self.finished.append(archived(self._writer.finish(), self._wanted))
+            self._writer = None
+            fault("archive.file_written")
+
+
+def archived(file: WrittenFile, whose: LogRange | ArchivedFile) -> ArchivedFile:
+    """A written file as the manifest is to have it."""
+    return ArchivedFile(
+        file_id=secrets.token_hex(16),
+        stream_id=whose.stream_id,
+        shard=whose.shard,
+        first_offset=file.first_offset,
+        next_offset=file.next_offset,
+        records=file.records,
+        log_bytes=file.log_bytes,
+        file_bytes=file.file_bytes,
+        first_arrival_ms=file.first_arrival_ms,
+        last_arrival_ms=file.last_arrival_ms,
+        path=file.path,
+        digest=file.digest,
+    )
+
+
+def _by_hour(entries: Sequence[LogEntry]) -> Iterator[tuple[int, list[LogEntry]]]:
+    """Runs of entries that arrived in one hour."""
+    run: list[LogEntry] = []
+    for entry in entries:
+        if run and hour_of(entry.arrival_ms) != hour_of(run[0].arrival_ms):
+            yield hour_of(run[0].arrival_ms), run
+            run = []
+        run.append(entry)
+    if run:
+        yield hour_of(run[0].arrival_ms), run
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    """Spans in order, those that touch as one."""
+    joined: list[Span] = []
+    for first, last in spans:
+        if joined and joined[-1][1] == first:
+            first, _ = joined.pop()
+        joined.append((first, last))
+    return joined

@@ -1,0 +1,95 @@
+"""Whether the archive is what it was: every file read whole and held to its digests, every offset accounted for."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import msgspec
+
+from storage.domain.archive import ArchivedFile, Span, unexplained
+from storage.domain.errors import ArchiveDamaged, ArchiveOff
+from storage.domain.names import LogId
+from storage.parquet.file_reader import verify_file
+from storage.parquet.object_store import Root, open_root
+from storage.postgres.database import open_database
+from storage.postgres.repositories.archive_manifest import ArchiveRows
+from storage.settings import StorageSettings
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What was found of a shard: its files and their records, and each fault in a sentence."""
+
+    stream_id: LogId
+    shard: int
+    files: int
+    records: int
+    faults: Sequence[str]
+
+
+class ArchiveCheck:
+    """Reads the archive, and changes nothing."""
+
+    def __init__(self, rows: ArchiveRows, root: Root) -> None:
+        self._rows = rows
+        self._root = root
+
+    async def shards(self, stream_id: LogId | None = None) -> AsyncIterator[Checked]:
+        """Every shard in turn, or those of one stream. Raises StorageUnavailable."""
+        async for _, key, log_id in self._rows.every_shard():
+            if stream_id in (None, key[0]):
+                yield await self._shard(key, log_id)
+
+    async def _shard(self, key: tuple[LogId, int], log_id: LogId) -> Checked:
+        files = await self._rows.every_file(key)
+        mark = (await self._rows.marks([key[0]]))[key]
+        holes = (await self._rows.holes([log_id])).get(log_id, [])
+        faults = [*_overlaps(files)]
+        first = max(mark.start, files[0].first_offset) if files else mark.archived
+        missing = unexplained(_between(files, first, mark.archived), holes)
+        faults += [f"No file has the offsets {first} to {last - 1}." for first, last in missing]
+        for file in files:
+            fault = await asyncio.to_thread(self._fault_of, file)
+            faults += [fault] if fault else []
+        return Checked(*key, len(files), sum(file.records for file in files), faults)
+
+    def _fault_of(self, file: ArchivedFile) -> str:
+        try:
+            footer = verify_file(self._root, file.path, file.file_bytes, file.digest)
+        except ArchiveDamaged as damage:
+            return f"{file.path}: {damage.detail}"
+        told = (file.first_offset, file.next_offset, file.records)
+        facts = footer.facts
+        if (facts.first_offset, facts.next_offset, facts.records) != told:
+            return f"{file.path}: The file is another one than the manifest says."
+        return ""
+
+
+@asynccontextmanager
+async def open_archive_check(settings: StorageSettings) -> AsyncGenerator[ArchiveCheck]:
+    """A check of the deployment's archive. Raises ArchiveOff where it has none."""
+    if settings.archive_url is None:
+        raise ArchiveOff
+    async with open_database(settings) as database:
+        yield ArchiveCheck(ArchiveRows(database), open_root(settings.archive_url))
+
+
+def _overlaps(files: Sequence[ArchivedFile]) -> list[str]:
+    return [
+        f"{after.path}: It lies over {before.path}."
+        for before, after in pairwise(files)
+        if after.first_offset < before.next_offset
+    ]
+
+
+def _between(files: Sequence[ArchivedFile], first: int, last: int) -> list[Span]:
+    """The offsets of [first, last) that lie in no file."""
+    spans: list[Span] = []
+    edge = first
+    for file in files:
+        if file.first_offset > edge:
+            spans.append((edge, file.first_offset))
+        edge = max(edge, file.next_offset)
+    if edge < last:
+        spans.append((edge, last))
+    return spans

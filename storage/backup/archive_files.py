@@ -1,0 +1,78 @@
+"""The archive's files out into a backup, and back.
+
+A file is written once and never changed, so it may be copied at any time after the moment at which Postgres named it. It may be gone by then: what
+retention has removed since is left out, and a restored deployment, in which it is as old, removes its row. What a writer put aside goes when its batch is
+appended, so all of that is copied before that moment, and afterwards what is named and was not there yet.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from storage.domain.backup_manifest import FOLDER_OF_ARCHIVE, BackupError, Part
+from storage.domain.errors import ArchiveDamaged
+from storage.parquet.object_store import Root
+from storage.parquet.paths import STAGED_FOLDER
+from storage.postgres.dump import DatabaseMoment, moment_of
+
+_PIECE = 8 << 20
+
+PartWriter = Callable[[str], AbstractContextManager[Callable[[bytes], None]]]
+"""Makes a new file of the backup, by its path in it."""
+
+
+def copy_staged(root: Root, part: PartWriter) -> set[str]:
+    """Copy all that is put aside now; gives its paths."""
+    paths = {file.path for file in root.files(STAGED_FOLDER)}
+    return {path for path in paths if _copied(root, path, part)}
+
+
+def named_in(moment: DatabaseMoment) -> set[str]:
+    """The paths that a moment of the database names: files of the archive, and what open batches are made of."""
+    return moment.names("paths_of_the_archive") | moment.names("paths_put_aside")
+
+
+def copy_named(root: Root, paths: Iterable[str], database_url: str, part: PartWriter) -> None:
+    """Copy these files. Raises BackupError for one that is missing and still named."""
+    missing = {path for path in sorted(paths) if not _copied(root, path, part)}
+    if missing:
+        with moment_of(database_url) as now:
+            missing &= named_in(now)
+    if missing:
+        raise BackupError(
+            f"{min(missing)} is missing in the archive, or shorter than it was: see `millstream archive verify`"
+        )
+
+
+def put_back(root: Root, source: Path, parts: Iterable[Part]) -> None:
+    """Write a backup's files of the archive to where they were, below another root."""
+    for part in parts:
+        if part.path.startswith(FOLDER_OF_ARCHIVE):
+            with (
+                (source / part.path).open("rb") as file,
+                root.writing(part.path.removeprefix(FOLDER_OF_ARCHIVE)) as sink,
+            ):
+                while piece := file.read(_PIECE):
+                    sink.write(piece)
+
+
+def _copied(root: Root, path: str, part: PartWriter) -> bool:
+    """Copy a file whole; whether it was there."""
+    size = root.size(path)
+    if size is None:
+        return False
+    try:
+        pieces = _pieces(root, path, size)
+        first = next(pieces, b"")  # before a file is made for it
+        with part(FOLDER_OF_ARCHIVE + path) as write:
+            write(first)
+            for piece in pieces:
+                write(piece)
+    except ArchiveDamaged:
+        return False
+    return True
+
+
+def _pieces(root: Root, path: str, size: int) -> Iterator[bytes]:
+    for start in range(0, size, _PIECE):
+        yield root.read(path, start, min(_PIECE, size - start))

@@ -1,0 +1,277 @@
+"""A backup of both stores, and a restore of it into empty ones.
+
+    backup    jobs ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
+    restore   digests ─▶ both stores empty? ─▶ mark ─▶ Postgres, one transaction ─▶ hot store ─▶ unmark
+
+The two moments differ, and the order of them decides what a restored deployment may find.
+
+The hot store comes first. Postgres then knows all that the store can refer to, and may know more: logs that the store has not
+are made at their first use; a shard that was closed meanwhile is closed when it is next opened. The archive's manifest may
+reach further than what the store holds, never less far: nothing is trimmed in the copy that no file has (S3). Ceilings are
+no lower than what the store handed out, and a restore raises them by 2^32: what the lost deployment handed out after
+its backup is not handed out again either (S1). The other way round, records that were archived and trimmed between the
+two moments would be in neither; children of a shard would hold records that Postgres has no row for.
+
+Jobs come before the store. How far a replay is lies in Postgres, and what it sent in the store: where it counts too little, the
+target knows what it has and takes nothing twice (R1); where it counted too much, records would be passed over in silence.
+
+What was acknowledged before the backup began is in it. Of what came while it was made, some is.
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from storage.backup.archive_files import copy_named, copy_staged, named_in, put_back
+from storage.backup.tarball import SUFFIX, bundle
+from storage.domain.backup_manifest import (
+    FORMAT,
+    MANIFEST,
+    SNAPSHOT,
+    BackupError,
+    Manifest,
+    Part,
+    Table,
+    decode_manifest,
+    encode_manifest,
+    path_of_table,
+)
+from storage.domain.clock import Clock
+from storage.domain.errors import ArchiveOff
+from storage.embedded.binaries import ServerChoice
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.servers import running
+from storage.embedded.valkey import SnapshotServer
+from storage.parquet.object_store import Root, open_root
+from storage.postgres import dump
+from storage.postgres.dump import DatabaseMoment, moment_of
+from storage.redis.keys import LAYOUT
+from storage.redis.restore import backed_store
+from storage.redis.snapshot import snapshot_of
+from storage.settings import StorageSettings
+
+_PIECE = 1 << 20
+_JOBS = ("jobs", "job_parts")
+
+
+def backup(
+    settings: StorageSettings,
+    target: Path,
+    clock: Clock,
+    version: str,
+    *,
+    with_archive: bool = False,
+) -> Manifest:
+    """Write a backup to `target`, a directory that is not there yet, or one file if that is what its name says; until it is
+    whole it has another name. `with_archive`: the archive's files are in it too.
+
+    Raises BackupError, ArchiveOff, StorageUnavailable.
+    """
+    began_at_ms = clock.now_ms()
+    root = _root(settings) if with_archive else None
+    with _named_at_the_end(target) as folder:
+        parts: list[Part] = []
+        part = partial(_part, folder, parts=parts)
+        with backed_store(settings.redis_url) as store:
+            layout, server = store.layout(), store.server()
+        with moment_of(settings.database_url) as before:
+            jobs = _copied(before, folder, parts, _is_of_jobs)
+            namespaces = before.names("namespaces_of_jobs")
+        parts.append(_written(folder, SNAPSHOT, snapshot_of(settings.redis_url)))
+        staged = copy_staged(root, part) if root else set()
+        with moment_of(settings.database_url) as after:
+            if after.revision != before.revision or namespaces - after.names("every_namespace"):
+                raise BackupError(
+                    "the database was migrated, or a namespace removed, meanwhile: try again"
+                )
+            others = _copied(after, folder, parts, lambda name: not _is_of_jobs(name))
+            order = [name for name, _ in after.tables()]
+            named = named_in(after) if root else set()
+        if root:
+            copy_named(root, named - staged, settings.database_url, part)
+        tables = {table.name: table for table in (*jobs, *others)}
+        manifest = Manifest(
+            format=FORMAT,
+            millstream=version,
+            began_at_ms=began_at_ms,
+            ended_at_ms=clock.now_ms(),
+            revision=after.revision,
+            layout=layout,
+            server=server,
+            tables=tuple(tables[name] for name in order),
+            parts=tuple(parts),
+        )
+        _written(folder, MANIFEST, [encode_manifest(manifest)])
+    return manifest
+
+
+def read_backup(source: Path) -> Manifest:
+    """What a backup says it is; its parts are not looked at. Raises BackupError."""
+    try:
+        text = (source / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        raise BackupError(
+            f"{source} is no backup: it has no {MANIFEST}, which is written last"
+        ) from None
+    except OSError as error:
+        raise BackupError(f"{source} cannot be read: {error.strerror}") from None
+    return decode_manifest(text)
+
+
+def check_parts(source: Path, manifest: Manifest) -> None:
+    """Read every file of a backup whole. Raises BackupError for the first that is not what was written."""
+    for part in manifest.parts:
+        try:
+            with (source / part.path).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise BackupError(f"{part.path} is missing: {error.strerror}") from None
+        if found != part.sha256:
+            raise BackupError(f"{part.path} is damaged: it is not what was written")
+
+
+def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
+    """Put a backup into two empty stores, and what it has of the archive where the settings say. `server`: which program reads
+    the store's snapshot.
+
+    Until all of it is there, both stores say that they are being restored, and no service starts on them. Raises BackupError,
+    StoreInUse, StorageUnavailable, DatabaseTooNew; where nothing was restored yet, the stores are as they were.
+    """
+    manifest = read_backup(source)
+    if manifest.layout != LAYOUT:
+        raise BackupError(
+            f"the backup's store has layout {manifest.layout}, and this Millstream knows {LAYOUT}: use another version"
+        )
+    check_parts(source, manifest)
+    root = _root(settings) if manifest.archived else None
+    with (
+        _snapshot_server(source, server) as url,
+        backed_store(url) as snapshot,
+        backed_store(settings.redis_url) as store,
+    ):
+        dump.check_empty(settings.database_url)
+        if root:  # what no row names yet is a leftover, should this break off
+            put_back(root, source, manifest.parts)
+        store.take()
+        try:
+            dump.fill(settings.database_url, manifest.revision, manifest.tables, _opener(source))
+        except BaseException:
+            store.leave()
+            raise
+        store.fill(snapshot)
+        dump.finish(settings.database_url)
+        store.finish(manifest.layout)
+    return manifest
+
+
+def _root(settings: StorageSettings) -> Root:
+    if settings.archive_url is None:
+        raise ArchiveOff
+    return open_root(settings.archive_url)
+
+
+def _is_of_jobs(name: str) -> bool:
+    return name in _JOBS
+
+
+def _copied(
+    moment: DatabaseMoment, folder: Path, parts: list[Part], wanted: Callable[[str], bool]
+) -> list[Table]:
+    """Tables of the database as they are at a moment; their files are added to `parts`."""
+    tables = []
+    for name, columns in moment.tables():
+        if wanted(name):
+            with _part(folder, path_of_table(name), parts=parts) as write:
+                rows = moment.copy(name, columns, write)
+            tables.append(Table(name, columns, rows))
+    return tables
+
+
+@contextmanager
+def _part(folder: Path, path: str, *, parts: list[Part]) -> Iterator[Callable[[bytes], None]]:
+    """A new file of the backup, for its owner alone; on disk and in `parts` when the block ends."""
+    place, digest, size = folder / path, hashlib.sha256(), 0
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(place, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+
+        def write(piece: bytes) -> None:
+            nonlocal size
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+
+        yield write
+        file.flush()
+        os.fsync(file.fileno())
+    parts.append(Part(path, size, digest.hexdigest()))
+
+
+def _written(folder: Path, path: str, pieces: Iterable[bytes]) -> Part:
+    parts: list[Part] = []
+    with _part(folder, path, parts=parts) as write:
+        for piece in pieces:
+            write(piece)
+    return parts[0]
+
+
+@contextmanager
+def _named_at_the_end(target: Path) -> Iterator[Path]:
+    """A folder that gets its name when the block has ended well, or becomes a file of that name, and is gone when it has
+    not."""
+    target = target.absolute()
+    if os.path.lexists(target):
+        raise BackupError(f"{target} is there already: a backup needs a name of its own")
+    folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+        if target.suffix == SUFFIX:
+            whole = folder.with_name(f"{folder.name}{SUFFIX}")
+            bundle(folder, whole)
+            whole.rename(target)
+        else:
+            for one in (*(place for place in folder.rglob("*") if place.is_dir()), folder):
+                _put_on_disk(one)
+            folder.rename(target)
+        _put_on_disk(target.parent)
+    except OSError as error:
+        raise BackupError(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.with_name(f"{folder.name}{SUFFIX}").unlink(missing_ok=True)
+
+
+def _put_on_disk(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
+    """A private server that has loaded the backup's snapshot; its URL."""
+    with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as scratch:
+        reader = SnapshotServer(Path(scratch), source / SNAPSHOT, server=server)
+        try:
+            with running(reader) as url:
+                yield url
+        except EmbeddedServerError as error:
+            raise BackupError(
+                f"{SNAPSHOT} cannot be read here ({error}): --server path takes the server on PATH"
+            ) from None
+
+
+def _opener(source: Path) -> Callable[[Table], BinaryIO]:
+    def opened(table: Table) -> BinaryIO:
+        return (source / table.path).open("rb")
+
+    return opened

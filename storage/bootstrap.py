@@ -1,0 +1,311 @@
+"""Opens the storage room, and closes it: the composition of engines, tiers and settings."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from storage.access.authorization import Access
+from storage.access.credentials import Credentials
+from storage.access.secret_box import SecretBox
+from storage.archive.admin import Archives
+from storage.archive.garbage_collection import ArchiveUpkeep
+from storage.archive.planner import Archiving
+from storage.archive.tiered_reader import Tiered
+from storage.archive.trim import Retention
+from storage.audit.log import Audit
+from storage.audit.snapshots import Snapshots
+from storage.catalog.catalog import Bury, Catalog, open_catalog
+from storage.catalog.namespaces import Namespaces
+from storage.catalog.search import Listings
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.egress import Egress
+from storage.domain.limits import Limits
+from storage.domain.names import LogId
+from storage.groups.engine import Groups
+from storage.jobs import Jobs
+from storage.log.provisioner import LogKeeper, StoreEpoch
+from storage.log.queue_executor import OnQueue
+from storage.log.stream_executor import OnStream
+from storage.operations.health import Health
+from storage.operations.maintenance import Upkeep
+from storage.operations.presence import Presence
+from storage.operations.store_metrics import Meters
+from storage.parquet.cache import ArchiveCache
+from storage.parquet.object_store import Root, open_root
+from storage.postgres.database import Database, open_database
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.archive_manifest import ArchiveRows
+from storage.postgres.repositories.manifest_cache import KnownManifest
+from storage.postgres.repositories.manifest_reads import ManifestRows
+from storage.postgres.repositories.moves import MoveRows
+from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
+from storage.postgres.repositories.sampled_resources import MeasuredRows
+from storage.postgres.repositories.staged_writes import WriteRows
+from storage.queues.engine import Queues
+from storage.queues.inspection import Contents
+from storage.queues.moves import Moves
+from storage.queues.transfer import Carrier
+from storage.quotas.connection_slots import Places, held
+from storage.quotas.enforcer import QuotaKeeper
+from storage.quotas.memory_guard import Room, watched
+from storage.quotas.usage import Weighing
+from storage.redis.cluster_store import HotStore
+from storage.redis.counters.pacing import HotPacing
+from storage.redis.counters.presence import HotPresence
+from storage.redis.counters.rate_limits import HotRates
+from storage.redis.counters.timeseries import HotSeries
+from storage.redis.keys import LogAddress
+from storage.redis.queues.inspection import HotContents
+from storage.redis.queues.messages import HotQueues
+from storage.redis.queues.stats import HotQueueStates
+from storage.redis.queues.transfer import HotMoves
+from storage.redis.streams.idempotence import HotRising
+from storage.redis.streams.logs import HotLogs
+from storage.redis.streams.range_reader import HotRanges
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.topology import Nodes
+from storage.redis.transport.wakeups import Wakeups
+from storage.replays.engine import Replays
+from storage.replays.planner import Planning
+from storage.replays.window import Windows
+from storage.settings import StorageSettings
+from storage.streams.arrow_reader import Tables
+from storage.streams.engine import Streams
+from storage.streams.registered_consumers import Registrations
+from storage.streams.reshard import Resharder
+from storage.streams.staged_writes import Writing
+from storage.timeseries.collector import Looks
+from storage.timeseries.query import Series
+from storage.timeseries.sampler import Sampler
+from storage.webhooks.deliveries import Deliveries
+from storage.webhooks.engine import Opener, Webhooks
+
+_CLOSE_S = 10.0
+_DEFAULT_LIMITS = Limits()
+_DEFAULT_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The engines, open."""
+
+    queues: Queues
+    contents: Contents
+    streams: Streams
+    tables: Tables
+    moves: Moves
+    groups: Groups
+    webhooks: Webhooks
+    deliveries: Deliveries
+    catalog: Catalog
+    listings: Listings
+    namespaces: Namespaces
+    quotas: QuotaKeeper
+    places: Places
+    presence: Presence
+    room: Room
+    weighing: Weighing
+    access: Access
+    audit: Audit
+    snapshots: Snapshots
+    credentials: Credentials
+    registrations: Registrations
+    jobs: Jobs
+    replays: Replays
+    archives: Archives
+    archiving: Archiving
+    archive_upkeep: ArchiveUpkeep | None
+    writing: Writing
+    series: Series
+    meters: Meters
+    health: Health
+    upkeep: Upkeep
+
+
+@asynccontextmanager
+async def open_storage(
+    settings: StorageSettings, *, clock: Clock = _DEFAULT_CLOCK, limits: Limits = _DEFAULT_LIMITS
+) -> AsyncGenerator[Storage]:
+    """The engines over the two stores that `settings` name.
+
+    Connects to the hot store at the first use. Raises StorageUnavailable when Postgres cannot be reached.
+    """
+    async with _closing_in_time() as stack:
+        database = await stack.enter_async_context(open_database(settings))
+        nodes = Nodes(settings.redis_url)
+        store, identities = HotStore(nodes), StoreIdentities(database)
+        epoch = StoreEpoch(store, identities)
+        pipeline = Pipeline(nodes, limits, epoch.check)
+        stack.push_async_callback(pipeline.close)
+        logs = HotLogs(pipeline)
+        keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
+        stack.push_async_callback(keeper.close)
+        bury = _buried_by(logs)
+        listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
+        credentials = Credentials(database, listener, clock, box)
+        catalog = await stack.enter_async_context(open_catalog(database, listener, clock, bury))
+        stack.push_async_callback(credentials.close)
+        wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
+        namespaces = catalog.namespaces
+        room = await stack.enter_async_context(watched(Room(store, namespaces)))
+        hot_rates = HotRates(pipeline)
+        places = await stack.enter_async_context(held(Places(hot_rates, namespaces, clock)))
+        on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
+        rows, writes = ArchiveRows(database), WriteRows(database)
+        root = open_root(settings.archive_url) if settings.archive_url else None
+        retention = Retention(logs, on_stream, rows if root else None, clock)
+        hot_moves = HotMoves(pipeline, limits)
+        carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
+        hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
+        rising = HotRising(pipeline)
+        queues = Queues(
+            hot_queues,
+            states,
+            logs,
+            rising,
+            on_queue,
+            carrier,
+            retention,
+            catalog,
+            keeper,
+            wakeups,
+            clock,
+            limits,
+            room,
+        )
+        stack.push_async_callback(queues.close)
+        contents = Contents(HotContents(pipeline, limits), on_queue, catalog, clock)
+        moves = Moves(hot_moves, on_queue, carrier, queues, contents, catalog, database, clock)
+        stack.push_async_callback(moves.close)
+        resharder = Resharder(logs, catalog, keeper, database)
+        tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
+        streams = Streams(
+            logs,
+            rising,
+            catalog,
+            keeper,
+            resharder,
+            retention,
+            wakeups,
+            clock,
+            limits,
+            room,
+            tiered,
+        )
+        jobs = Jobs(database, limits)
+        groups = Groups(database, streams, catalog, clock, limits)
+        stack.push_async_callback(groups.close)
+        hot_series, measured = HotSeries(pipeline), MeasuredRows(database)
+        sampler = Sampler(
+            hot_series, Looks(hot_series, logs, measured, clock), measured, store, clock
+        )
+        egress = Egress.of(settings.webhook_allow)
+        webhooks = Webhooks(database, catalog, groups, box, egress, clock)
+        windows = Windows(streams, groups, catalog)
+        replays = Replays(
+            windows,
+            Planning(streams, windows, rows),
+            streams,
+            queues,
+            groups,
+            jobs,
+            HotPacing(pipeline),
+            clock,
+        )
+        yield Storage(
+            queues,
+            contents,
+            streams,
+            Tables(HotRanges(pipeline), on_stream, tiered),
+            moves,
+            groups,
+            webhooks,
+            Deliveries(database, contents, streams, groups, Opener(box), clock),
+            catalog,
+            Listings(database),
+            namespaces,
+            QuotaKeeper(hot_rates, namespaces, clock),
+            places,
+            Presence(HotPresence(pipeline), wakeups, clock),
+            room,
+            Weighing(logs, catalog),
+            Access(),
+            Audit(database, clock),
+            Snapshots(catalog, groups, webhooks, credentials),
+            credentials,
+            Registrations(database, clock),
+            jobs,
+            replays,
+            Archives(rows, logs, catalog, jobs, clock, on=root is not None),
+            Archiving(rows, logs, catalog, jobs, retention, clock),
+            ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,
+            Writing(writes, root, catalog, streams, clock),
+            Series(hot_series, sampler, catalog, groups, clock),
+            Meters(pipeline, database),
+            Health(store, database, clock, settings),
+            Upkeep(logs, store, identities, catalog, database),
+        )
+
+
+@asynccontextmanager
+async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
+    """The credentials alone, for who has the machine: nothing is heard of other processes, which do hear of this one."""
+    async with open_database(settings) as database:
+        box = SecretBox(settings.secret_keys)
+        credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
+        try:
+            yield credentials
+        finally:
+            await credentials.close()
+
+
+@asynccontextmanager
+async def open_audit(settings: StorageSettings) -> AsyncGenerator[Audit]:
+    """The audit log alone, for who has the machine."""
+    async with open_database(settings) as database:
+        yield Audit(database, SystemClock())
+
+
+@asynccontextmanager
+async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
+    """A stack whose closing is bounded: what does not end in time is cancelled, and the rest still closes."""
+    stack = AsyncExitStack()
+    try:
+        yield stack
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await stack.aclose()
+
+
+@asynccontextmanager
+async def _open_wakeups(nodes: Nodes, limits: Limits) -> AsyncGenerator[Wakeups]:
+    wakeups = Wakeups(nodes.next_listener, limits)
+    try:
+        yield wakeups
+    finally:
+        await wakeups.close()
+
+
+@asynccontextmanager
+async def _open_tiered(
+    root: Root | None, database: Database, rows: ArchiveRows, clock: Clock, limits: Limits
+) -> AsyncGenerator[Tiered | None]:
+    if root is None:
+        yield None
+        return
+    manifest, cache = KnownManifest(ManifestRows(database), clock), ArchiveCache(root, limits)
+    try:
+        yield Tiered(manifest, rows, cache)
+    finally:
+        await manifest.close()
+        await cache.close()
+
+
+def _buried_by(logs: HotLogs) -> Bury:
+    async def bury(namespace: str, log_ids: Sequence[LogId]) -> None:
+        for log_id in log_ids:
+            await logs.bury(LogAddress(namespace, log_id))
+
+    return bury

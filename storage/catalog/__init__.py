@@ -1,0 +1,1 @@
+"""Definitions of queues, streams and namespaces, with their caches."""

@@ -1,0 +1,439 @@
+"""The catalog: what each queue and stream is called, and how it is configured.
+
+Reading is from a cache that announcements keep true (`storage.concurrency.definition_cache`); every change is one
+transaction in Postgres, and is visible to this process when the call returns.
+"""
+
+import logging
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from storage.catalog.definition_store import Kind, Shelf
+from storage.catalog.namespaces import Namespaces
+from storage.catalog.namespaces import running as up_to_date
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    OutcomeUnknown,
+    QueueNotFound,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StreamNotFound,
+    StreamReadOnly,
+    ValidationFailed,
+)
+from storage.domain.names import LogId, QueueName, StreamName, new_log_id
+from storage.domain.queues.queue import Queue, QueueSpec
+from storage.domain.streams.reshard_plan import Change, children_of
+from storage.domain.streams.stream import Shard, Stream, StreamSpec, even_ranges, view_of
+from storage.postgres.database import Database
+from storage.postgres.listener import Listener, running
+from storage.postgres.repositories import shard_lineage
+from storage.postgres.repositories.definitions import (
+    Definitions,
+    DeletedDefinitions,
+    QueueRows,
+    StreamRows,
+    Which,
+)
+from storage.postgres.repositories.namespaces import CHANNEL, NamespaceRows
+from storage.postgres.repositories.namespaces import KIND as NAMESPACE
+
+logger = logging.getLogger(__name__)
+
+Bury = Callable[[str, Sequence[LogId]], Awaitable[None]]
+"""Put tombstones on a namespace's logs in the hot store."""
+
+
+class Catalog:
+    """The definitions of every namespace, and the one place that changes them.
+
+    Versions count from 1. `if_match` is the version that the caller has seen: when another one stands, or
+    none, PreconditionFailed is raised. Every method raises StorageUnavailable or StorageBusy when
+    Postgres does not serve; one that changes something raises OutcomeUnknown when it may have.
+    """
+
+    def __init__(self, database: Database, listener: Listener, clock: Clock, bury: Bury) -> None:
+        self._clock = clock
+        self._bury = bury
+        self._queues = Shelf(Definitions(database, QueueRows()), _QUEUES, listener, clock)
+        self._streams = Shelf(Definitions(database, StreamRows()), _STREAMS, listener, clock)
+        self._deleted = DeletedDefinitions(database)
+        self.namespaces = Namespaces(NamespaceRows(database), clock)
+        listener.subscribe(CHANNEL, self._on_change, self._on_lost)
+
+    # Queues
+
+    def cached_queue(self, name: QueueName) -> Queue | None:
+        """The queue if it is in the cache and young enough to act on."""
+        return self._queues.cache.peek(name)
+
+    async def queue(self, name: QueueName) -> Queue:
+        """The queue, from the cache if it is there. Raises QueueNotFound."""
+        return await self._queues.cache.get(name)
+
+    async def fresh_queue(self, name: QueueName) -> Queue:
+        """The queue as Postgres has it now. Raises QueueNotFound."""
+        return await self._queues.cache.fresh(name)
+
+    async def put_queue(
+        self,
+        name: QueueName,
+        spec: QueueSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Queue, bool]:
+        """Create the queue or replace its specification; the queue, and whether it was created.
+
+        An equal specification changes nothing, the version included. What front doors keep with it stays, unless the
+        specification brings its own. Raises ValidationFailed when the
+        specification is not valid or asks for another type, PreconditionFailed when `if_match` does not
+        hold or `create_only` is asked for a queue that exists.
+        """
+        await self._check_target(name, spec)
+        await self._check_view(name, spec)
+        return await self._queues.put(name, spec, if_match, create_only)
+
+    async def change_queue(
+        self,
+        name: QueueName,
+        change: Callable[[QueueSpec], QueueSpec],
+        *,
+        if_match: int | None = None,
+    ) -> Queue:
+        """Replace the specification by what `change` makes of it, with nobody in between.
+
+        Raises QueueNotFound, and what put_queue raises.
+        """
+        wanted = change((await self.fresh_queue(name)).spec)
+        await self._check_target(name, wanted)
+        await self._check_view(name, wanted)
+        return await self._queues.change(name, change, if_match)
+
+    async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed when dead letters are to go to a queue that cannot or may not take them."""
+        if spec.dead_letters is None:
+            return
+        spec.check()
+        target = QueueName(spec.dead_letters.queue, name.namespace)
+        try:
+            found = await self.fresh_queue(target)
+        except QueueNotFound:
+            found = None
+        if target == name:
+            detail = "A queue is not its own dead-letter queue"
+        elif found is None:
+            detail = f"There is no queue '{target.name}'"
+        elif found.spec.type is not spec.type:
+            detail = f"A dead-letter queue has the type of its source, '{spec.type.value}'"
+        elif not found.spec.redrive_allow.allows(name.name):
+            detail = f"'{target.name}' does not allow this queue to send dead letters there"
+        else:
+            return
+        raise ValidationFailed.at("/dead_letters/queue", detail, "not_allowed")
+
+    async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
+        """Delete the queue with all its messages; the queue as it was. Raises QueueNotFound."""
+        queue = await self._queues.delete(name, if_match)
+        await self._bury_or_leave(name.namespace, [queue.log_id])
+        return queue
+
+    async def list_queues(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Queue]:
+        """Queues whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        return await self._queues.page(namespace, prefix, after, limit)
+
+    async def dead_letter_sources(
+        self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
+    ) -> list[Queue]:
+        """Queues whose dead letters go to `target`, by name, strictly after `after`; at most 1000."""
+        return await self._queues.dead_letter_sources(target, after, limit)
+
+    def every_queue(self) -> AsyncIterator[Queue]:
+        """Every queue of every namespace, read page by page, for sweeps."""
+        return self._queues.every()
+
+    def queues_in_turn(self, nth: int, of: int) -> AsyncIterator[Queue]:
+        """The `nth` of so many shares of all queues, and with each share those that were changed lately."""
+        since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
+        return self._queues.every(Which(share=(nth, of), or_changed_at_ms=since_ms))
+
+    def archived_queues(self) -> AsyncIterator[Queue]:
+        """Every queue whose stream view is to be archived."""
+        return self._queues.every(Which(archived=True))
+
+    # Streams
+
+    async def stream(self, name: StreamName) -> Stream:
+        """The stream, or a queue's view of that name, from the cache if it is there. Raises StreamNotFound."""
+        try:
+            return await self._streams.cache.get(name)
+        except StreamNotFound:
+            return _view(name, await self._queue_or_none(name, self.queue))
+
+    async def fresh_stream(self, name: StreamName) -> Stream:
+        """The stream, or a queue's view of that name, as Postgres has it now. Raises StreamNotFound."""
+        try:
+            return await self._streams.cache.fresh(name)
+        except StreamNotFound:
+            return _view(name, await self._queue_or_none(name, self.fresh_queue))
+
+    async def _queue_or_none(
+        self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]
+    ) -> Queue | None:
+        try:
+            return await find(QueueName(name.name, name.namespace))
+        except QueueNotFound:
+            return None
+
+    async def _check_view(self, name: QueueName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed when a queue is to be shown as a stream whose name is taken."""
+        if not spec.stream_view:
+            return
+        try:
+            await self._streams.cache.fresh(StreamName(name.name, name.namespace))
+        except StreamNotFound:
+            return
+        raise ValidationFailed.at("/stream_view", "There is a stream of that name", "conflict")
+
+    async def put_stream(
+        self,
+        name: StreamName,
+        spec: StreamSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Stream, bool]:
+        """As put_queue; what cannot change is the number of shards. Raises StreamReadOnly for a queue's view."""
+        queue = await self._queue_or_none(name, self.queue)
+        if queue is not None and queue.spec.stream_view:
+            raise StreamReadOnly
+        return await self._streams.put(name, spec, if_match, create_only)
+
+    async def change_stream(
+        self,
+        name: StreamName,
+        change: Callable[[StreamSpec], StreamSpec],
+        *,
+        if_match: int | None = None,
+    ) -> Stream:
+        """As change_queue. Raises StreamNotFound, and what put_stream raises."""
+        return await self._streams.change(name, change, if_match)
+
+    async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
+        """Delete the stream with all its records; the stream as it was. Raises StreamNotFound."""
+        stream = await self._streams.delete(name, if_match)
+        logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
+        await self._bury_or_leave(name.namespace, logs)
+        return stream
+
+    # Reshards, in the steps of `storage.streams.reshard`
+
+    async def open_children(
+        self, name: StreamName, plan: Callable[[Stream], Sequence[Change]]
+    ) -> Stream:
+        """Give rows to the shards that `plan` wants, if any; the stream, which then has them `opening`.
+
+        While some are opening, nothing is planned. Raises StreamNotFound, and what the plan raises.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.opening or not (changes := plan(stream)):
+                return stream
+            children = children_of(stream, changes, self._clock.now_ms(), new_log_id)
+            await shard_lineage.open_children(held, stream, children)
+            return replace(stream, opening=children)
+
+    async def close_parents(self, name: StreamName, opening: Sequence[Shard]) -> None:
+        """Make the shards that were opening the stream's own, in the place of their parents.
+
+        Does nothing when they are so already. Raises StreamNotFound.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.opening and stream.opening == tuple(opening):
+                eldest = max(stream.shard(index).opened_at_ms for index in _parents(opening))
+                now_ms = max(self._clock.now_ms(), stream.changed_at_ms, eldest)
+                await shard_lineage.close_parents(held, stream, now_ms)
+
+    async def aim_for(self, name: StreamName, shards: int | None) -> Stream:
+        """Set the number of open shards that a reshard is on its way to, or that it is there.
+
+        Raises StreamNotFound.
+        """
+        async with self._streams.changing(name) as (held, stream):
+            if stream.shards_target != shards:
+                await shard_lineage.aim_for(held, stream, shards)
+            return replace(stream, shards_target=shards)
+
+    async def expire_shards(self, stream: Stream, indexes: Collection[int]) -> None:
+        """Take closed shards, whose logs hold nothing any more, out of the stream. Raises StreamNotFound."""
+        async with self._streams.changing(stream.name) as (held, found):
+            if found.stream_id != stream.stream_id:
+                return
+            gone = [one for one in found.shards if one.index in indexes and not one.is_open]
+            if gone:
+                await shard_lineage.expire(
+                    held, found, {one.index for one in gone}, self._clock.now_ms()
+                )
+        await self._bury_or_leave(stream.name.namespace, [shard.log_id for shard in gone])
+
+    async def list_streams(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Stream]:
+        """As list_queues."""
+        return await self._streams.page(namespace, prefix, after, limit)
+
+    def every_stream(self) -> AsyncIterator[Stream]:
+        """Every stream of every namespace, read page by page, for sweeps."""
+        return self._streams.every()
+
+    # What is deleted
+
+    async def deleted_logs(
+        self, older_than_ms: int, *, after: LogId = "", limit: int = limits.PAGE_ITEMS_MAX
+    ) -> list[tuple[str, LogId]]:
+        """(namespace, log id) of queues and shards deleted at least so long ago, a page at a time.
+
+        Pages go by log id, strictly after `after`.
+        """
+        return await self._deleted.logs(self._clock.now_ms() - older_than_ms, after, limit)
+
+    async def queue_deleted_within(self, name: QueueName, ms: int) -> bool:
+        """Whether a queue of that name was deleted so recently; known for TOMBSTONE_MS at least."""
+        deleted_at_ms = await self._deleted.last_queue(name)
+        return deleted_at_ms is not None and self._clock.now_ms() - deleted_at_ms < ms
+
+    async def forget_deleted(self, log_ids: Sequence[LogId]) -> None:
+        """Forget deleted queues and shards for good, once the hot store holds nothing of them."""
+        await self._deleted.forget(log_ids)
+
+    async def _bury_or_leave(self, namespace: str, log_ids: Sequence[LogId]) -> None:
+        """The deletion stands; a sweep buries what cannot be buried now."""
+        try:
+            await self._bury(namespace, log_ids)
+        except (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown) as error:
+            logger.warning("left %d deleted logs for the sweep: %s", len(log_ids), error)
+
+    # What other processes announce
+
+    def _on_change(self, payload: str) -> None:
+        """Drop what "queue:<namespace>/<name>", "stream:…" or "namespace:<name>" names."""
+        kind, _, path = payload.partition(":")
+        namespace, _, name = path.partition("/")
+        if kind == self._queues.kind:
+            self._queues.cache.drop(QueueName(name, namespace))
+        elif kind == self._streams.kind:
+            self._streams.cache.drop(StreamName(name, namespace))
+        elif kind == NAMESPACE:
+            self.namespaces.drop_all()
+
+    def _on_lost(self) -> None:
+        self._queues.cache.drop_all()
+        self._streams.cache.drop_all()
+        self.namespaces.drop_all()
+
+    async def close(self) -> None:
+        """End the reads that are under way."""
+        await self._queues.cache.close()
+        await self._streams.cache.close()
+
+
+@asynccontextmanager
+async def open_catalog(
+    database: Database, listener: Listener, clock: Clock, bury: Bury
+) -> AsyncGenerator[Catalog]:
+    """A catalog that hears the changes of other processes while the block runs, and with it the listener."""
+    catalog = Catalog(database, listener, clock, bury)
+    async with running(listener):
+        await listener.attempted()
+        try:
+            async with up_to_date(catalog.namespaces):
+                yield catalog
+        finally:
+            await catalog.close()
+
+
+def _parents(children: Sequence[Shard]) -> set[int]:
+    return {index for child in children for index in child.parents}
+
+
+def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
+    return Queue(
+        name=name,
+        log_id=new_log_id(),
+        spec=spec,
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
+    if new.type is not old.type:
+        raise ValidationFailed.at(
+            "/type", f"The queue is {old.type}, and a queue's type cannot change.", "immutable"
+        )
+
+
+def _queue_not_found(name: QueueName) -> QueueNotFound:
+    return QueueNotFound(f"There is no queue '{name.name}'.")
+
+
+def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
+    shards = [
+        Shard(index, new_log_id(), first, last, now_ms)
+        for index, (first, last) in enumerate(even_ranges(spec.shards))
+    ]
+    return Stream(
+        name=name,
+        stream_id=new_log_id(),
+        spec=spec,
+        shards=tuple(shards),
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
+    if new.shards != old.shards:
+        raise ValidationFailed.at(
+            "/shards",
+            f"The stream was made with {old.shards} shards, and only a reshard changes that.",
+            "immutable",
+        )
+
+
+def _view(name: StreamName, queue: Queue | None) -> Stream:
+    if queue is None or not queue.spec.stream_view:
+        raise _stream_not_found(name)
+    return view_of(queue)
+
+
+def _stream_not_found(name: StreamName) -> StreamNotFound:
+    return StreamNotFound(f"There is no stream '{name.name}'.")
+
+
+_QUEUES = Kind(_new_queue, _refuse_queue_change, _queue_not_found)
+_STREAMS = Kind(_new_stream, _refuse_stream_change, _stream_not_found)

@@ -1,0 +1,1 @@
+"""Caches, batchers and helpers for asyncio tasks."""

@@ -1,0 +1,82 @@
+"""Many callers, one statement: what is asked while a statement is under way leaves together in the next.
+
+It is the hot tier's pipeline in front of Postgres: one commit to disk for all of them. Each is answered for
+itself; when the statement fails, all that shared it hear of it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from storage.concurrency.tasks import end, give
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, StorageBusy
+
+Ask = TypeVar("Ask")
+Answer = TypeVar("Answer")
+
+Flush = Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | MillstreamError]]]
+"""Answers all that were asked, in their order."""
+
+
+class Together(Generic[Ask, Answer]):
+    """One kind of question, at most one statement at a time. `when_idle` is called when nobody waits any more."""
+
+    def __init__(
+        self,
+        flush: Flush[Ask, Answer],
+        *,
+        asks_max: int = limits.GROUP_ASKS_MAX,
+        backlog_max: int = limits.GROUP_BACKLOG_MAX,
+        when_idle: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._flush = flush
+        self._when_idle = when_idle
+        self._asks_max = asks_max
+        self._backlog_max = backlog_max
+        self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._working: asyncio.Task[None] | None = None
+
+    async def ask(self, question: Ask) -> Answer:
+        """The answer. Raises what is answered, and StorageBusy when too many wait.
+
+        A caller that gives up before its question leaves is not asked for.
+        """
+        if len(self._waiting) >= self._backlog_max:
+            raise StorageBusy("Too many callers are waiting for Postgres.")
+        done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((question, done))
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+        return await done
+
+    async def close(self) -> None:
+        """Stop; whoever waits is told so."""
+        if self._working is not None:
+            await end(self._working)
+        for _, done in self._waiting:
+            done.cancel()
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                some, self._waiting = (
+                    self._waiting[: self._asks_max],
+                    self._waiting[self._asks_max :],
+                )
+                await self._answer([one for one in some if not one[1].done()])
+        finally:
+            self._working = None
+            self._when_idle()
+
+    async def _answer(self, some: Sequence[tuple[Ask, "asyncio.Future[Answer]"]]) -> None:
+        try:
+            answers = await self._flush([question for question, _ in some]) if some else []
+        except asyncio.CancelledError:
+            for _, done in some:
+                done.cancel()
+            raise
+        except Exception as error:
+            answers = [error] * len(some)  # type: ignore[list-item]
+        for (_, done), answer in zip(some, answers, strict=True):
+            give(done, answer)

@@ -1,0 +1,122 @@
+"""Definitions kept in the process, so that reading one costs nothing.
+
+What keeps the cache true:
+
+    this process changes a definition      dropped when the change is committed, or may have been
+    another process does                   its announcement drops it (LISTEN/NOTIFY)
+    announcements may have been missed     everything is dropped once they come again, or after a grace; until then
+                                           nothing new is kept
+    an announcement was lost all the same  a definition is read again after `age_ms_max`
+    it changed while it was being read     that read is not kept
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from storage.concurrency.cached_value import Kept
+from storage.domain import limits
+from storage.domain.clock import Clock
+
+N = TypeVar("N", bound=Hashable)
+D = TypeVar("D", bound=Struct)  # a value that is always true
+
+
+class DefinitionCache(Generic[N, D]):
+    """Definitions of one kind, and the reads of them that are under way: at most one for each name.
+
+    A read counts as long as it stands in `_reading`. What drops a name takes its read out too, so that
+    an answer that may be old is given only to those who asked before, and is not kept.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[N], Awaitable[D]],
+        may_keep: Callable[[], bool],
+        clock: Clock,
+        kept_max: int = limits.DEFINITIONS_CACHED_MAX,
+        age_ms_max: int = limits.DEFINITION_AGE_MS_MAX,
+    ) -> None:
+        self._read = read
+        self._may_keep = may_keep
+        self._clock = clock
+        self._kept_max = kept_max
+        self._age_ms_max = age_ms_max
+        self._kept: dict[N, Kept[D]] = {}
+        self._reading: dict[N, asyncio.Task[D]] = {}
+        self._tasks: set[asyncio.Task[D]] = set()
+
+    def peek(self, name: N) -> D | None:
+        """The definition, if it is here and young enough."""
+        kept = self._kept.get(name)
+        return None if kept is None else kept.at(self._clock.now_ms())
+
+    def kept(self, name: N) -> Kept[D] | None:
+        """What is here of it, which says by itself whether it may still be used."""
+        return self._kept.get(name)
+
+    async def get(self, name: N) -> D:
+        """The definition, from here if it is young enough. Raises what the read raises."""
+        return self.peek(name) or await self._join(name)
+
+    async def fresh(self, name: N) -> D:
+        """The definition by a read that began after this call; callers at one time share it."""
+        earlier = self._reading.get(name)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        return await self._join(name)
+
+    def drop(self, name: N) -> None:
+        """Forget one definition."""
+        self._let_go(name)
+        self._reading.pop(name, None)
+
+    def drop_all(self) -> None:
+        """Forget every definition."""
+        for kept in self._kept.values():
+            kept.end()
+        self._kept.clear()
+        self._reading.clear()
+
+    async def close(self) -> None:
+        """End the reads that are under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _join(self, name: N) -> D:
+        """Wait for the read of this name; a caller that gives up does not end it for the others."""
+        task = self._reading.get(name)
+        if task is None:
+            task = self._reading[name] = asyncio.create_task(self._read_and_keep(name))
+            self._tasks.add(task)
+            task.add_done_callback(lambda done: self._finish(name, done))
+        return await asyncio.shield(task)
+
+    async def _read_and_keep(self, name: N) -> D:
+        hears_changes = self._may_keep()
+        read_at_ms = self._clock.now_ms()
+        definition = await self._read(name)
+        if hears_changes and self._reading.get(name) is asyncio.current_task():
+            self._keep(name, Kept(definition, read_at_ms, read_at_ms + self._age_ms_max))
+        return definition
+
+    def _keep(self, name: N, kept: Kept[D]) -> None:
+        self._let_go(name)
+        if len(self._kept) >= self._kept_max:
+            self._let_go(next(iter(self._kept)))
+        self._kept[name] = kept
+
+    def _let_go(self, name: N) -> None:
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            kept.end()
+
+    def _finish(self, name: N, task: asyncio.Task[D]) -> None:
+        self._tasks.discard(task)
+        if self._reading.get(name) is task:
+            del self._reading[name]
+        if not task.cancelled():
+            task.exception()  # whoever waited has seen it; perhaps nobody waited to the end

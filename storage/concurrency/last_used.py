@@ -1,0 +1,67 @@
+"""When something was last used: noted at once, written later and together, at most once a minute for each.
+
+A note that cannot be written is lost; the next use is noted again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Generic, TypeVar
+
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import MillstreamError
+
+logger = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+_FLUSH_SECONDS = limits.CREDENTIAL_USED_FLUSH_MS / limits.SECOND_MS
+
+
+class NotedUses(Generic[K]):
+    """Notes of one kind. `write` is given keys and milliseconds since 1970."""
+
+    def __init__(self, write: Callable[[Mapping[K, int]], Awaitable[None]], clock: Clock) -> None:
+        self._write = write
+        self._clock = clock
+        self._noted: dict[K, int] = {}
+        self._waiting: dict[K, int] = {}
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, key: K) -> None:
+        """It is used now."""
+        now_ms = self._clock.now_ms()
+        noted_ms = self._noted.get(key)
+        if noted_ms is not None and 0 <= now_ms - noted_ms < limits.CREDENTIAL_USED_MS:
+            return
+        if len(self._noted) >= limits.CREDENTIALS_CACHED_MAX:
+            self._noted.clear()
+        self._noted[key] = self._waiting[key] = now_ms
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_soon(), name="noted-uses")
+
+    async def flush(self) -> None:
+        """Write what waits."""
+        waiting, self._waiting = self._waiting, {}
+        if not waiting:
+            return
+        try:
+            await self._write(waiting)
+        except MillstreamError as error:
+            logger.info("the last use of %d credentials is not noted: %s", len(waiting), error)
+
+    async def close(self) -> None:
+        """Write what waits, and stop."""
+        if self._writing is not None:
+            await end(self._writing)
+        await self.flush()
+
+    async def _write_soon(self) -> None:
+        """A while later, so that many uses are one statement."""
+        try:
+            await asyncio.sleep(_FLUSH_SECONDS)
+        finally:
+            self._writing = None
+        await self.flush()

@@ -1,0 +1,1 @@
+"""Permissions, credentials and audit entries."""

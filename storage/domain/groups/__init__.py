@@ -1,0 +1,1 @@
+"""Consumer groups and the assignment of shards to their members."""

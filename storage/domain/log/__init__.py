@@ -1,0 +1,1 @@
+"""Log entries, record batches and the store epoch."""

@@ -1,0 +1,1 @@
+"""Queues, messages and the policies of their delivery."""

@@ -1,0 +1,295 @@
+"""What a queue is: its specification, its stored definition and its counts."""
+
+from enum import StrEnum
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
+from storage.domain.names import LogId, QueueName, check_name
+from storage.domain.queues.backoff import Backoff
+from storage.domain.queues.message import NewMessage, check_header_names
+from storage.domain.queues.policies import (
+    GroupWeight,
+    Overflow,
+    PoisonPolicy,
+    poison_faults,
+    weight_faults,
+)
+
+
+class QueueType(StrEnum):
+    """standard: any order, no limit. fifo: in order within a group, one group member at a time."""
+
+    STANDARD = "standard"
+    FIFO = "fifo"
+
+
+class DedupScope(StrEnum):
+    """Where a deduplication id is unique for its window: in the whole queue, or in each group."""
+
+    QUEUE = "queue"
+    GROUP = "group"
+
+
+class DeadLetterTarget(msgspec.Struct, frozen=True):
+    """Another queue of the namespace that takes what was received `receives_max` times in vain.
+
+    A message moves at the receive that would have been one too many (SQS RedrivePolicy); its count goes on there.
+    """
+
+    queue: str
+    receives_max: int
+
+
+class RedrivePermission(StrEnum):
+    """Which queues may name a queue as their dead-letter target (SQS RedriveAllowPolicy)."""
+
+    ALLOW_ALL = "allow_all"
+    DENY_ALL = "deny_all"
+    BY_QUEUE = "by_queue"
+
+
+class RedriveAllow(msgspec.Struct, frozen=True):
+    """Who may send dead letters here. `sources`, names of queues, counts for `by_queue` only."""
+
+    permission: RedrivePermission = RedrivePermission.ALLOW_ALL
+    sources: tuple[str, ...] = ()
+
+    def allows(self, source: str) -> bool:
+        """Whether the queue `source` may name the queue that has this rule."""
+        if self.permission is RedrivePermission.BY_QUEUE:
+            return source in self.sources
+        return self.permission is RedrivePermission.ALLOW_ALL
+
+
+class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What its owner asked of a queue. Times in milliseconds.
+
+    `receive_wait_ms` is how long a receive waits that does not say so itself. `attempts_max` counts failures and
+    crashes, and ends in the queue's own dead letters; `dead_letters` counts receives. Without a `backoff`
+    a failed message is ready at once. A `paused` queue takes messages and hands out none. `messages_max` and
+    `bytes_max` cap what waits, is delayed, in flight or parked; what comes from another queue is taken in all the same.
+    With a `stream_view` what is sent from then on can be read as a stream of the queue's name, for as long as its
+    retention says, whatever becomes of the messages; with `archive` the view is archived as streams are. With `history` each change of a message's state is kept for a while. `annotations` are kept for a front door and mean nothing here.
+    """
+
+    type: QueueType = QueueType.STANDARD
+    visibility_timeout_ms: int = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
+    delay_ms: int = 0
+    ttl_ms: int = 0
+    retention_ms: int = limits.QUEUE_RETENTION_MS_DEFAULT
+    dead_letter_retention_ms: int = limits.DEAD_LETTER_RETENTION_MS_DEFAULT
+    message_bytes_max: int = limits.MESSAGE_BYTES_MAX
+    attempts_max: int | None = limits.ATTEMPTS_MAX_DEFAULT
+    receive_wait_ms: int = 0
+    in_flight_max: int = limits.IN_FLIGHT_MAX_DEFAULT
+    deduplicate_by_content: bool = False
+    dedup_scope: DedupScope = DedupScope.QUEUE
+    dead_letters: DeadLetterTarget | None = None
+    redrive_allow: RedriveAllow = RedriveAllow()
+    backoff: Backoff | None = None
+    paused: bool = False
+    messages_max: int | None = None
+    bytes_max: int | None = None
+    overflow: Overflow = Overflow.REJECT
+    on_poison: PoisonPolicy = PoisonPolicy.SKIP
+    group_weights: tuple[GroupWeight, ...] = ()
+    stream_view: bool = False
+    archive: bool = False
+    history: bool = False
+    annotations: dict[str, str] = {}
+    tags: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Raise ValidationFailed with every fault of the specification."""
+        faults = [
+            *_range(
+                "/visibility_timeout_seconds",
+                self.visibility_timeout_ms,
+                0,
+                limits.VISIBILITY_TIMEOUT_MS_MAX,
+            ),
+            *_range("/delay_seconds", self.delay_ms, 0, limits.DELAY_MS_MAX),
+            *_range("/ttl_seconds", self.ttl_ms, 0, limits.TTL_MS_MAX),
+            *_range(
+                "/retention_seconds",
+                self.retention_ms,
+                limits.QUEUE_RETENTION_MS_MIN,
+                limits.QUEUE_RETENTION_MS_MAX,
+            ),
+            *_range(
+                "/dead_letter_retention_seconds",
+                self.dead_letter_retention_ms,
+                limits.QUEUE_RETENTION_MS_MIN,
+                limits.QUEUE_RETENTION_MS_MAX,
+            ),
+            *check_range("/message_bytes_max", self.message_bytes_max, 1, limits.MESSAGE_BYTES_MAX),
+            *check_range("/attempts_max", self.attempts_max or 1, 1, limits.ATTEMPTS_MAX_MAX),
+            *_range("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
+            *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
+            *_target_faults(self.dead_letters),
+            *(self.backoff.faults() if self.backoff else ()),
+            *check_range("/messages_max", self.messages_max or 1, 1, limits.QUEUE_MESSAGES_MAX),
+            *check_range("/bytes_max", self.bytes_max or 1, 1, limits.QUEUE_BYTES_MAX),
+            *weight_faults(self.group_weights, fifo=self.type is QueueType.FIFO),
+            *poison_faults(
+                self.on_poison,
+                fifo=self.type is QueueType.FIFO,
+                has_dead_letter_queue=self.dead_letters is not None,
+            ),
+            *tag_faults(self.tags),
+        ]
+        if self.archive and not self.stream_view:
+            faults.append(
+                FieldFault("/archive", "What is archived is the stream view", "not_supported")
+            )
+        if self.type is QueueType.STANDARD and (
+            self.deduplicate_by_content or self.dedup_scope is not DedupScope.QUEUE
+        ):
+            faults.append(
+                FieldFault("/dedup_scope", "Deduplication needs a fifo queue", "not_supported")
+            )
+        if faults:
+            raise ValidationFailed("The queue's configuration is not valid.", *faults)
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue's stored definition; `version` counts its configurations and makes its ETag."""
+
+    name: QueueName
+    log_id: LogId
+    spec: QueueSpec
+    version: int
+    created_at_ms: int
+    changed_at_ms: int
+
+    def check_size(self, size_bytes: int) -> None:
+        """Raise ValidationFailed or MessageTooLarge unless this queue takes a message of that size, headers included."""
+        if size_bytes < 1:
+            raise ValidationFailed.at("/body", "A message has at least one byte", "too_short")
+        if size_bytes > self.spec.message_bytes_max:
+            raise MessageTooLarge(
+                f"A message of this queue has at most {self.spec.message_bytes_max} bytes, headers included.",
+                message_bytes_max=self.spec.message_bytes_max,
+            )
+
+    def check_message(self, message: NewMessage) -> None:
+        """Raise ValidationFailed or MessageTooLarge unless this queue takes the message."""
+        self.check_size(message.size_bytes)
+        if message.headers:
+            check_header_names(message.headers)
+        if self.spec.type is QueueType.FIFO:
+            _check_fifo_message(message)
+        elif message.dedup_id:
+            raise ValidationFailed.at(
+                "/dedup_id", "A deduplication id needs a fifo queue", "not_supported"
+            )
+        if message.delay_ms is not None and not 0 <= message.delay_ms <= limits.DELAY_MS_MAX:
+            raise ValidationFailed.at("/delay_seconds", "A delay is 0 to 10 years", "out_of_range")
+        if not 0 <= message.ttl_ms <= limits.TTL_MS_MAX:
+            raise ValidationFailed.at("/ttl_seconds", "0 to 10 years", "out_of_range")
+        if message.priority:
+            _check_priority(message)
+        if not message.group and not message.dedup_id:
+            return
+        for pointer, word in (("/group", message.group), ("/dedup_id", message.dedup_id)):
+            if len(word) > limits.GROUP_CHARACTERS_MAX:
+                raise ValidationFailed.at(
+                    pointer, f"At most {limits.GROUP_CHARACTERS_MAX} characters", "too_long"
+                )
+
+
+def _check_priority(message: NewMessage) -> None:
+    if not 0 <= message.priority <= limits.PRIORITY_MAX:
+        raise ValidationFailed.at(
+            "/priority", f"A priority is 0 to {limits.PRIORITY_MAX}", "out_of_range"
+        )
+    if message.group:
+        raise ValidationFailed.at(
+            "/priority", "A message with a group takes its group's turn", "not_supported"
+        )
+
+
+def _check_fifo_message(message: NewMessage) -> None:
+    if not message.group:
+        raise ValidationFailed.at("/group", "A message of a fifo queue needs a group", "required")
+    if message.delay_ms:
+        raise ValidationFailed.at(
+            "/delay_seconds", "A fifo queue delays all its messages alike", "not_supported"
+        )
+
+
+class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Exact counts as of now (Q10), and how old the oldest ready message is.
+
+    sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
+                      + acknowledged + expired + purged + dropped + moved_out
+
+    `bytes_held` are those of ready, delayed, in flight and parked messages as the log keeps them.
+    """
+
+    ready: int
+    delayed: int
+    in_flight: int
+    dead_lettered: int
+    sent: int
+    deduplicated: int
+    acknowledged: int
+    expired: int
+    purged: int
+    receives: int
+    bytes_sent: int
+    moving: int
+    moved_in: int
+    moved_out: int
+    parked: int
+    dropped: int
+    bytes_held: int
+    oldest_ready_at_ms: int | None
+
+
+def check_range(pointer: str, value: int, low: int, high: int) -> list[FieldFault]:
+    """A fault at `pointer` unless low <= value <= high; none otherwise."""
+    if low <= value <= high:
+        return []
+    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
+
+
+def _range(pointer: str, value_ms: int, low_ms: int, high_ms: int) -> list[FieldFault]:
+    if low_ms <= value_ms <= high_ms:
+        return []
+    low, high = low_ms // limits.SECOND_MS, high_ms // limits.SECOND_MS
+    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
+
+
+def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
+    if target is None:
+        return []
+    try:
+        check_name(target.queue)
+    except ValidationFailed as error:
+        return [FieldFault("/dead_letters/queue", str(error), "invalid_name")]
+    return check_range(
+        "/dead_letters/receives_max", target.receives_max, 1, limits.RECEIVES_MAX_MAX
+    )
+
+
+def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
+    """The faults of a resource's tags."""
+    faults = []
+    if len(tags) > limits.TAGS_MAX:
+        faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
+    if any("\0" in word for pair in tags.items() for word in pair):  # Postgres keeps none
+        faults.append(FieldFault("/tags", "a tag has no NUL character", "invalid"))
+    for key, value in tags.items():
+        if (
+            not 0 < len(key) <= limits.TAG_KEY_CHARACTERS_MAX
+            or len(value) > limits.TAG_VALUE_CHARACTERS_MAX
+        ):
+            faults.append(
+                FieldFault(
+                    f"/tags/{key}", "a key is 1 to 128 characters, a value up to 256", "too_long"
+                )
+            )
+    return faults

@@ -1,0 +1,1 @@
+"""Streams: shards, records, lineage, filters and idempotence."""

@@ -1,0 +1,148 @@
+"""How the shards of a stream follow one another, and where a reader of all of them stands.
+
+A reader's position is a *frontier*: for each shard it is in, the next offset wanted, or ENDED for one that
+it has read to its end while a child of it still waits for another parent. At any time the shards of a
+frontier cover the ring once:
+
+    shards      0 ──┬── 1 ─────┐              frontier    {0: 7}
+                    └── 2 ──┐  ├── 4          ...         {1: 0, 2: 0}
+                            ├──┘   5          ...         {1: 3, 2: ENDED}
+                            └── (merge 1, 2 → 4)          {4: 0}
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from storage.domain.errors import ShardClosed
+from storage.domain.names import LogId
+from storage.domain.streams.stream import Shard, ShardRead, Stream
+
+T = TypeVar("T")
+
+ENDED = -1
+"""The position of a shard that was closed and read to its end."""
+
+
+class ShardClosedTo(ShardClosed):
+    """The shard takes no more records; its children do."""
+
+    def __init__(self, children: tuple[Shard, ...]) -> None:
+        super().__init__(children=[_told(child) for child in children])
+        self.children = children
+
+
+def _told(shard: Shard) -> dict[str, object]:
+    """A shard in an error's facts. Hash keys are strings: JSON's numbers end at 2^53."""
+    return {
+        "shard": shard.index,
+        "first_hash_key": str(shard.first_hash_key),
+        "last_hash_key": str(shard.last_hash_key),
+    }
+
+
+_Packed = tuple[int, LogId, str, str, int, tuple[int, ...]]
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[_Packed])
+
+
+def pack_children(children: Iterable[Shard]) -> bytes:
+    """What a closed log keeps of the shards that go on in its place; empty for none."""
+    packed = [
+        (
+            child.index,
+            child.log_id,
+            str(child.first_hash_key),
+            str(child.last_hash_key),
+            child.opened_at_ms,
+            child.parents,
+        )
+        for child in children
+    ]
+    return _encoder.encode(packed) if packed else b""
+
+
+def unpack_children(packed: bytes) -> tuple[Shard, ...]:
+    """The children as they were when their parent was closed."""
+    return tuple(
+        Shard(index, log_id, int(first), int(last), opened_at_ms, None, parents)
+        for index, log_id, first, last, opened_at_ms, parents in _decoder.decode(packed)
+    )
+
+
+def frontier(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
+    """Where a reader that stands at `positions` goes on: children take the place of ended parents.
+
+    None is the oldest record of a shard. Without positions that is where a reader starts, in the shards
+    whose parents have expired or never were. Positions in expired shards are gone.
+    """
+    shards = (*stream.shards, *stream.opening)
+    known = {shard.index for shard in shards}
+    done = _passed(shards, positions)
+    found: dict[int, int | None] = {}
+    for shard in shards:
+        if shard.index in done:
+            continue
+        if shard.index in positions:
+            found[shard.index] = positions[shard.index]
+            if positions[shard.index] == ENDED:
+                done.add(shard.index)
+        elif all(index in done or index not in known for index in shard.parents):
+            found[shard.index] = 0 if positions else None
+    waited_for = _waited_for(shards, found)
+    return {
+        index: position
+        for index, position in found.items()
+        if position != ENDED or index in waited_for
+    }
+
+
+def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
+    """The ancestors of the shards that have a position: they were read to their ends."""
+    passed: set[int] = set()
+    for shard in reversed(shards):
+        if shard.index in positions or shard.index in passed:
+            passed.update(shard.parents)
+    return passed
+
+
+def _waited_for(shards: Sequence[Shard], found: Mapping[int, int | None]) -> set[int]:
+    """The shards whose end must be remembered: a child has not begun, or none is known yet."""
+    with_children = {parent for shard in shards for parent in shard.parents}
+    still = {parent for shard in shards if shard.index not in found for parent in shard.parents}
+    return still | (found.keys() - with_children)
+
+
+def eldest(groups: Mapping[Shard, T]) -> dict[Shard, T]:
+    """The shards that no other one may still send records to: none with a lower number shares hash keys
+    with them. So a shard gets all it takes of a call at once, whatever the ways that led there."""
+    younger: set[int] = set()
+    beside: list[Shard] = []
+    for shard in sorted(groups, key=lambda shard: shard.first_hash_key):
+        beside = [other for other in beside if other.last_hash_key >= shard.first_hash_key]
+        younger.update(max(shard.index, other.index) for other in beside)
+        beside.append(shard)
+    return {shard: some for shard, some in groups.items() if shard.index not in younger}
+
+
+def lost(stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
+    """The positions in shards that expired before they were read to their ends."""
+    known = {shard.index for shard in (*stream.shards, *stream.opening)}
+    return {
+        index: position
+        for index, position in positions.items()
+        if index not in known and position != ENDED
+    }
+
+
+def is_behind(stream: Stream, positions: Mapping[int, int]) -> bool:
+    """Whether the positions know a shard that this definition is too old to know."""
+    newest = max(shard.index for shard in (*stream.shards, *stream.opening))
+    return any(index > newest for index in positions)
+
+
+def positions_after(before: Mapping[int, int | None], reads: Iterable[ShardRead]) -> dict[int, int]:
+    """The positions of a reader that stood at the frontier `before`, once it has these reads."""
+    stood = {index: position for index, position in before.items() if position is not None}
+    return {**stood, **{read.shard: ENDED if read.ended else read.next_offset for read in reads}}

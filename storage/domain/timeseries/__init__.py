@@ -1,0 +1,1 @@
+"""Samples, changes between them, and rollup."""

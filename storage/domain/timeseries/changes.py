@@ -1,0 +1,148 @@
+"""What the measuring process remembers of each resource between two looks, so that it writes only what changes.
+
+A chunk of a longer ring begins with the first change in its time, and says what was before. So whoever reads finds a
+chunk wherever something changed, or else nothing did, and what was last measured stood all the time.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from storage.domain import limits
+from storage.domain.timeseries.rollup import Row, Span, added, begun_with, rate, widened
+from storage.domain.timeseries.samples import FINEST, RINGS, Ring, Shape, Values
+
+LONGER = RINGS[1:]
+
+
+class Addition(NamedTuple):
+    """Samples for a chunk of a ring, and what it begins with where it is not there; empty: it is there."""
+
+    ring: Ring
+    chunk: int
+    begin: bytes
+    samples: bytes
+
+
+class Looked(NamedTuple):
+    """A slot of a longer ring that is under way: how many looks there were in it, and when the last was."""
+
+    slot: int
+    looks: int
+    last_at_ms: int
+
+
+class Known:
+    """One resource: its last sample, and how far each ring knows it."""
+
+    __slots__ = (
+        "_begun",
+        "_last",
+        "_spans",
+        "behind",
+        "changed_ms",
+        "rates",
+        "resource_id",
+        "seen_ms",
+        "shape",
+        "values",
+    )
+
+    def __init__(self, shape: Shape[Any], resource_id: str) -> None:
+        self.shape = shape
+        self.resource_id = resource_id
+        self.values: Values | None = None
+        self.rates: tuple[float | None, ...] = ()
+        self.behind: tuple[tuple[int, ...], ...] = ()
+        self.changed_ms = 0
+        self.seen_ms = 0
+        self._spans: list[Span | None] = [None] * len(RINGS)
+        self._begun = [-1] * len(RINGS)  # the chunk that is there for certain
+        self._last: list[Row | None] = [None] * len(
+            RINGS
+        )  # the last row of that chunk, if it is known
+
+    def look(
+        self,
+        values: Values,
+        at_ms: int,
+        longer: Sequence[Looked],
+        *,
+        parts: int = 1,
+        forced: bool = False,
+    ) -> list[Addition]:
+        """A look at it: what is to be added. `longer`: this look is not counted there yet; `forced`: whatever was written
+        last may be missing."""
+        before = self.values
+        self.rates = self._rates(values, at_ms, parts)
+        self.seen_ms = at_ms
+        if values == before and not forced:
+            return []
+        additions = []
+        for ring, looked in zip(LONGER, longer, strict=True):
+            if self._begun[ring.nth] != ring.chunk(looked.slot):
+                additions.append(self._begin(ring, ring.chunk(looked.slot)))
+            self.changed(ring, looked, before)
+        additions.append(self._added(FINEST, FINEST.slot(at_ms), widened(self.shape, values)))
+        if values != before:
+            self.values, self.changed_ms = values, at_ms
+        return additions
+
+    def changed(self, ring: Ring, looked: Looked, before: Values | None) -> None:
+        """These values stand no more, None for a resource that was not there; they did up to the looks that are counted."""
+        span = self._spans[ring.nth]
+        if span is None:
+            span = self._spans[ring.nth] = Span(
+                self.shape.columns, looked.looks if before is None else 0
+            )
+        if before is not None:
+            span.stood(before, looked.looks, looked.last_at_ms)
+
+    def close(self, ring: Ring, looked: Looked) -> tuple[list[Addition], bool]:
+        """A slot of a longer ring is over: what is to be added, and whether the next slot may differ though nothing
+        changes in it."""
+        values, span = self.values, self._spans[ring.nth]
+        if values is None:
+            return [], False
+        self._spans[ring.nth] = None
+        row = steady = widened(self.shape, values)
+        if span is not None:
+            span.stood(values, looked.looks, looked.last_at_ms)
+            row = span.row(values, looked.last_at_ms)
+        if row == self._last[ring.nth]:
+            return [], row != steady
+        return [self._added(ring, looked.slot, row)], row != steady
+
+    def _rates(self, values: Values, at_ms: int, parts: int) -> tuple[float | None, ...]:
+        before, ms = self.values, at_ms - self.seen_ms
+        longest_ms = limits.SERIES_RATE_STEPS * parts * FINEST.step_ms
+        if before is None or ms > longest_ms:
+            return (None,) * len(self.shape.counts)
+        if values == before and ms > 0:
+            return self.shape.still
+        return tuple(rate(before[nth] or 0, values[nth] or 0, ms) for nth in self.shape.counts)
+
+    def _begin(self, ring: Ring, chunk: int) -> Addition:
+        begin = begun_with(self._earlier(ring))
+        self._begun[ring.nth] = chunk
+        self._last[ring.nth] = (
+            None  # the chunk may be there, with rows that this process did not write
+        )
+        return Addition(ring, chunk, begin, b"")
+
+    def _added(self, ring: Ring, slot: int, row: Row) -> Addition:
+        chunk = ring.chunk(slot)
+        nth = slot - chunk * ring.chunk_slots
+        if self._begun[ring.nth] == chunk:
+            addition = Addition(ring, chunk, b"", added(nth, row, self._last[ring.nth]))
+        else:
+            begin = begun_with(self._earlier(ring))
+            addition = Addition(ring, chunk, begin, added(nth, row, None))
+        self._begun[ring.nth], self._last[ring.nth] = chunk, row
+        return addition
+
+    def _earlier(self, ring: Ring) -> Row | None:
+        """What there was before a chunk's first row."""
+        last = self._last[ring.nth]
+        if last is not None:
+            return last
+        return None if self.values is None else widened(self.shape, self.values)

@@ -1,0 +1,1 @@
+"""The consumer group engine: membership, assignment, fetch and offsets."""

@@ -1,0 +1,225 @@
+"""Reading as a member of a group: one call that joins, heartbeats, reads and waits."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from storage.domain import limits
+from storage.domain.errors import GroupNotFound, OffsetOutOfRange, ValidationFailed
+from storage.domain.groups.assignment import Link, MemberId, eligible
+from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, Membership, Place
+from storage.domain.names import GroupName
+from storage.domain.streams.stream import Gap, ShardRead
+from storage.groups.membership import GroupMembers
+from storage.groups.offsets import GroupOffsets
+from storage.groups.positions import GroupPositions
+from storage.postgres.repositories.group_mapping import GroupShard
+from storage.postgres.repositories.groups import GroupRows
+from storage.streams.engine import Streams
+
+
+class GroupFetching:
+    """The verb of `storage.groups.engine.Groups` that reads."""
+
+    def __init__(
+        self,
+        rows: GroupRows,
+        members: GroupMembers,
+        offsets: GroupOffsets,
+        positions: GroupPositions,
+        streams: Streams,
+    ) -> None:
+        self._rows = rows
+        self._members = members
+        self._offsets = offsets
+        self._positions = positions
+        self._streams = streams
+
+    async def fetch(
+        self,
+        name: GroupName,
+        member_id: MemberId,
+        positions: Mapping[int, int],
+        generation: int,
+        *,
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+        is_there: Callable[[], bool],
+    ) -> Fetched:
+        """As `Groups.fetch`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_ms / limits.SECOND_MS
+        ended: dict[int, ShardRead] = {}
+        while True:
+            if member_id:
+                membership = await self._members.present(name, member_id)
+            else:
+                membership = await self._everything(name)
+            wanted = [place for place in membership.assigned if place.shard not in ended]
+            ahead = _of_this_lease(wanted, positions, generation)
+            starts = await self._starts(membership.group, wanted, ahead)
+            left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
+            slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
+            reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
+            ended |= {read.shard: read for read in reads if read.ended}
+            level = [place for place in wanted if place.shard not in ahead]
+            if await self._finish_ended(membership, level, reads):
+                continue
+            lost = await self._lost(membership)
+            found = lost or any(read.records or read.gap for read in reads)
+            if found or left_ms == 0 or not is_there():
+                assigned = {place.shard for place in membership.assigned}
+                rest = [read for shard, read in ended.items() if shard in assigned]
+                reads = [*reads, *(one for one in rest if one not in reads)]
+                return _fetched(membership, reads, lost)
+
+    async def _everything(self, name: GroupName) -> Membership:
+        """What a simple group reads: every shard whose parents it has finished."""
+        found = await self._rows.assignment(name)
+        if found is None:
+            raise GroupNotFound(f"There is no group '{name.name}'.")
+        group, _, shards = found
+        if group.spec.kind is not GroupKind.SIMPLE:
+            raise ValidationFailed.at(
+                "/member", "Members of an ordered group have a name", "required"
+            )
+        self._offsets.remember(group)
+        stream = await self._offsets.stream(group)
+        lineage = [Link(shard.index, shard.parents) for shard in stream.shards]
+        finished = [shard for shard, found in shards.items() if found.lease.finished]
+        assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
+        return Membership(group=group, member_id="", assigned=assigned, revoked=())
+
+    async def _lost(self, membership: Membership) -> list[ShardRead]:
+        """Gaps for shards that expired before the group had finished them: told with their children, until those
+        are committed. How much was left there is not known any more."""
+        new = [place for place in membership.assigned if place.committed is None]
+        if not new:
+            return []
+        stream = await self._offsets.stream(membership.group)
+        there = {shard.index: shard for shard in stream.shards}
+        parents = {
+            parent
+            for place in new
+            if place.shard in there
+            for parent in there[place.shard].parents
+            if parent not in there
+        }
+        if not parents:
+            return []
+        found = await self._rows.assignment(membership.group.name)
+        shards = {} if found is None else found[2]
+        return [
+            _gone(parent, shards[parent].committed or 0)
+            for parent in sorted(parents)
+            if parent in shards and not shards[parent].lease.finished
+        ]
+
+    async def _starts(
+        self, group: Group, places: Sequence[Place], ahead: Mapping[int, int]
+    ) -> dict[int, int | None]:
+        """Where each shard is read from; None for its oldest record."""
+        starts: dict[int, int | None] = {}
+        for place in places:
+            at = ahead.get(place.shard)
+            if at is None:
+                at = await self._positions.position(group, place.shard, place.committed)
+            starts[place.shard] = at
+        return starts
+
+    async def _read(
+        self,
+        group: Group,
+        starts: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> list[ShardRead]:
+        if not starts:
+            await asyncio.sleep(wait_ms / limits.SECOND_MS)
+            return []
+        try:
+            reads = await self._streams.read_shards(
+                group.stream,
+                starts,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                wait_ms=wait_ms,
+            )
+        except OffsetOutOfRange:
+            reads = await self._read_what_is_left(group, starts)
+        stream = await self._offsets.stream(group)
+        for read in reads:
+            self._offsets.saw(stream, read.shard, read.tip)
+        return reads
+
+    async def _read_what_is_left(
+        self, group: Group, starts: Mapping[int, int | None]
+    ) -> list[ShardRead]:
+        """A hot store restored from an older copy ends before where the group was, until the next append."""
+        states = await self._streams.shards(group.stream)
+        tips = {state.shard.index: state.next for state in states}
+        lower = {
+            shard: None if at is None else min(at, tips.get(shard, at))
+            for shard, at in starts.items()
+        }
+        return await self._streams.read_shards(group.stream, lower)
+
+    async def _finish_ended(
+        self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
+    ) -> bool:
+        """Finish closed shards that were committed to their end before they were closed, or that were empty:
+        of `places`, which were read from where the group is.
+
+        Whether there may be other shards to read now.
+        """
+        committed = {place.shard: place.committed for place in places}
+        over = [
+            read
+            for read in reads
+            if read.ended
+            and not read.records
+            and read.gap is None
+            and read.shard in committed
+            and committed[read.shard] in (None, read.next_offset)
+        ]
+        if not over:
+            return False
+        commits = [
+            Commit(read.shard, read.next_offset, membership.member_id, membership.generation)
+            for read in over
+        ]
+        return await self._offsets.finish(membership.group, commits)
+
+
+def _of_this_lease(
+    places: Sequence[Place], positions: Mapping[int, int], generation: int
+) -> dict[int, int]:
+    """The positions of shards that have been the member's since that generation."""
+    return {
+        place.shard: positions[place.shard]
+        for place in places
+        if place.shard in positions and generation >= place.generation
+    }
+
+
+def _place(shard: int, found: GroupShard | None) -> Place:
+    if found is None:
+        return Place(shard, 0, None)
+    return Place(shard, found.lease.generation, found.committed)
+
+
+def _gone(shard: int, offset: int) -> ShardRead:
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+
+
+def _fetched(
+    membership: Membership, reads: Sequence[ShardRead], lost: Sequence[ShardRead]
+) -> Fetched:
+    """What was read, and where the group is after it. A commit acknowledges what is told as lost, too."""
+    moved = [read for read in reads if lost or read.records or read.gap or read.ended]
+    return Fetched(
+        membership=membership,
+        reads=tuple(sorted([*reads, *lost], key=lambda read: read.shard)),
+        positions={read.shard: read.next_offset for read in moved},
+    )

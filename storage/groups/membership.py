@@ -1,0 +1,120 @@
+"""Members of groups: joining, saying that one is there, leaving. Heartbeats leave in one statement, many at a time."""
+
+import secrets
+from collections.abc import Collection, Sequence
+
+from storage.concurrency.batcher import Together
+from storage.domain.errors import (
+    GroupNotFound,
+    MemberUnknown,
+    MillstreamError,
+    StaleGeneration,
+    ValidationFailed,
+)
+from storage.domain.groups.assignment import MemberId
+from storage.domain.groups.group import Group, GroupKind, Membership
+from storage.domain.names import GroupName, check_name
+from storage.groups.coordinator import Change, GroupChanges, joining, leaving, nothing_else
+from storage.groups.offsets import GroupOffsets
+from storage.postgres.repositories.groups import Beat, Beaten, GroupRows
+
+
+class GroupMembers:
+    """The members that this process speaks with."""
+
+    def __init__(self, rows: GroupRows, changes: GroupChanges, offsets: GroupOffsets) -> None:
+        self._rows = rows
+        self._changes = changes
+        self._offsets = offsets
+        self._beats = Together[Beat, Beaten | None](self._beat)
+
+    async def close(self) -> None:
+        """Stop; whoever waits is told so."""
+        await self._beats.close()
+
+    async def join(self, name: GroupName, member_id: MemberId, instance_id: str) -> Membership:
+        """As `Groups.join`."""
+        if member_id and instance_id:
+            detail = "A static member is called by its instance id"
+            raise ValidationFailed.at("/instance_id", detail, "conflict")
+        who = instance_id or member_id or secrets.token_hex(8)
+        check_name(who)
+        _check_ordered(await self._offsets.find(name))
+        step = joining(who, static=bool(instance_id), anew=True)
+        return (await self._changes.do(name, Change(step, who))).membership
+
+    async def heartbeat(
+        self,
+        name: GroupName,
+        member_id: MemberId,
+        generation: int | None,
+        owned: Collection[int] | None,
+    ) -> Membership:
+        """As `Groups.heartbeat`."""
+        beaten = await self._heard(name, member_id, generation)
+        if not beaten.counts:
+            raise (
+                StaleGeneration("A later member has this name.") if beaten.known else MemberUnknown
+            )
+        held = set[int]() if owned is None else set(owned)
+        revoked = {place.shard for place in beaten.revoked}
+        given_up = frozenset(revoked - held) if owned is not None else frozenset[int]()
+        if beaten.unsettled or given_up:
+            return await self._settle(name, member_id, given_up)
+        return _membership(beaten, member_id)
+
+    async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
+        """As `Groups.leave`."""
+        await self._changes.do(name, Change(leaving(member_id, for_good=for_good)))
+
+    async def _heard(
+        self, name: GroupName, member_id: MemberId, generation: int | None = None
+    ) -> Beaten:
+        beaten = await self._beats.ask(Beat(name, member_id, generation))
+        if beaten is None:
+            raise GroupNotFound(f"There is no group '{name.name}'.")
+        self._offsets.remember(beaten.group)
+        _check_ordered(beaten.group)
+        return beaten
+
+    async def _beat(self, asked: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
+        await self._changes.attend()
+        return await self._rows.beat(asked, self._changes.now())
+
+    async def _settle(
+        self, name: GroupName, member_id: MemberId, given_up: frozenset[int]
+    ) -> Membership:
+        change = Change(nothing_else, member_id, given_up)
+        return (await self._changes.do(name, change)).membership
+
+    async def present(self, name: GroupName, member_id: MemberId) -> Membership:
+        """The member's membership, joined if it had none; what it was to give up is given up.
+
+        Raises GroupFull, ValidationFailed.
+        """
+        check_name(member_id)
+        beaten = await self._heard(name, member_id)
+        if not beaten.counts:
+            step = joining(member_id, static=False, anew=False)
+            return (await self._changes.do(name, Change(step, member_id))).membership
+        if beaten.unsettled or beaten.revoked:
+            revoked = frozenset(place.shard for place in beaten.revoked)
+            try:
+                return await self._settle(name, member_id, revoked)
+            except MemberUnknown:  # found silent a moment ago
+                return await self.present(name, member_id)
+        return _membership(beaten, member_id)
+
+
+def _check_ordered(group: Group) -> None:
+    if group.spec.kind is GroupKind.SIMPLE:
+        raise ValidationFailed.at("/member", "A simple group has no members", "not_supported")
+
+
+def _membership(beaten: Beaten, member_id: MemberId) -> Membership:
+    return Membership(
+        group=beaten.group,
+        member_id=member_id,
+        assigned=beaten.places,
+        revoked=beaten.revoked,
+    )

@@ -1,0 +1,1 @@
+"""Log provisioning, the store epoch, and execution with repair."""

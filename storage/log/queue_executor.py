@@ -1,0 +1,58 @@
+"""Running a verb on a queue: the one place that sees to its definition and its log first."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.errors import QueueNotFound, StorageUnavailable
+from storage.domain.names import QueueName
+from storage.domain.queues.queue import Queue
+from storage.log.provisioner import LogGone, LogKeeper
+from storage.redis.keys import LogAddress
+from storage.redis.transport.coalescing import StoreChanged
+from storage.redis.transport.script_status import LogNotReady, Refusal
+
+T = TypeVar("T")
+
+
+class OnQueue:
+    """Calls verbs of the hot store with a queue's definition, again where its log must be seen to."""
+
+    def __init__(self, catalog: Catalog, keeper: LogKeeper) -> None:
+        self._catalog = catalog
+        self._keeper = keeper
+
+    async def __call__(
+        self, name: QueueName, verb: Callable[[Queue], Awaitable[T]], known: Queue | None = None
+    ) -> T:
+        """Run a verb on the queue, seeing to its log first where the script asks for it. `known`: its definition,
+        where the caller has just read it.
+
+        Raises QueueNotFound, StorageUnavailable, and what the verb raises.
+        """
+        queue = known or self._catalog.cached_queue(name) or await self._catalog.queue(name)
+        for _ in range(limits.MENDS_MAX):
+            try:
+                return await verb(queue)
+            except StoreChanged:
+                continue
+            except LogNotReady as problem:
+                queue = await self._mend(queue, problem)
+        raise StorageUnavailable("The queue is being made or moved; try again.")
+
+    async def _mend(self, queue: Queue, problem: LogNotReady) -> Queue:
+        if problem.refusal in (Refusal.UNKNOWN_LOG, Refusal.DELETED):
+            current = await self._catalog.fresh_queue(queue.name)
+            if current.log_id != queue.log_id:
+                return current
+        try:
+            await self._keeper.mend(address_of(queue), problem)
+        except LogGone:
+            raise QueueNotFound(f"There is no queue '{queue.name.name}'.") from None
+        return queue
+
+
+def address_of(queue: Queue) -> LogAddress:
+    """Where a queue's log is kept."""
+    return LogAddress(queue.name.namespace, queue.log_id)

@@ -1,0 +1,62 @@
+"""Doing something to a stream: with its definition, again with the current one when that was stale."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from storage.catalog.catalog import Catalog
+from storage.domain.errors import StreamNotFound, StreamReadOnly
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import is_behind
+from storage.domain.streams.stream import Stream
+from storage.log.provisioner import LogGone, LogKeeper
+from storage.redis.keys import LogAddress
+from storage.redis.transport.script_status import LogNotReady
+
+T = TypeVar("T")
+
+
+class OnStream:
+    """Runs a verb's work on a stream and its logs."""
+
+    def __init__(self, catalog: Catalog, keeper: LogKeeper) -> None:
+        self._catalog = catalog
+        self._keeper = keeper
+
+    async def stream(self, name: StreamName) -> Stream:
+        """The stream, from the cache if it is there. Raises StreamNotFound."""
+        return await self._catalog.stream(name)
+
+    async def writable(self, name: StreamName) -> Stream:
+        """A stream that takes records. Raises StreamNotFound, StreamReadOnly."""
+        stream = await self._catalog.stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
+        return stream
+
+    async def fresh(self, name: StreamName) -> Stream:
+        """The stream as it is now. Raises StreamNotFound."""
+        return await self._catalog.fresh_stream(name)
+
+    async def knowing(self, stream: Stream, shard: int) -> Stream:
+        """The stream, read anew if the shard is younger than the definition."""
+        return await self.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
+
+    async def do(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
+        """Run a verb on the stream; once more with its current definition when the held one was stale.
+
+        Raises StreamNotFound, and what the verb raises.
+        """
+        try:
+            return await verb(stream)
+        except (LogNotReady, LogGone):
+            current = await self._catalog.fresh_stream(stream.name)
+        if current == stream:
+            raise StreamNotFound(f"There is no stream '{stream.name.name}'.")
+        try:
+            return await verb(current)
+        except (LogNotReady, LogGone):
+            raise StreamNotFound(f"There is no stream '{stream.name.name}'.") from None
+
+    async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work on a log, seeing to it where its script asks for that."""
+        return await self._keeper.mended(at, work)

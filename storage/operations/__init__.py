@@ -1,0 +1,1 @@
+"""Health, process registry and store-wide maintenance."""

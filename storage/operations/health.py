@@ -1,0 +1,232 @@
+"""Is everything there that the service stands on, and set as it should be?"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+
+from storage.domain.clock import Clock
+from storage.domain.errors import MillstreamError
+from storage.domain.store_status import HotFigures, PostgresFigures, SlowCommand
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.schema_revision import head, is_known, read_revision
+from storage.redis.cluster_store import HotStore
+from storage.settings import StorageSettings
+
+_CHECK_S = 1.0
+_SKEW_MS_MAX = 1_000
+_PINGS = 100
+_PING_MS_MAX = 5.0
+_PRESSURE = 0.8
+_POSTGRES_MIN = 140_000
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of `millstream doctor`. `ok` is None for a warning; `hint` says what to do."""
+
+    check: str
+    ok: bool | None
+    detail: str
+    hint: str = ""
+
+
+class Health:
+    """Checks of the two stores."""
+
+    def __init__(
+        self, store: HotStore, database: Database, clock: Clock, settings: StorageSettings
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._clock = clock
+        self._settings = settings
+        self._was_at_head = False
+
+    async def check(self) -> dict[str, str]:
+        """Name of each check -> 'ok' or what is wrong; each takes a second at most."""
+        checks: dict[str, Callable[[], Awaitable[str]]] = {
+            "redis": self._hot,
+            "postgres": self._postgres,
+            "migrations": self._migrations,
+        }
+        answers = await asyncio.gather(*(_bounded(check) for check in checks.values()))
+        return dict(zip(checks, answers, strict=True))
+
+    async def _hot(self) -> str:
+        if await self._store.is_restoring():
+            return "a restore into the store is not finished"
+        return await self._store.ping()
+
+    async def _postgres(self) -> str:
+        await self._database.ping()
+        return "ok"
+
+    async def _migrations(self) -> str:
+        """A process that had its schema goes on while a newer version brings its own: migrations only add. One that starts
+        on a newer schema does not."""
+        found, wanted = await read_revision(self._database), head()
+        self._was_at_head = self._was_at_head or found == wanted
+        if found == wanted or (self._was_at_head and not is_known(found)):
+            return "ok"
+        return f"the database is at {found}, this version needs {wanted}"
+
+    async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
+        """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
+        return [
+            *await self._hot_findings(),
+            await self._latency_finding(pings),
+            *await self._clock_findings(),
+            *await self._postgres_findings(),
+        ]
+
+    async def hot_figures(self) -> HotFigures:
+        """What the hot store says of itself. Raises StorageUnavailable."""
+        return await self._store.figures()
+
+    async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
+        """The latest of the hot store's slow log, None where it may not be read. Raises StorageUnavailable."""
+        return await self._store.slow_commands()
+
+    async def postgres_figures(self) -> PostgresFigures:
+        """What Postgres says of itself. Raises StorageUnavailable."""
+        async with self._database.reading() as session:
+            row = (await session.execute(query("postgres_figures"))).one()
+        return PostgresFigures(**row._mapping)
+
+    async def _hot_findings(self) -> list[Finding]:
+        info = await self._store.info("server", "memory", "persistence")
+        flavour = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
+        fsync = await self._store.setting("appendfsync")
+        policy = await self._store.setting("maxmemory-policy") or info.get("maxmemory_policy")
+        return [
+            Finding(
+                "store version",
+                _at_least(info["redis_version"], (6, 2)),
+                flavour,
+                "Redis 6.2 or Valkey 7.2 and later",
+            ),
+            Finding(
+                "append-only file",
+                info["aof_enabled"] == 1,
+                "on" if info["aof_enabled"] else "off",
+                "appendonly yes",
+            ),
+            Finding(
+                "last write to it",
+                info.get("aof_last_write_status") == "ok",
+                str(info.get("aof_last_write_status")),
+                "look at the disk",
+            ),
+            self._fsync_finding(fsync),
+            Finding(
+                "memory policy",
+                policy == "noeviction",
+                str(policy),
+                "maxmemory-policy noeviction: anything else loses messages",
+            ),
+            memory_finding(info),
+        ]
+
+    def _fsync_finding(self, fsync: str | None) -> Finding:
+        wanted = self._settings.durability
+        if fsync is None:
+            return Finding(
+                "fsync", None, "the server does not say", "make sure of appendfsync yourself"
+            )
+        return Finding(
+            "fsync",
+            fsync == wanted,
+            fsync,
+            f"appendfsync {wanted}, as durability={wanted} promises",
+        )
+
+    async def _latency_finding(self, pings: int) -> Finding:
+        times = []
+        for _ in range(pings):
+            began = perf_counter()
+            await self._store.ping()
+            times.append((perf_counter() - began) * 1000)
+        return Finding(
+            "store latency",
+            True if median(times) <= _PING_MS_MAX else None,
+            f"{median(times):.2f} ms, the median of {pings} pings",
+            "every call waits for it: bring the API and its store together",
+        )
+
+    async def _clock_findings(self) -> list[Finding]:
+        return [
+            _clock_finding(
+                "clock", "the store's", await self._store.time_ms(), self._clock.now_ms()
+            ),
+            _clock_finding(
+                "postgres clock", "Postgres's", await self._postgres_time_ms(), self._clock.now_ms()
+            ),
+        ]
+
+    async def _postgres_time_ms(self) -> int:
+        async with self._database.reading() as session:
+            return int(
+                await session.scalar(text("select extract(epoch from clock_timestamp()) * 1000"))
+                or 0
+            )
+
+    async def _postgres_findings(self) -> list[Finding]:
+        version = await self._postgres_version()
+        migrations = await self._migrations()
+        return [
+            Finding(
+                "postgres version",
+                version >= _POSTGRES_MIN,
+                f"{version // 10_000}.{version % 10_000}",
+                "Postgres 14 or later",
+            ),
+            Finding("migrations", migrations == "ok", migrations, "millstream migrate"),
+        ]
+
+    async def _postgres_version(self) -> int:
+        async with self._database.reading() as session:
+            return int(await session.scalar(text("show server_version_num")) or 0)
+
+
+def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding:
+    skew_ms = abs(time_ms - now_ms)
+    return Finding(
+        check, skew_ms <= _SKEW_MS_MAX, f"{skew_ms} ms from {whose}", "run an NTP client on both"
+    )
+
+
+def memory_finding(info: dict[str, Any]) -> Finding:
+    """Whether the store has room, and a limit by which that is known."""
+    used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
+    if not most:
+        return Finding(
+            "memory",
+            None,
+            f"{used >> 20} MiB, and no limit: the memory guard is off",
+            "set maxmemory: then writes are refused at 85 % of it, and nothing fails for lack of memory",
+        )
+    return Finding(
+        "memory",
+        None if used / most > _PRESSURE else True,
+        f"{used >> 20} of {most >> 20} MiB",
+        "give the store more memory: writes are refused at 85 %",
+    )
+
+
+def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
+    return tuple(int(part) for part in version.split(".")[: len(wanted)]) >= wanted
+
+
+async def _bounded(check: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(_CHECK_S):
+            return await check()
+    except TimeoutError:
+        return "no answer within a second"
+    except MillstreamError as error:
+        return error.detail

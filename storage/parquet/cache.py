@@ -1,0 +1,162 @@
+"""What a process keeps of the files that it reads: footers, and row groups as they are once decoded.
+
+    wanted ──▶ kept? ──▶ being loaded for another? ──▶ a thread fetches, checks and decodes it ──▶ kept
+                given      waits for that one
+
+Few are loaded at a time, so that readers of the archive leave the process to those of what is hot.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile
+from storage.domain.errors import ArchiveDamaged, StorageBusy
+from storage.domain.limits import Limits
+from storage.parquet.object_store import Root
+
+if TYPE_CHECKING:  # pyarrow comes with the first file: most processes read none, and it takes them long to load, and room
+    from storage.parquet.footer import Footer
+    from storage.parquet.row_group_slice import Group
+
+logger = logging.getLogger(__name__)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+GroupKey = tuple[str, int]
+"""A file's id, and the number of one of its row groups."""
+
+
+class ArchiveCache:
+    """Reads files for a process. Its verbs raise ArchiveDamaged, StorageBusy, StorageUnavailable."""
+
+    def __init__(self, root: Root, known: Limits) -> None:
+        self._root = root
+        self._threads = ThreadPoolExecutor(limits.ARCHIVE_READERS, "archive")
+        self._in_threads = 0
+        self._footers: _Loaded[str, Footer] = _Loaded(
+            limits.ARCHIVE_FOOTERS_BYTES, lambda footer: footer.bytes_held
+        )
+        self._groups: _Loaded[GroupKey, Group] = _Loaded(known.archive_cache_bytes, _group_bytes)
+
+    async def close(self) -> None:
+        """Wait for the loads that are under way; a thread cannot be stopped."""
+        await self._footers.close()
+        await self._groups.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def footer(self, file: ArchivedFile) -> "Footer":
+        """A file's footer."""
+        load = partial(_read_footer, self._root, file)
+        return await self._footers.get(file.file_id, partial(self._in_thread, load))
+
+    async def group(self, file: ArchivedFile, footer: "Footer", number: int) -> "Group":
+        """A row group of a file."""
+        load = partial(_read_group, self._root, footer, number)
+        return await self._groups.get((file.file_id, number), partial(self._in_thread, load))
+
+    def read_ahead(self, file: ArchivedFile, number: int) -> None:
+        """Begin to load a row group that will be wanted, unless another one is being loaded."""
+        if not self._groups.under_way:
+            self._groups.begin((file.file_id, number), partial(self._ahead, file, number))
+
+    async def _ahead(self, file: ArchivedFile, number: int) -> "Group":
+        footer = await self.footer(file)
+        return await self._in_thread(partial(_read_group, self._root, footer, number))
+
+    async def _in_thread(self, load: Callable[[], V]) -> V:
+        if self._in_threads >= limits.ARCHIVE_LOADS_MAX:
+            raise StorageBusy("Too many calls are reading the archive; nothing happened.")
+        self._in_threads += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, load)
+        except ArchiveDamaged as error:
+            logger.error(
+                "a file of the archive is damaged", extra={**error.facts, "reason": error.detail}
+            )
+            raise
+        finally:
+            self._in_threads -= 1
+
+
+def _group_bytes(group: "Group") -> int:
+    return limits.ARCHIVE_GROUP_BYTES + group.bytes
+
+
+def _read_group(root: Root, footer: "Footer", number: int) -> "Group":
+    from storage.parquet.file_reader import read_group
+    from storage.parquet.row_group_slice import Group
+
+    return Group(read_group(root, footer, number))
+
+
+def _read_footer(root: Root, file: ArchivedFile) -> "Footer":
+    """The footer, which says what the manifest says."""
+    from storage.parquet.footer import read_footer
+
+    footer = read_footer(root, file.path, file.file_bytes, file.digest)
+    facts = footer.facts
+    held = (facts.first_offset, facts.next_offset, facts.records, facts.last_arrival_ms)
+    if held != (file.first_offset, file.next_offset, file.records, file.last_arrival_ms):
+        raise ArchiveDamaged("A file does not hold what the manifest says.", path=file.path)
+    return footer
+
+
+class _Loaded(Generic[K, V]):
+    """Values by key, those used last, up to a size in all; each is loaded once for all who want it at a time."""
+
+    def __init__(self, size_max: int, size_of: Callable[[V], int]) -> None:
+        self._size_max = size_max
+        self._size_of = size_of
+        self._kept: OrderedDict[K, V] = OrderedDict()
+        self._size = 0
+        self._loading: dict[K, asyncio.Task[V]] = {}
+
+    @property
+    def under_way(self) -> int:
+        """How many are being loaded."""
+        return len(self._loading)
+
+    async def get(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
+        """The value; a caller that gives up does not end the load for the others."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        return await asyncio.shield(self.begin(key, load))
+
+    def begin(self, key: K, load: Callable[[], Awaitable[V]]) -> "asyncio.Task[V]":
+        """Load the value, if nobody does."""
+        task = self._loading.get(key)
+        if task is None:
+            task = self._loading[key] = asyncio.create_task(self._load(key, load))
+            task.add_done_callback(lambda done: self._end(key, done))
+        return task
+
+    async def _load(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
+        if key in self._kept:
+            return self._kept[key]
+        value = await load()
+        self._keep(key, value)
+        return value
+
+    def _keep(self, key: K, value: V) -> None:
+        self._kept[key] = value
+        self._size += self._size_of(value)
+        while self._size > self._size_max and len(self._kept) > 1:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= self._size_of(gone)
+
+    def _end(self, key: K, done: "asyncio.Task[V]") -> None:
+        del self._loading[key]
+        if not done.cancelled():
+            done.exception()  # whoever waits sees it; perhaps nobody does
+
+    async def close(self) -> None:
+        """Wait for what is being loaded."""
+        await asyncio.gather(*self._loading.values(), return_exceptions=True)

@@ -1,0 +1,83 @@
+"""Parts of a row group: from an offset or a time on, so many records and bytes, up to the first hole."""
+
+from bisect import bisect_left, bisect_right
+
+import msgspec
+import pyarrow as pa
+
+from storage.domain.streams.stream import LogRecord
+from storage.parquet.record_schema import US_PER_MS, records_of
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A row group, decoded, with the fields of `storage.parquet.record_schema.RECORD_FIELDS`."""
+
+    batch: pa.RecordBatch
+
+    @property
+    def bytes(self) -> int:
+        return int(self.batch.get_total_buffer_size())
+
+    def part_from(self, offset: int, records_max: int, bytes_max: int) -> "Part":
+        """As `part_from`."""
+        return part_from(self.batch, offset, records_max, bytes_max)
+
+    def offset_since(self, time_ms: int) -> int:
+        """The offset of the first record that arrived then or later. Raises IndexError when all arrived before."""
+        nth = bisect_left(_words(self.batch.column("ts")), time_ms * US_PER_MS)
+        return _words(self.batch.column("offset"))[nth]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Records with offsets [first, next), none of which is missing. `data_bytes` are those of their data alone,
+    `bytes` what all of them takes in memory."""
+
+    batch: pa.RecordBatch
+    first: int
+    data_bytes: int
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    @property
+    def next(self) -> int:
+        return self.first + len(self)
+
+    @property
+    def bytes(self) -> int:
+        return int(self.batch.nbytes)
+
+    def records(self) -> list[LogRecord]:
+        """The records themselves."""
+        return records_of(self.batch)
+
+    def before(self, end: int) -> "Part":
+        """Those below an offset; at least one lies there."""
+        if self.next <= end:
+            return self
+        return part_from(self.batch, self.first, end - self.first, self.data_bytes)
+
+
+def part_from(batch: pa.RecordBatch, offset: int, records_max: int, bytes_max: int) -> Part:
+    """The records from the first one at or behind an offset on, no more than this but at least one, up to the first
+    offset that is missing between two of them. Raises IndexError when all lie before the offset."""
+    offsets = _words(batch.column("offset"))
+    low = bisect_left(offsets, offset)
+    ends = _ends(batch.column("data"))
+    fitting = bisect_right(ends, ends[low] + bytes_max) - 1
+    high = max(low + 1, min(low + records_max, fitting, len(offsets)))
+    ahead = offsets[low] - low
+    unbroken = bisect_right(range(low, high), ahead, key=lambda nth: offsets[nth] - nth)
+    return Part(batch.slice(low, unbroken), offsets[low], ends[low + unbroken] - ends[low])
+
+
+def _words(column: pa.Array) -> memoryview:
+    """The numbers of a column of 64 bits without nulls."""
+    values = memoryview(column.buffers()[1]).cast("B").cast("q")
+    return values[column.offset : column.offset + len(column)]
+
+
+def _ends(column: pa.Array) -> memoryview:
+    """Where each value of a binary column begins, and the last one ends."""
+    edges = memoryview(column.buffers()[1]).cast("B").cast("i")
+    return edges[column.offset : column.offset + len(column) + 1]

@@ -1,0 +1,1 @@
+"""Repositories: the statements for one noun each."""

@@ -1,0 +1,194 @@
+"""The rows of the audit log, and of what is not in it yet."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, delete, insert, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.access.audit import (
+    FIRST_HASH,
+    Asked,
+    Door,
+    Entry,
+    Shown,
+    Wanted,
+    canonical,
+    sealed,
+)
+from storage.domain.errors import StorageUnavailable
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.tables import AuditPendingRow, AuditRow
+
+_TURN = 0x6175646974210000  # "audit!"
+_TEXTS = (
+    "namespace",
+    "principal",
+    "credential",
+    "authenticated",
+    "address",
+    "operation",
+    "action",
+    "resource",
+    "request_id",
+)
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """What has begun. `before`: the definition as it was."""
+
+    intent_id: str
+    asked: Asked
+    before: Shown | None
+
+
+class AuditRows:
+    """The log as it is stored. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def intend(self, intent: Intent) -> None:
+        """Note that a call begins. Repeating it is no use: a new intent has a new id."""
+        values = {
+            "intent_id": intent.intent_id,
+            "at_ms": intent.asked.at_ms,
+            "asked": canonical(msgspec.to_builtins(intent.asked)),
+            "before": _text(intent.before),
+        }
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(insert(AuditPendingRow), [values])
+
+    async def conclude(
+        self,
+        intent_id: str | None,
+        asked: Asked,
+        outcome: str,
+        before: Shown | None,
+        after: Shown | None,
+    ) -> Entry:
+        """Append what became of a call, and forget its intent, if there was one; both or neither."""
+        async with self._database.writing(
+            unknown=StorageUnavailable, limit_ms=limits.AUDIT_ENTRY_MS_MAX
+        ) as session:
+            await session.execute(query("take_turn_in_audit"), {"key": _TURN})
+            if intent_id is not None:
+                await _forget(session, intent_id)
+            return await _append(session, asked, outcome, before, after)
+
+    async def withdraw(self, intent_id: str) -> None:
+        """Forget an intent."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await _forget(session, intent_id)
+
+    async def give_up(self, intent_id: str, outcome: str) -> bool:
+        """Append the outcome of an intent, if it is still there."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(query("take_turn_in_audit"), {"key": _TURN})
+            row = AuditPendingRow
+            wanted = select(col(row.asked), col(row.before)).where(col(row.intent_id) == intent_id)
+            found = (await session.execute(wanted)).first()
+            if found is None:
+                return False
+            asked = msgspec.json.decode(found.asked, type=Asked)
+            await _forget(session, intent_id)
+            await _append(session, asked, outcome, _shown(found.before), None)
+            return True
+
+    async def abandoned(self, before_ms: int, limit: int) -> list[str]:
+        """The ids of intents from before a time, the oldest first."""
+        row = AuditPendingRow
+        wanted = (
+            select(col(row.intent_id))
+            .where(col(row.at_ms) < before_ms)
+            .order_by(col(row.at_ms))
+            .limit(limit)
+        )
+        async with self._database.reading() as session:
+            return list(await session.scalars(wanted))
+
+    async def page(
+        self, wanted: Wanted, after: int | None, limit: int, *, oldest_first: bool
+    ) -> list[Entry]:
+        """Entries, the newest first unless said otherwise, strictly beyond the number `after`."""
+        seq = col(AuditRow.seq)
+        chosen = select(AuditRow.__table__).where(*_conditions(wanted))  # type: ignore[attr-defined]
+        if after is not None:
+            chosen = chosen.where(seq > after if oldest_first else seq < after)
+        chosen = chosen.order_by(seq if oldest_first else seq.desc()).limit(limit)
+        async with self._database.reading() as session:
+            return [_entry(row) for row in await session.execute(chosen)]
+
+
+async def _append(
+    session: AsyncSession, asked: Asked, outcome: str, before: Shown | None, after: Shown | None
+) -> Entry:
+    """The caller has its turn."""
+    last = select(col(AuditRow.seq), col(AuditRow.hash)).order_by(col(AuditRow.seq).desc()).limit(1)
+    found = (await session.execute(last)).first()
+    seq, prev_hash = (found.seq + 1, found.hash) if found else (1, FIRST_HASH)
+    entry = sealed(seq, prev_hash, asked, outcome, before, after)
+    values = {
+        "seq": seq,
+        **msgspec.to_builtins(asked),
+        "outcome": outcome,
+        "before": _text(before),
+        "after": _text(after),
+        "prev_hash": prev_hash,
+        "hash": entry.hash,
+    }
+    await session.execute(insert(AuditRow), [values])
+    return entry
+
+
+async def _forget(session: AsyncSession, intent_id: str) -> None:
+    await session.execute(
+        delete(AuditPendingRow).where(col(AuditPendingRow.intent_id) == intent_id)
+    )
+
+
+def _conditions(wanted: Wanted) -> Sequence[ColumnElement[bool]]:
+    row = AuditRow
+    same = ((col(getattr(row, name)), getattr(wanted, name)) for name in ("namespace", "principal"))
+    found = [column == value for column, value in same if value is not None]
+    if wanted.action is not None:
+        found.append(col(row.action) == wanted.action)
+    if wanted.resource is not None:
+        resource = col(row.resource)
+        below = resource.startswith(f"{wanted.resource}/", autoescape=True)
+        found.append(or_(resource == wanted.resource, below))
+    if wanted.since_ms is not None:
+        found.append(col(row.at_ms) >= wanted.since_ms)
+    if wanted.until_ms is not None:
+        found.append(col(row.at_ms) < wanted.until_ms)
+    return found
+
+
+def _entry(row: Row[Any]) -> Entry:
+    asked = Asked(
+        at_ms=row.at_ms,
+        door=Door(row.door),
+        **{name: getattr(row, name) for name in _TEXTS},
+    )
+    return Entry(
+        seq=row.seq,
+        asked=asked,
+        outcome=row.outcome,
+        before=_shown(row.before),
+        after=_shown(row.after),
+        prev_hash=row.prev_hash,
+        hash=row.hash,
+    )
+
+
+def _text(shown: Shown | None) -> str | None:
+    return None if shown is None else canonical(shown)
+
+
+def _shown(text: str | None) -> Shown | None:
+    return None if text is None else json.loads(text)

@@ -1,0 +1,257 @@
+"""The rows of credentials. What is secret comes and goes as a digest, or sealed.
+
+What changes is announced on `CHANNEL` in the same transaction: a credential by its id, a session as
+"session:<digest in hexadecimal>".
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, Select, func, insert, or_, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.access.credentials import CredentialKind, IssuedCredential, Rights
+from storage.domain.access.permissions import Grant, Role
+from storage.domain.errors import KeyRefused, NamespaceNotFound
+from storage.domain.quotas import Rates
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.tables import CredentialRow
+
+CHANNEL = "millstream_credentials"
+
+Place = tuple[str, str]
+"""Where a page of credentials ends: a name and an id."""
+
+
+class StoredCredential(msgspec.Struct, frozen=True):
+    """A credential with what is kept of its secret."""
+
+    issued: IssuedCredential
+    digest: bytes | None = None
+    sealed: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"StoredCredential({self.issued.id!r})"
+
+
+class HeldFamily:
+    """All credentials of one rotation family, which nobody else changes meanwhile."""
+
+    def __init__(self, session: AsyncSession, members: Sequence[StoredCredential]) -> None:
+        self._session = session
+        self.members = members
+
+    def member(self, credential_id: str) -> IssuedCredential:
+        """The one of that id, which is among them."""
+        return next(one.issued for one in self.members if one.issued.id == credential_id)
+
+    async def insert(self, stored: StoredCredential) -> None:
+        """Add one."""
+        await _insert(self._session, stored)
+
+    async def update(self, issued: IssuedCredential) -> None:
+        """Store a later version."""
+        await self._session.execute(
+            update(CredentialRow)
+            .where(col(CredentialRow.id) == issued.id)
+            .values(
+                **_rights_values(issued.rights),
+                version=issued.version,
+                changed_at_ms=issued.changed_at_ms,
+                revoked_at_ms=issued.revoked_at_ms,
+            )
+        )
+        await announce(self._session, issued.id)
+
+
+class CredentialRows:
+    """Credentials of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def live(self, ids: Sequence[str]) -> dict[str, StoredCredential]:
+        """Those of these ids that are not revoked."""
+        wanted = _all().where(
+            col(CredentialRow.id).in_(ids), col(CredentialRow.revoked_at_ms).is_(None)
+        )
+        async with self._database.reading() as session:
+            return {row.id: _stored(row) for row in await session.execute(wanted)}
+
+    async def find(self, credential_id: str) -> IssuedCredential | None:
+        """One, whatever became of it, or None."""
+        async with self._database.reading() as session:
+            found = (await session.execute(_of(credential_id))).one_or_none()
+            return None if found is None else _stored(found).issued
+
+    async def insert(
+        self, stored: StoredCredential, now_ms: int, *, only_first: bool = False
+    ) -> bool:
+        """The first of a family; ended ones of its namespace that were kept long enough go.
+
+        With `only_first`, it is not made, and False told, where anyone was given rights everywhere before. Raises
+        OutcomeUnknown, NamespaceNotFound, and KeyRefused where the namespace has as many as it may.
+        """
+        issued = stored.issued
+        try:
+            async with self._database.writing() as session:
+                held = {"name": f"credentials:{issued.namespace}"}
+                await session.execute(query("hold_name"), held)
+                if only_first and await _has_administrator(session):
+                    return False
+                await _make_room(session, issued.namespace, now_ms)
+                await _insert(session, stored)
+                return True
+        except IntegrityError:
+            name = issued.namespace
+            raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name) from None
+
+    @asynccontextmanager
+    async def family_of(self, credential_id: str) -> AsyncGenerator[HeldFamily | None]:
+        """Hold a credential's family until the block ends, which commits unless it raises. Raises OutcomeUnknown.
+
+        A credential never changes its family, so that it may be asked before the family is held.
+        """
+        async with self._database.writing() as session:
+            wanted = select(col(CredentialRow.family)).where(col(CredentialRow.id) == credential_id)
+            family = await session.scalar(wanted)
+            if family is None:
+                yield None
+                return
+            await session.execute(query("hold_name"), {"name": f"credential:{family}"})
+            rows = await session.execute(_all().where(col(CredentialRow.family) == family))
+            yield HeldFamily(session, [_stored(row) for row in rows])
+
+    async def page(
+        self, namespace: str, *, everywhere: bool, name: str | None, after: Place | None, limit: int
+    ) -> list[IssuedCredential]:
+        """A namespace's by name, strictly after `after`; those of administrators everywhere if that is asked."""
+        row = CredentialRow
+        of_namespace = (col(row.namespace) == namespace) & ~col(row.everywhere)
+        wanted = _all().where(
+            or_(of_namespace, col(row.everywhere)) if everywhere else of_namespace
+        )
+        if name is not None:
+            wanted = wanted.where(col(row.name) == name)
+        if after is not None:
+            wanted = wanted.where(tuple_(col(row.name), col(row.id)) > after)
+        wanted = wanted.order_by(col(row.name), col(row.id)).limit(limit)
+        async with self._database.reading() as session:
+            return [_stored(found).issued for found in await session.execute(wanted)]
+
+    async def note_uses(self, used_at_ms: Mapping[str, int]) -> None:
+        """Write when credentials were last used."""
+        values = {
+            "ids": list(used_at_ms),
+            "used_at_ms": list(used_at_ms.values()),
+            "apart_ms": limits.CREDENTIAL_USED_MS,
+        }
+        async with self._database.writing() as session:
+            await session.execute(query("note_uses"), values)
+
+
+async def announce(session: AsyncSession, payload: str) -> None:
+    """Tell every process, once this transaction is committed."""
+    await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
+
+
+async def _has_administrator(session: AsyncSession) -> bool:
+    wanted = select(col(CredentialRow.id)).where(col(CredentialRow.everywhere)).limit(1)
+    return await session.scalar(wanted) is not None
+
+
+async def _make_room(session: AsyncSession, namespace: str, now_ms: int) -> None:
+    forgotten = {
+        "namespace": namespace,
+        "ended_before_ms": now_ms - limits.CREDENTIAL_KEPT_MS,
+        "limit": limits.ENDED_PER_CALL,
+    }
+    await session.execute(query("forget_credentials"), forgotten)
+    row = CredentialRow
+    live = select(func.count()).where(
+        col(row.namespace) == namespace,
+        col(row.revoked_at_ms).is_(None),
+        or_(col(row.expires_at_ms).is_(None), col(row.expires_at_ms) > now_ms),
+    )
+    if (await session.scalar(live) or 0) >= limits.CREDENTIALS_MAX:
+        raise KeyRefused(
+            f"A namespace has at most {limits.CREDENTIALS_MAX} live keys: revoke some."
+        )
+
+
+async def _insert(session: AsyncSession, stored: StoredCredential) -> None:
+    issued = stored.issued
+    values = {
+        "id": issued.id,
+        "kind": issued.kind.value,
+        "name": issued.name,
+        "namespace": issued.namespace,
+        "everywhere": issued.everywhere,
+        **_rights_values(issued.rights),
+        "family": issued.family,
+        "version": issued.version,
+        "digest": stored.digest,
+        "sealed": stored.sealed,
+        "created_by": issued.created_by,
+        "created_at_ms": issued.created_at_ms,
+        "changed_at_ms": issued.changed_at_ms,
+    }
+    await session.execute(insert(CredentialRow).values(**values))
+
+
+def _rights_values(rights: Rights) -> dict[str, Any]:
+    return {
+        "roles": [role.value for role in rights.roles],
+        "grants": msgspec.to_builtins(rights.grants),
+        "rates": msgspec.to_builtins(rights.rates),
+        "expires_at_ms": rights.expires_at_ms,
+    }
+
+
+def _all() -> Select[Any]:
+    return select(CredentialRow.__table__)  # type: ignore[attr-defined]
+
+
+def _of(credential_id: str) -> Select[Any]:
+    return _all().where(col(CredentialRow.id) == credential_id)
+
+
+def _stored(row: Row[Any]) -> StoredCredential:
+    rights = Rights(
+        roles=tuple(Role(word) for word in row.roles),
+        grants=grants_of(row.grants),
+        rates=rates_of(row.rates),
+        expires_at_ms=row.expires_at_ms,
+    )
+    issued = IssuedCredential(
+        id=row.id,
+        kind=CredentialKind(row.kind),
+        name=row.name,
+        namespace=row.namespace,
+        everywhere=row.everywhere,
+        rights=rights,
+        family=row.family,
+        version=row.version,
+        created_by=row.created_by,
+        created_at_ms=row.created_at_ms,
+        changed_at_ms=row.changed_at_ms,
+        last_used_at_ms=row.last_used_at_ms,
+        revoked_at_ms=row.revoked_at_ms,
+    )
+    return StoredCredential(issued, row.digest, row.sealed)
+
+
+def grants_of(stored: Any) -> tuple[Grant, ...]:
+    """Grants as they are stored."""
+    return msgspec.convert(stored, tuple[Grant, ...])
+
+
+def rates_of(stored: Any) -> Rates | None:
+    """Rates as they are stored."""
+    return msgspec.convert(stored, Rates | None)

@@ -1,0 +1,150 @@
+"""Groups that one process at a time may change: their definitions, or their assignment."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain.groups.assignment import Assignment, Link, Member, MemberId
+from storage.domain.groups.group import Group, Place
+from storage.domain.names import GroupName
+from storage.postgres.repositories.group_mapping import (
+    GroupShard,
+    group_of,
+    group_values,
+    lineage_of,
+    members_of,
+    shards_of,
+    store_leases,
+    store_members,
+)
+from storage.postgres.tables import AttendanceRow, GroupRow, GroupShardRow
+
+
+class HeldGroup:
+    """A group that nobody else can change, as it is now."""
+
+    def __init__(
+        self,
+        session: AsyncSession,
+        group: Group,
+        now_ms: int,
+        back_since_ms: int,
+        members: tuple[Member, ...],
+        shards: Mapping[int, GroupShard],
+        lineage: tuple[Link, ...],
+        mark: int,
+    ) -> None:
+        self._session = session
+        self.group = group
+        self.now_ms = now_ms
+        self.back_since_ms = back_since_ms
+        self.lineage = lineage
+        self._shards = dict(shards)
+        self._stored = self.assignment = Assignment(
+            group.generation, members, tuple(one.lease for one in shards.values())
+        )
+        self._mark = mark
+
+    @property
+    def committed(self) -> Mapping[int, int | None]:
+        """The next offset of each shard that the group has; None before its first commit."""
+        return {shard: found.committed for shard, found in self._shards.items()}
+
+    def places(self, member_id: MemberId, *, revoked: bool) -> tuple[Place, ...]:
+        """The member's shards that are to be given up, or the others."""
+        return tuple(
+            Place(lease.shard, lease.generation, self.committed.get(lease.shard))
+            for lease in self.assignment.leases
+            if lease.owner == member_id and (lease.revoke_by_ms is not None) == revoked
+        )
+
+    async def store(self, after: Assignment) -> None:
+        """Make `after` the group's assignment."""
+        group_id = self.group.group_id
+        await store_members(self._session, group_id, self._stored.members, after.members)
+        await store_leases(self._session, group_id, self._stored.leases, after.leases)
+        await self._session.execute(
+            update(GroupRow)
+            .where(col(GroupRow.group_id) == group_id)
+            .values(generation=after.generation, lineage_mark=self._mark)
+        )
+        self._stored = self.assignment = after
+        self._shards = {
+            lease.shard: GroupShard(lease=lease, committed=self.committed.get(lease.shard))
+            for lease in after.leases
+        }
+        self.group = msgspec.structs.replace(self.group, generation=after.generation)
+
+    async def move(self, offsets: Mapping[int, int]) -> None:
+        """Set the committed offsets of shards, forward or back: a reset."""
+        for shard, offset in sorted(offsets.items()):
+            await self._session.execute(
+                update(GroupShardRow)
+                .where(
+                    col(GroupShardRow.group_id) == self.group.group_id,
+                    col(GroupShardRow.shard) == shard,
+                )
+                .values(committed=offset, committed_at_ms=self.now_ms)
+            )
+            held = self._shards[shard]
+            self._shards[shard] = msgspec.structs.replace(held, committed=offset)
+
+
+class Named:
+    """A group's name that nobody else can write to, and the group of that name, if there is one."""
+
+    def __init__(self, session: AsyncSession, name: GroupName, group: Group | None) -> None:
+        self._session = session
+        self._name = name
+        self.group = group
+
+    async def insert(self, group: Group, shards: Iterable[tuple[int, int | None, bool]]) -> None:
+        """Give the name its group, which begins at these shards: (number, committed offset or None, finished)."""
+        await self._session.execute(
+            delete(GroupRow).where(  # of a stream that is gone
+                col(GroupRow.namespace) == self._name.namespace,
+                col(GroupRow.name) == self._name.name,
+            )
+        )
+        await self._session.execute(insert(GroupRow).values(**group_values(group), lineage_mark=0))
+        rows = [
+            {
+                "group_id": group.group_id,
+                "shard": shard,
+                "generation": group.generation,
+                "committed": committed,
+                "committed_at_ms": None,
+                "finished": finished,
+            }
+            for shard, committed, finished in shards
+        ]
+        await self._session.execute(insert(GroupShardRow), rows)
+
+    async def update(self, group: Group) -> None:
+        """Store a later version."""
+        values = group_values(group)
+        del values["group_id"], values["generation"]
+        await self._session.execute(
+            update(GroupRow).where(col(GroupRow.group_id) == group.group_id).values(**values)
+        )
+
+    async def delete(self) -> None:
+        """Free the name; everything that is the group's goes."""
+        if self.group is not None:
+            await self._session.execute(
+                delete(GroupRow).where(col(GroupRow.group_id) == self.group.group_id)
+            )
+
+
+async def hold(session: AsyncSession, row: Row[Any]) -> HeldGroup:
+    group = group_of(row)
+    members = await members_of(session, group.group_id, locked=True)
+    shards = await shards_of(session, group.group_id, locked=True)
+    lineage, mark = await lineage_of(session, group.stream_id)
+    back_since = select(col(AttendanceRow.back_since_ms))
+    back_since_ms = (await session.execute(back_since)).scalar_one()
+    return HeldGroup(session, group, row.now_ms, back_since_ms, members, shards, lineage, mark)

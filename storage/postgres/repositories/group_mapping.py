@@ -1,0 +1,161 @@
+"""Rows of groups, their members and shards, as domain values and back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain.groups.assignment import Lease, Link, Member
+from storage.domain.groups.group import Group, GroupSpec
+from storage.domain.names import GroupName, LogId
+from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, ShardRow, StreamRow
+
+
+class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
+    """A shard as a group has it. `committed_at_ms`: when it last committed there, where that is asked for."""
+
+    lease: Lease
+    committed: int | None
+    committed_at_ms: int | None = None
+
+
+def living() -> Any:
+    """Groups whose stream is there."""
+    return (
+        select(GroupRow.__table__)  # type: ignore[attr-defined]
+        .join(StreamRow, col(StreamRow.stream_id) == col(GroupRow.stream_id))
+        .where(col(StreamRow.deleted_at_ms).is_(None))
+    )
+
+
+async def find_group(session: AsyncSession, name: GroupName) -> Group | None:
+    wanted = living().where(
+        col(GroupRow.namespace) == name.namespace, col(GroupRow.name) == name.name
+    )
+    row = (await session.execute(wanted)).one_or_none()
+    return None if row is None else group_of(row)
+
+
+def group_of(row: Row[Any]) -> Group:
+    """The group of a row that has all its columns."""
+    return Group(
+        name=GroupName(row.name, row.namespace),
+        group_id=row.group_id,
+        stream_id=row.stream_id,
+        spec=msgspec.convert(row.spec, GroupSpec),
+        version=row.version,
+        generation=row.generation,
+        created_at_ms=row.created_at_ms,
+        changed_at_ms=row.changed_at_ms,
+    )
+
+
+def group_values(group: Group) -> dict[str, Any]:
+    return {
+        "group_id": group.group_id,
+        "namespace": group.name.namespace,
+        "name": group.name.name,
+        "stream_id": group.stream_id,
+        "kind": group.spec.kind.value,
+        "spec": msgspec.to_builtins(group.spec),
+        "version": group.version,
+        "generation": group.generation,
+        "session_ms": group.spec.session_timeout_ms,
+        "static_ms": group.spec.static_timeout_ms,
+        "created_at_ms": group.created_at_ms,
+        "changed_at_ms": group.changed_at_ms,
+    }
+
+
+async def members_of(session: AsyncSession, group_id: str, *, locked: bool) -> tuple[Member, ...]:
+    wanted = (
+        select(GroupMemberRow.__table__)  # type: ignore[attr-defined]
+        .where(col(GroupMemberRow.group_id) == group_id)
+        .order_by(col(GroupMemberRow.member_id))
+    )
+    rows = await session.execute(wanted.with_for_update() if locked else wanted)
+    return tuple(msgspec.convert(_without_group(row), Member) for row in rows)
+
+
+async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> dict[int, GroupShard]:
+    wanted = (
+        select(GroupShardRow.__table__)  # type: ignore[attr-defined]
+        .where(col(GroupShardRow.group_id) == group_id)
+        .order_by(col(GroupShardRow.shard))
+    )
+    rows = await session.execute(wanted.with_for_update() if locked else wanted)
+    return {
+        row.shard: GroupShard(
+            lease=msgspec.convert(_without_group(row), Lease),
+            committed=row.committed,
+            committed_at_ms=row.committed_at_ms,
+        )
+        for row in rows
+    }
+
+
+def _without_group(row: Row[Any]) -> dict[str, Any]:
+    return {name: value for name, value in row._mapping.items() if name != "group_id"}
+
+
+async def lineage_of(session: AsyncSession, stream_id: LogId) -> tuple[tuple[Link, ...], int]:
+    """The shards that have not expired, and the mark of what is known, as `beat_members` has it."""
+    columns: tuple[Any, ...] = (
+        col(ShardRow.index).label("shard"),
+        col(ShardRow.parents),
+        col(ShardRow.closed_at_ms),
+        col(ShardRow.expired_at_ms),
+    )
+    wanted = select(*columns).where(col(ShardRow.stream_id) == stream_id)
+    rows = list(await session.execute(wanted.order_by(col(ShardRow.index))))
+    links = tuple(Link(row.shard, tuple(row.parents)) for row in rows if row.expired_at_ms is None)
+    mark = max(row.shard for row in rows) + max(row.closed_at_ms or 0 for row in rows)
+    return links, mark
+
+
+async def store_members(
+    session: AsyncSession, group_id: str, before: Sequence[Member], after: Sequence[Member]
+) -> None:
+    stored = {member.member_id: member for member in before}
+    wanted = {member.member_id: member for member in after}
+    gone = [name for name in stored if name not in wanted]
+    if gone:
+        await session.execute(
+            delete(GroupMemberRow).where(
+                col(GroupMemberRow.group_id) == group_id, col(GroupMemberRow.member_id).in_(gone)
+            )
+        )
+    changed = [member for name, member in wanted.items() if stored.get(name) != member]
+    rows = [{"group_id": group_id, **msgspec.structs.asdict(member)} for member in changed]
+    await _upsert(session, GroupMemberRow, ("group_id", "member_id"), rows)
+
+
+async def store_leases(
+    session: AsyncSession, group_id: str, before: Sequence[Lease], after: Sequence[Lease]
+) -> None:
+    stored = {lease.shard: lease for lease in before}
+    wanted = {lease.shard for lease in after}
+    gone = [shard for shard in stored if shard not in wanted]
+    if gone:
+        await session.execute(
+            delete(GroupShardRow).where(
+                col(GroupShardRow.group_id) == group_id, col(GroupShardRow.shard).in_(gone)
+            )
+        )
+    changed = [lease for lease in after if stored.get(lease.shard) != lease]
+    rows = [{"group_id": group_id, **msgspec.structs.asdict(lease)} for lease in changed]
+    await _upsert(session, GroupShardRow, ("group_id", "shard"), rows)
+
+
+async def _upsert(
+    session: AsyncSession, table: Any, key: tuple[str, ...], rows: list[dict[str, Any]]
+) -> None:
+    if not rows:
+        return
+    statement = upsert(table).values(rows)
+    others = {name: statement.excluded[name] for name in rows[0] if name not in key}
+    await session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=others))

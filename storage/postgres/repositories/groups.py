@@ -1,0 +1,319 @@
+"""Consumer groups as Postgres holds them, which alone decides about them.
+
+`held` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not ask for
+it: each is one statement that many callers share, and says what it found.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, func, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.errors import StorageUnavailable
+from storage.domain.groups.assignment import Member, MemberId
+from storage.domain.groups.group import Bookmark, Commit, Group, Place
+from storage.domain.names import GroupName, LogId
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.repositories.group_locks import HeldGroup, Named, hold
+from storage.postgres.repositories.group_mapping import (
+    GroupShard,
+    find_group,
+    group_of,
+    living,
+    members_of,
+    shards_of,
+)
+from storage.postgres.tables import GroupBookmarkRow, GroupRow, LogHoleRow
+
+_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
+
+
+class Beat(msgspec.Struct, frozen=True, gc=False):
+    """A member says that it is there; `generation`: the one it knows, if it says so."""
+
+    group: GroupName
+    member_id: MemberId
+    generation: int | None = None
+
+
+class Beaten(msgspec.Struct, frozen=True, kw_only=True):
+    """What a heartbeat found. `counts`: it was heard. `known`: there is such a member, perhaps a later self.
+
+    `unsettled`: somebody should look at the group, since its assignment may have to change.
+    """
+
+    group: Group
+    counts: bool
+    known: bool
+    unsettled: bool
+    places: tuple[Place, ...]
+    revoked: tuple[Place, ...]
+
+
+class AskedCommit(msgspec.Struct, frozen=True, gc=False):
+    """A commit to a group of this stream. `ends`: the shard is closed, and this offset is its end."""
+
+    group: GroupName
+    stream_id: LogId
+    commit: Commit
+    ends: bool
+
+
+class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a commit found. `offset`: where the group stands now; None when it was refused."""
+
+    offset: int | None
+    stream_id: LogId
+    simple: bool
+    has_shard: bool
+    has_member: bool
+
+
+class GroupRows:
+    """The groups of every namespace. `now_ms` None: the database's own clock.
+
+    Every method raises StorageUnavailable or StorageBusy; one that changes something raises OutcomeUnknown
+    when it may have, except where doing it twice is harmless.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # Definitions
+
+    @asynccontextmanager
+    async def named(self, name: GroupName) -> AsyncGenerator[Named]:
+        """Hold the name until the block ends, which commits unless it raises."""
+        async with self._database.writing() as session:
+            await session.execute(query("hold_name"), {"name": f"group:{name}"})
+            yield Named(session, name, await find_group(session, name))
+
+    async def find(self, name: GroupName) -> Group | None:
+        """The group, or None."""
+        async with self._database.reading() as session:
+            return await find_group(session, name)
+
+    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Group]:
+        """The first `limit` of a namespace with that prefix, by name, strictly after `after`."""
+        name = col(GroupRow.name)
+        wanted = living().where(
+            col(GroupRow.namespace) == namespace,
+            name > after,
+            name >= prefix,
+            name < prefix + _AFTER_EVERY_CHARACTER,
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(name).limit(limit))
+            return [group_of(row) for row in rows]
+
+    async def of_stream(self, stream_id: LogId, limit: int) -> list[Group]:
+        """The first `limit` groups that read a stream, by name."""
+        wanted = living().where(col(GroupRow.stream_id) == stream_id)
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(col(GroupRow.name)).limit(limit))
+            return [group_of(row) for row in rows]
+
+    async def names(self, namespace: str, part: str, names_max: int) -> list[str]:
+        """Names of a namespace that contain `part`, whatever its case, by name."""
+        name = col(GroupRow.name)
+        wanted = living().where(
+            col(GroupRow.namespace) == namespace,
+            func.strpos(func.lower(name), part.lower()) > 0,
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(
+                wanted.with_only_columns(name).order_by(name).limit(names_max)
+            )
+            return list(rows.scalars())
+
+    async def with_names(self, namespace: str, names: Sequence[str]) -> list[Group]:
+        """Those of a namespace that have one of these names, by name."""
+        wanted = living().where(col(GroupRow.namespace) == namespace, col(GroupRow.name).in_(names))
+        async with self._database.reading() as session:
+            return [group_of(row) for row in await session.execute(wanted)]
+
+    # Assignment
+
+    @asynccontextmanager
+    async def held(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[HeldGroup | None]:
+        """Hold the group until the block ends, which commits unless it raises; None when there is none."""
+        async with self._database.writing() as session:
+            asked = {"namespace": name.namespace, "name": name.name, "now_ms": now_ms}
+            row = (await session.execute(query("hold_group"), asked)).one_or_none()
+            yield None if row is None else await hold(session, row)
+
+    async def assignment(
+        self, name: GroupName
+    ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]] | None:
+        """The group with its members and shards, as they were at one time; None when there is none."""
+        async with self._database.reading() as session:
+            await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            group = await find_group(session, name)
+            if group is None:
+                return None
+            members = await members_of(session, group.group_id, locked=False)
+            return group, members, await shards_of(session, group.group_id, locked=False)
+
+    async def beat(self, asked: Sequence[Beat], now_ms: int | None) -> list[Beaten | None]:
+        """Hear the heartbeats; None for a group that is not there."""
+        parameters = {
+            "nths": list(range(len(asked))),
+            "namespaces": [beat.group.namespace for beat in asked],
+            "names": [beat.group.name for beat in asked],
+            "member_ids": [beat.member_id for beat in asked],
+            "generations": [beat.generation for beat in asked],
+            "now_ms": now_ms,
+        }
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            rows = await session.execute(query("beat_members"), parameters)
+            found = {row.nth: _beaten(row) for row in rows}
+        return [found.get(nth) for nth in range(len(asked))]
+
+    async def commit(
+        self, asked: Sequence[AskedCommit], now_ms: int | None
+    ) -> list[MovedTo | None]:
+        """Commit offsets, each (group, shard) at most once; None for a group that is not there."""
+        commits = [one.commit for one in asked]
+        parameters = {
+            "nths": list(range(len(asked))),
+            "namespaces": [one.group.namespace for one in asked],
+            "names": [one.group.name for one in asked],
+            "stream_ids": [one.stream_id for one in asked],
+            "shards": [commit.shard for commit in commits],
+            "nexts": [commit.offset for commit in commits],
+            "member_ids": [commit.member_id for commit in commits],
+            "generations": [commit.generation for commit in commits],
+            "ends": [one.ends for one in asked],
+            "now_ms": now_ms,
+        }
+        async with self._database.writing() as session:
+            rows = list(await session.execute(query("commit_offsets"), parameters))
+        moved = {row.nth: row.committed for row in rows if row.committed is not None}
+        found = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
+        return [found.get(nth) for nth in range(len(asked))]
+
+    # What the sweep asks
+
+    async def attend(self, outage_ms: int, now_ms: int | None) -> None:
+        """Note that the database is there, at most once a second; after an outage, since when it is again."""
+        asked = {"outage_ms": outage_ms, "every_ms": limits.ATTENDANCE_MS, "now_ms": now_ms}
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(query("attend"), asked)
+
+    async def to_settle(self, now_ms: int | None) -> list[GroupName]:
+        """Groups whose assignment may have to change."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("groups_to_settle"), {"now_ms": now_ms})
+            return [GroupName(row.name, row.namespace) for row in rows]
+
+    async def closed_and_committed(self) -> list[tuple[GroupName, int, int]]:
+        """(group, shard, committed offset) of closed shards that a group has not finished."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("closed_and_committed"))
+            return [(GroupName(row.name, row.namespace), row.shard, row.committed) for row in rows]
+
+    async def finish(self, name: GroupName, shard: int, committed: int) -> None:
+        """The group has read the shard to its end, if that is still what it has committed."""
+        asked = {
+            "namespace": name.namespace,
+            "name": name.name,
+            "shard": shard,
+            "committed": committed,
+        }
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(query("finish_shard"), asked)
+
+    async def read_by_all(self, stream_id: LogId) -> list[tuple[int, int]]:
+        """(shard, offset): every group of the stream has committed what lies before."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("read_by_all"), {"stream_id": stream_id})
+            return [(row.shard, row.committed) for row in rows]
+
+    # What is kept beside
+
+    async def holes(self, log_ids: Sequence[LogId]) -> dict[LogId, list[tuple[int, int]]]:
+        """The holes (first, next) of each log, in order."""
+        wanted = select(col(LogHoleRow.log_id), col(LogHoleRow.first), col(LogHoleRow.next)).where(
+            col(LogHoleRow.log_id).in_(log_ids)
+        )
+        found: dict[LogId, list[tuple[int, int]]] = {log_id: [] for log_id in log_ids}
+        async with self._database.reading() as session:
+            for row in await session.execute(wanted.order_by(col(LogHoleRow.first))):
+                found[row.log_id].append((row.first, row.next))
+        return found
+
+    async def bookmarks(self, group: Group, name: str | None = None) -> list[Bookmark]:
+        """The group's bookmarks by name, or the one of that name."""
+        wanted = select(GroupBookmarkRow.__table__).where(  # type: ignore[attr-defined]
+            col(GroupBookmarkRow.group_id) == group.group_id
+        )
+        if name is not None:
+            wanted = wanted.where(col(GroupBookmarkRow.name) == name)
+        async with self._database.reading() as session:
+            rows = await session.execute(wanted.order_by(col(GroupBookmarkRow.name)))
+            return [_bookmark(row) for row in rows]
+
+    async def put_bookmark(self, group: Group, bookmark: Bookmark) -> bool:
+        """Keep the bookmark, in place of one of that name. False when the group is gone."""
+        values = {
+            "positions": {str(shard): offset for shard, offset in bookmark.positions.items()},
+            "created_at_ms": bookmark.created_at_ms,
+        }
+        place = {"group_id": group.group_id, "name": bookmark.name}
+        statement = upsert(GroupBookmarkRow).values(**place, **values)
+        try:
+            async with self._database.writing() as session:
+                await session.execute(
+                    statement.on_conflict_do_update(index_elements=list(place), set_=values)
+                )
+        except IntegrityError:
+            return False
+        return True
+
+    async def delete_bookmark(self, group: Group, name: str) -> bool:
+        """Whether there was such a bookmark."""
+        gone = delete(GroupBookmarkRow).where(
+            col(GroupBookmarkRow.group_id) == group.group_id, col(GroupBookmarkRow.name) == name
+        )
+        async with self._database.writing() as session:
+            return bool((await session.execute(gone)).rowcount)  # type: ignore[attr-defined]
+
+
+def _beaten(row: Row[Any]) -> Beaten:
+    places = [
+        (Place(shard, generation, committed), revoked)
+        for shard, generation, committed, revoked in row.places or ()
+    ]
+    return Beaten(
+        group=group_of(row),
+        counts=row.beaten,
+        known=row.known,
+        unsettled=row.unsettled,
+        places=tuple(place for place, revoked in places if not revoked),
+        revoked=tuple(place for place, revoked in places if revoked),
+    )
+
+
+def _moved_to(row: Row[Any], offset: int | None) -> MovedTo:
+    return MovedTo(
+        offset=offset,
+        stream_id=row.stream_id,
+        simple=row.kind == "simple",
+        has_shard=row.has_shard,
+        has_member=row.has_member,
+    )
+
+
+def _bookmark(row: Row[Any]) -> Bookmark:
+    return Bookmark(
+        name=row.name,
+        positions={int(shard): offset for shard, offset in row.positions.items()},
+        created_at_ms=row.created_at_ms,
+    )

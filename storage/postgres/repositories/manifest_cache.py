@@ -1,0 +1,178 @@
+"""The manifest as a process knows it, so that reading the archive seldom asks Postgres.
+
+Which file holds an offset never changes, but that one file takes the place of several, and then the old ones stay for
+`READER_GRACE_MS`: so the next files of a shard are remembered for a while. How far the archive reaches is read for all
+shards of a stream at once, and may be a second old where that is harmless.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import TypeVar
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile
+from storage.domain.clock import Clock
+from storage.domain.errors import StorageBusy, StorageUnavailable
+from storage.domain.names import LogId
+from storage.postgres.repositories.archive_manifest import ShardKey
+from storage.postgres.repositories.manifest_reads import ArchiveExtent, ManifestRows
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_next_offset = attrgetter("next_offset")
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """How far the archive reaches in a stream's shards, as it was read then."""
+
+    extents: Mapping[int, ArchiveExtent]
+    at_ms: int
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """All files that hold offsets from `first` up to the end of the last one, as they were read then."""
+
+    first: int
+    files: Sequence[ArchivedFile]
+    at_ms: int
+
+
+class KnownManifest:
+    """Its verbs raise StorageUnavailable and StorageBusy where Postgres must be asked."""
+
+    def __init__(self, rows: ManifestRows, clock: Clock) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._seen: OrderedDict[LogId, _Seen] = OrderedDict()
+        self._plans: OrderedDict[ShardKey, _Plan] = OrderedDict()
+        self._reading: dict[LogId, asyncio.Task[_Seen]] = {}
+        self._tasks: set[asyncio.Task[_Seen]] = set()
+        self._quiet_until_ms = 0
+
+    async def close(self) -> None:
+        """End the reads that are under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # How far
+
+    async def glimpse(self, key: ShardKey) -> ArchiveExtent | None:
+        """The archive's reach as far as it is known, however old that is: it is looked at again, but not waited for.
+        Waits only when nothing is known, and not for long. None where the archive has nothing, or nobody says."""
+        stream_id, shard = key
+        seen = self._seen.get(stream_id)
+        if (
+            seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS)
+        ) and self._may_ask():
+            task = self._read(stream_id)
+            if seen is None:
+                await asyncio.wait([task], timeout=limits.ARCHIVE_EXTENT_WAIT_MS / limits.SECOND_MS)
+                seen = self._seen.get(stream_id)
+        return seen.extents.get(shard) if seen is not None else None
+
+    def _may_ask(self) -> bool:
+        """After a refusal, hot reads leave Postgres alone for a while."""
+        return self._clock.now_ms() >= self._quiet_until_ms
+
+    async def extent(self, key: ShardKey) -> ArchiveExtent | None:
+        """The archive's reach, a second old at most, or older while Postgres is away. None where it has nothing."""
+        stream_id, shard = key
+        seen = self._seen.get(stream_id)
+        if seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS):
+            try:
+                seen = await asyncio.shield(self._read(stream_id))
+            except (StorageUnavailable, StorageBusy):
+                if seen is None:
+                    raise
+        return seen.extents.get(shard)
+
+    async def extent_now(self, key: ShardKey) -> ArchiveExtent | None:
+        """The archive's reach, by a read that began after this call."""
+        stream_id, shard = key
+        earlier = self._reading.get(stream_id)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        return (await asyncio.shield(self._read(stream_id))).extents.get(shard)
+
+    def _read(self, stream_id: LogId) -> "asyncio.Task[_Seen]":
+        """The read that is under way, or a new one."""
+        task = self._reading.get(stream_id)
+        if task is None:
+            task = self._reading[stream_id] = asyncio.create_task(self._look(stream_id))
+            self._tasks.add(task)
+            task.add_done_callback(lambda done: self._end(stream_id, done))
+        return task
+
+    async def _look(self, stream_id: LogId) -> _Seen:
+        at_ms = self._clock.now_ms()
+        try:
+            seen = _Seen(await self._rows.extents(stream_id), at_ms)
+        except (StorageUnavailable, StorageBusy):
+            self._quiet_until_ms = self._clock.now_ms() + limits.ARCHIVE_EXTENT_MS
+            raise
+        if self._reading.get(stream_id) is asyncio.current_task():
+            _keep(self._seen, stream_id, seen)
+        return seen
+
+    def _end(self, stream_id: LogId, done: "asyncio.Task[_Seen]") -> None:
+        self._tasks.discard(done)
+        if self._reading.get(stream_id) is done:
+            del self._reading[stream_id]
+        if not done.cancelled():
+            done.exception()  # whoever waits sees it; perhaps nobody does
+
+    async def raise_start(self, key: ShardKey, before: int) -> bool:
+        """What lies below an offset is not to be read any more, here at once, elsewhere within a second. Whether the
+        archive has begun with the shard."""
+        try:
+            return await self._rows.raise_start(key, before)
+        finally:
+            self._seen.pop(key[0], None)
+            self._reading.pop(key[0], None)  # a read that began before is not kept
+
+    # Files
+
+    async def file_at(self, key: ShardKey, offset: int) -> ArchivedFile | None:
+        """The file that holds an offset or, if none does, the next one. None, as it is now, behind the last file."""
+        return self.peek(key, offset) or await self._plan(key, offset)
+
+    def peek(self, key: ShardKey, offset: int) -> ArchivedFile | None:
+        """The same, if it is known; None if it is not."""
+        plan = self._plans.get(key)
+        if (
+            plan is None
+            or offset < plan.first
+            or not self._is_young(plan.at_ms, limits.ARCHIVE_PLAN_MS)
+        ):
+            return None
+        nth = bisect_right(plan.files, offset, key=_next_offset)
+        return plan.files[nth] if nth < len(plan.files) else None
+
+    async def _plan(self, key: ShardKey, offset: int) -> ArchivedFile | None:
+        at_ms = self._clock.now_ms()
+        files = await self._rows.files_from(key, offset)
+        if files:
+            _keep(self._plans, key, _Plan(offset, files, at_ms))
+        return files[0] if files else None
+
+    async def file_since(self, key: ShardKey, start: int, time_ms: int) -> ArchivedFile | None:
+        """The first file with a record from offset `start` on that arrived then or later, as it is now."""
+        return await self._rows.file_since(key, start, time_ms)
+
+    def _is_young(self, at_ms: int, age_ms_max: int) -> bool:
+        """A clock that was set back makes everything old."""
+        return 0 <= self._clock.now_ms() - at_ms < age_ms_max
+
+
+def _keep(kept: "OrderedDict[K, V]", key: K, value: V) -> None:
+    kept.pop(key, None)
+    while len(kept) >= limits.ARCHIVE_PLANS_MAX:
+        kept.popitem(last=False)
+    kept[key] = value

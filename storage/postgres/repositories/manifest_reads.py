@@ -1,0 +1,74 @@
+"""The archive's manifest, as readers use it: which files hold an offset or a time, and how far the archive reaches."""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Select, select
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.archive import ArchivedFile
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import LogId
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.repositories.archive_manifest import ShardKey
+from storage.postgres.tables import ArchiveFileRow
+
+_FILE_FIELDS = ArchivedFile.__struct_fields__
+_LAST_ARRIVAL, _NEXT = col(ArchiveFileRow.last_arrival_ms), col(ArchiveFileRow.next_offset)
+
+
+class ArchiveExtent(msgspec.Struct, frozen=True):
+    """What of a shard the archive has: the records with offsets from `start` to below `archived`. `start` is None
+    when it has none."""
+
+    start: int | None
+    archived: int
+
+
+class ManifestRows:
+    """Reads `archive_shards` and `archive_files`. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def extents(self, stream_id: LogId) -> dict[int, ArchiveExtent]:
+        """What the archive has of a stream's shards, of those that it has begun with."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("archive_extents"), {"stream_id": stream_id})
+            return {row.shard: ArchiveExtent(row.start, row.archived) for row in rows}
+
+    async def files_from(self, key: ShardKey, offset: int) -> list[ArchivedFile]:
+        """The first files in use that hold offsets from this one on, in order; all of them if they are few."""
+        wanted = _in_use(key).where(offset < _NEXT).order_by(_NEXT)
+        return await self._files(wanted.limit(limits.ARCHIVE_PLAN_FILES))
+
+    async def file_since(self, key: ShardKey, start: int, time_ms: int) -> ArchivedFile | None:
+        """The first file in use with a record from offset `start` on that arrived then or later."""
+        wanted = _in_use(key).where(time_ms <= _LAST_ARRIVAL, start < _NEXT)
+        found = await self._files(wanted.order_by(_LAST_ARRIVAL, _NEXT).limit(1))
+        return found[0] if found else None
+
+    async def _files(self, wanted: Select[Any]) -> list[ArchivedFile]:
+        async with self._database.reading() as session:
+            return [
+                ArchivedFile(**{name: getattr(row, name) for name in _FILE_FIELDS})
+                for row in await session.execute(wanted)
+            ]
+
+    async def raise_start(self, key: ShardKey, before: int) -> bool:
+        """What lies below an offset is not to be read any more; whether the archive has begun with the shard."""
+        stream_id, shard = key
+        found = {"stream_id": stream_id, "shard": shard, "before": before}
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            return await session.scalar(query("raise_archive_start"), found) is not None
+
+
+def _in_use(key: ShardKey) -> Select[Any]:
+    stream_id, shard = key
+    return select(ArchiveFileRow.__table__).where(  # type: ignore[attr-defined]
+        col(ArchiveFileRow.stream_id) == stream_id,
+        col(ArchiveFileRow.shard) == shard,
+        col(ArchiveFileRow.superseded_at_ms).is_(None),
+    )

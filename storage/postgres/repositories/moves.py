@@ -1,0 +1,122 @@
+"""The rows of moves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import col
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import QueueName
+from storage.domain.queues.message import WhichDead
+from storage.domain.queues.moves import Move, MoveState
+from storage.postgres.database import Database
+from storage.postgres.tables import MoveRow
+
+_OPEN = (MoveState.RUNNING.value, MoveState.CANCELLING.value)
+
+
+class MoveRows:
+    """Moves as they are stored. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, move: Move) -> bool:
+        """Store a new move. False when another one from the same queue is open."""
+        try:
+            async with self._database.writing() as session:
+                await session.execute(insert(MoveRow), [_values(move)])
+        except IntegrityError:
+            return False
+        return True
+
+    async def find(self, move_id: str) -> Move | None:
+        """The move, or None."""
+        found = await self._select(col(MoveRow.move_id) == move_id, limit=1)
+        return found[0] if found else None
+
+    async def of(self, source: QueueName, limit: int) -> list[Move]:
+        """The moves from a queue, the newest first."""
+        return await self._select(
+            col(MoveRow.namespace) == source.namespace,
+            col(MoveRow.source) == source.name,
+            limit=limit,
+        )
+
+    async def open(self) -> list[Move]:
+        """Moves that are not over."""
+        return await self._select(col(MoveRow.state).in_(_OPEN), limit=1_000)
+
+    async def change_state(self, move_id: str, before: MoveState, after: MoveState) -> bool:
+        """Whether the move was in the state `before`, and now is in `after`."""
+        return await self._update(
+            [col(MoveRow.move_id) == move_id, col(MoveRow.state) == before.value],
+            state=after.value,
+        )
+
+    async def add_moved(self, move_id: str, count: int, looked_at: int = -1) -> None:
+        """So many more have moved; those up to `looked_at` were looked at."""
+        if count or looked_at >= 0:
+            await self._update(
+                [col(MoveRow.move_id) == move_id],
+                moved=col(MoveRow.moved) + count,
+                looked_at=func.greatest(col(MoveRow.looked_at), looked_at),
+            )
+
+    async def end(self, move_id: str, state: MoveState, failure: str = "") -> None:
+        """The move is over, unless it was before."""
+        await self._update(
+            [col(MoveRow.move_id) == move_id, col(MoveRow.state).in_(_OPEN)],
+            state=state.value,
+            failure=failure,
+        )
+
+    async def _select(self, *conditions: Any, limit: int) -> list[Move]:
+        newest_first = (col(MoveRow.started_at_ms).desc(), col(MoveRow.move_id))
+        wanted = select(MoveRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
+        async with self._database.reading() as session:
+            return [_move(row) for row in await session.execute(wanted)]
+
+    async def _update(self, conditions: Sequence[Any], **values: Any) -> bool:
+        # Doing it twice is harmless, so an unanswered commit is no different from none.
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            changed = await session.execute(update(MoveRow).where(*conditions).values(**values))
+            return bool(changed.rowcount)  # type: ignore[attr-defined]
+
+
+def _values(move: Move) -> dict[str, Any]:
+    which = move.which_dead
+    return {
+        "move_id": move.move_id,
+        "namespace": move.source.namespace,
+        "source": move.source.name,
+        "destination": None if move.destination is None else move.destination.name,
+        "per_second": move.per_second,
+        "state": move.state.value,
+        "moved": move.moved,
+        "to_move": move.to_move,
+        "failure": move.failure,
+        "started_at_ms": move.started_at_ms,
+        "which_dead": None if which is None else msgspec.to_builtins(which),
+        "looked_at": move.looked_at,
+    }
+
+
+def _move(row: Row[Any]) -> Move:
+    destination, which = row.destination, row.which_dead
+    return Move(
+        move_id=row.move_id,
+        source=QueueName(row.source, row.namespace),
+        destination=None if destination is None else QueueName(destination, row.namespace),
+        per_second=row.per_second,
+        state=MoveState(row.state),
+        moved=row.moved,
+        to_move=row.to_move,
+        failure=row.failure,
+        started_at_ms=row.started_at_ms,
+        which_dead=None if which is None else msgspec.convert(which, WhichDead),
+        looked_at=row.looked_at,
+    )

@@ -1,0 +1,141 @@
+"""The rows of tickets and sessions: what a credential was turned into, by the digest of its word."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, insert, select
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.access.permissions import Grant
+from storage.domain.quotas import Rates
+from storage.postgres.database import Database
+from storage.postgres.queries import query
+from storage.postgres.repositories.credentials import announce, grants_of, rates_of
+from storage.postgres.tables import SessionRow, TicketRow
+
+_SESSION = "session:"
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """Who asked for a ticket, and with which rights. `ends_at_ms`: of the asker's own credential, 0: never."""
+
+    credential_id: str | None
+    name: str
+    namespace: str
+    grants: tuple[Grant, ...]
+    rates: Rates | None
+    ends_at_ms: int
+
+
+class Session(msgspec.Struct, frozen=True):
+    """A browser that logged in."""
+
+    credential_id: str
+    created_at_ms: int
+    used_at_ms: int
+
+    def is_live(self, now_ms: int) -> bool:
+        """Neither left alone for too long nor too old."""
+        return now_ms < min(self.used_at_ms + limits.SESSION_IDLE_MS, self.ends_at_ms)
+
+    @property
+    def ends_at_ms(self) -> int:
+        """When it ends, however much it is used."""
+        return self.created_at_ms + limits.SESSION_MS_MAX
+
+
+class TicketRows:
+    """Tickets that nobody has redeemed. Every method raises StorageUnavailable, StorageBusy, OutcomeUnknown."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, digest: bytes, ticket: Ticket, now_ms: int) -> None:
+        """A new ticket; some of those that are over go."""
+        values = msgspec.structs.asdict(ticket) | {
+            "digest": digest,
+            "grants": msgspec.to_builtins(ticket.grants),
+            "rates": msgspec.to_builtins(ticket.rates),
+            "expires_at_ms": now_ms + limits.TICKET_MS,
+        }
+        over = {"now_ms": now_ms, "limit": limits.ENDED_PER_CALL}
+        async with self._database.writing() as session:
+            await session.execute(query("forget_tickets"), over)
+            await session.execute(insert(TicketRow).values(**values))
+
+    async def redeem(self, digests: Sequence[bytes], now_ms: int) -> dict[bytes, Ticket]:
+        """The tickets of these digests, for whoever asks first: nobody finds them again."""
+        asked = {"digests": list(digests), "now_ms": now_ms}
+        async with self._database.writing() as session:
+            rows = await session.execute(query("redeem_tickets"), asked)
+            return {row.digest: _ticket(row) for row in rows}
+
+
+class SessionRows:
+    """Sessions of browsers. Every method raises StorageUnavailable or StorageBusy."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, digest: bytes, credential_id: str, now_ms: int) -> None:
+        """A new session; some of those that are over go. Raises OutcomeUnknown."""
+        values = {
+            "digest": digest,
+            "credential_id": credential_id,
+            "created_at_ms": now_ms,
+            "used_at_ms": now_ms,
+        }
+        over = {
+            "used_before_ms": now_ms - limits.SESSION_IDLE_MS,
+            "created_before_ms": now_ms - limits.SESSION_MS_MAX,
+            "limit": limits.ENDED_PER_CALL,
+        }
+        async with self._database.writing() as session:
+            await session.execute(query("forget_sessions"), over)
+            await session.execute(insert(SessionRow).values(**values))
+
+    async def find(self, digests: Sequence[bytes]) -> dict[bytes, Session]:
+        """Those of these digests that there are."""
+        wanted = select(SessionRow.__table__).where(col(SessionRow.digest).in_(digests))  # type: ignore[attr-defined]
+        async with self._database.reading() as session:
+            return {
+                row.digest: Session(row.credential_id, row.created_at_ms, row.used_at_ms)
+                for row in await session.execute(wanted)
+            }
+
+    async def delete(self, digest: bytes) -> None:
+        """Nobody has that session any more. Raises OutcomeUnknown."""
+        async with self._database.writing() as session:
+            await session.execute(delete(SessionRow).where(col(SessionRow.digest) == digest))
+            await announce(session, session_payload(digest))
+
+    async def note_uses(self, used_at_ms: Mapping[bytes, int]) -> None:
+        """Write when sessions were last used."""
+        values = {"digests": list(used_at_ms), "used_at_ms": list(used_at_ms.values())}
+        async with self._database.writing() as session:
+            await session.execute(query("note_session_uses"), values)
+
+
+def _ticket(row: Row[Any]) -> Ticket:
+    return Ticket(
+        credential_id=row.credential_id,
+        name=row.name,
+        namespace=row.namespace,
+        grants=grants_of(row.grants),
+        rates=rates_of(row.rates),
+        ends_at_ms=row.ends_at_ms,
+    )
+
+
+def session_payload(digest: bytes) -> str:
+    """How a session is announced."""
+    return f"{_SESSION}{digest.hex()}"
+
+
+def announced_session(payload: str) -> bytes | None:
+    """The digest of an announced session; None where it was a credential."""
+    if not payload.startswith(_SESSION):
+        return None
+    return bytes.fromhex(payload.removeprefix(_SESSION))

@@ -1,0 +1,1 @@
+"""The queue engine: send, receive, settle, inspection and transfers."""

@@ -1,0 +1,426 @@
+"""Queues: send, receive, settle, count and purge. `storage.queues.inspection` looks into them.
+
+Each verb is one script call in the hot store, so it happens whole or not at all.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+
+import msgspec
+
+from storage.archive.trim import Retention
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    BatchTooLarge,
+    ErrorCode,
+    MillstreamError,
+    QueueNotFound,
+    ReceiptHandleInvalid,
+    ValidationFailed,
+)
+from storage.domain.limits import Limits
+from storage.domain.names import QueueName
+from storage.domain.queues.message import (
+    NewMessage,
+    ReceiptHandle,
+    ReceivedMessage,
+    SentMessage,
+    SettleAction,
+    Settled,
+    Settlement,
+    check_settlement,
+)
+from storage.domain.queues.queue import Queue, QueueStats
+from storage.domain.streams.idempotence import Rise, Risen, Straddles, lasts_of
+from storage.domain.streams.stream import view_of
+from storage.domain.trace_context import OF_TRACES, without_context
+from storage.log.provisioner import LogKeeper
+from storage.log.queue_executor import OnQueue, address_of
+from storage.queues.transfer import Carrier
+from storage.quotas.memory_guard import Room
+from storage.redis.queues.messages import HotQueues
+from storage.redis.queues.receive import HotReceive, ReceivePart
+from storage.redis.queues.send import PartSent, SendPart, encode_message
+from storage.redis.queues.settle import Verdict
+from storage.redis.queues.stats import HotQueueStates, Tidied
+from storage.redis.streams.idempotence import HotRising
+from storage.redis.streams.logs import HotLogs
+from storage.redis.transport.script_status import LogNotReady, Refusal
+from storage.redis.transport.wakeups import Wakeups
+
+
+def _always() -> bool:
+    return True
+
+
+class Queues:
+    """The queues of a deployment. Every verb raises QueueNotFound for a queue that is not there."""
+
+    def __init__(
+        self,
+        hot: HotQueues,
+        states: HotQueueStates,
+        logs: HotLogs,
+        rising: HotRising,
+        on_queue: OnQueue,
+        carrier: Carrier,
+        retention: Retention,
+        catalog: Catalog,
+        keeper: LogKeeper,
+        wakeups: Wakeups,
+        clock: Clock,
+        known: Limits,
+        room: Room,
+    ) -> None:
+        self._room = room
+        self._hot = hot
+        self._states = states
+        self._logs = logs
+        self._rising = rising
+        self._on = on_queue
+        self._carrier = carrier
+        self._retention = retention
+        self._catalog = catalog
+        self._keeper = keeper
+        self._wakeups = wakeups
+        self._clock = clock
+        self._limits = known
+        self._releases: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait for releases that are under way."""
+        await asyncio.gather(*self._releases, return_exceptions=True)
+
+    async def send(
+        self, name: QueueName, messages: Sequence[NewMessage], *, idempotency_key: str = ""
+    ) -> list[SentMessage]:
+        """Add messages, all or none; one answer for each, in order.
+
+        A repeat with the same idempotency key within ten minutes adds nothing and gets the first answer.
+        Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull; BacklogFull and
+        QuotaExceeded where the store or the namespace has no room.
+        """
+        if self._room.closed:
+            self._room.check(name.namespace)
+        _check_batch(messages)
+        return await self._on(name, partial(self._send, messages, idempotency_key))
+
+    async def _send(
+        self, messages: Sequence[NewMessage], key: str, queue: Queue
+    ) -> list[SentMessage]:
+        encoded = _encoded(messages, queue)
+        part = SendPart(encoded, key, _fingerprint(messages, encoded, queue) if key else "")
+        return await self._send_part(queue, part)
+
+    async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
+        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        sent: PartSent = await self._hot.send(queue, part, epoch, now)
+        if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
+            self._keeper.note(address_of(queue), sent.messages[-1].offset + 1, sent.left)
+        return sent.messages
+
+    async def send_rising(
+        self,
+        name: QueueName,
+        producer_id: str,
+        sequences: Sequence[int],
+        messages: Sequence[NewMessage],
+    ) -> Risen:
+        """Add what one rising producer sends: each message once, however often and in what portions it comes.
+
+        As `Streams.append_rising`, for which `storage.streams.idempotent_append` says what is asked of whoever sends. What does
+        not fit moves nothing: all of a call or none is added. Raises what `send` does, TooManyProducers, and
+        ProducerFenced once the producer was forgotten.
+        """
+        return await self.send_rising_together(name, Rise.of(producer_id, sequences), messages)
+
+    async def send_rising_together(
+        self, name: QueueName, rise: Rise, messages: Sequence[NewMessage]
+    ) -> Risen:
+        """As send_rising, of several producers whose messages keep the order in which they are given here."""
+        if self._room.closed:
+            self._room.check(name.namespace)
+        rise.check(len(messages))
+        added = await self._on(name, partial(self._send_rising, rise, messages))
+        return Risen(added, len(messages) - added)
+
+    async def _send_rising(self, rise: Rise, messages: Sequence[NewMessage], queue: Queue) -> int:
+        encoded = _encoded(messages, queue)
+        left: Sequence[int] = range(len(messages))
+        while left:
+            claims = rise.claims(left)
+            part = SendPart([encoded[number] for number in left], claims=claims)
+            try:
+                sent = await self._send_part(queue, part)
+            except Straddles as told:
+                left = rise.above(left, lasts_of(claims, told.lasts))
+            else:
+                return sum(not one.duplicate for one in sent)
+        return 0
+
+    async def forget_rising(self, name: QueueName, producer_ids: Sequence[str]) -> None:
+        """As `Streams.forget_rising`."""
+
+        async def forget(queue: Queue) -> None:
+            await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
+
+        with suppress(QueueNotFound):
+            await self._on(name, forget)
+
+    def receive(
+        self,
+        name: QueueName,
+        *,
+        messages_max: int = 1,
+        visibility_timeout_ms: int | None = None,
+        wait_ms: int | None = None,
+        attempt_id: str = "",
+        bytes_max: int = limits.RECEIVE_BYTES_MAX,
+        forever: bool = False,
+        still_wanted: Callable[[], bool] = _always,
+    ) -> Coroutine[None, None, list[ReceivedMessage]]:
+        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one;
+        with `forever` until it comes.
+
+        Nothing more is taken once what was taken has `bytes_max`: the last message may go beyond it.
+
+        A fifo queue gives the same messages again to the same `attempt_id` within five minutes, unless one of
+        them was settled or its time ran out. After a wait `still_wanted` is asked before anything is taken.
+        Safe to cancel: before messages were taken nothing happens, after it they are released at once. Raises
+        InFlightLimitReached.
+        """
+        asked = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
+        _check_receive(asked, wait_ms or 0)
+        if forever:
+            return self._receive_in_time(name, asked, inf, still_wanted)
+        return self._receive_or_wait(name, asked, wait_ms, still_wanted)
+
+    async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
+        if queue.spec.paused:
+            return _NOTHING
+        timeout_ms = asked.visibility_timeout_ms
+        part = ReceivePart(
+            asked.messages_max,
+            queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
+            asked.bytes_max,
+            ask_to_wake,
+            asked.attempt_id,
+            partial(self._release_soon, queue.name),
+        )
+        found = await self._hot.receive(
+            queue,
+            part,
+            receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
+            now=self._clock.script_time(),
+        )
+        if found.departed:
+            await self._carry(queue.name)
+        return found
+
+    async def _receives_max(self, queue: Queue) -> int:
+        """After how many receives messages leave; never while there is no queue that would take them."""
+        target = queue.spec.dead_letters
+        if target is None:
+            return 0
+        name = QueueName(target.queue, queue.name.namespace)
+        try:
+            self._catalog.cached_queue(name) or await self._catalog.queue(name)
+        except QueueNotFound:
+            return 0
+        return target.receives_max
+
+    async def _carry(self, name: QueueName) -> None:
+        """Bring what left to its dead-letter queue; a sweep does what cannot be done now."""
+        with suppress(MillstreamError):
+            await self._carrier.carry(name)
+
+    async def _receive_or_wait(
+        self,
+        name: QueueName,
+        asked: "_Asked",
+        wait_ms: int | None,
+        still_wanted: Callable[[], bool],
+    ) -> list[ReceivedMessage]:
+        if wait_ms is None:
+            queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
+            wait_ms = queue.spec.receive_wait_ms
+        if wait_ms:
+            return await self._receive_in_time(name, asked, wait_ms, still_wanted)
+        return (await self._on(name, partial(self._receive, asked, False))).messages
+
+    async def _receive_in_time(
+        self, name: QueueName, asked: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
+    ) -> list[ReceivedMessage]:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_ms / limits.SECOND_MS
+        log_id = (await self._catalog.queue(name)).log_id
+        with self._wakeups.waiting([log_id], alone=True) as waiter:
+            while True:
+                waiter.start_over()
+                once = partial(self._receive, asked, True)
+                found = await self._on(name, once)
+                del once  # an idle wait keeps as little as it can
+                if found.messages:
+                    waiter.satisfied = True
+                    return found.messages
+                if loop.time() >= until:
+                    return []
+                if found.next_due_ms >= 0:
+                    self._wakeups.wake_after(log_id, found.next_due_ms - found.now_ms)
+                await waiter.wait(until - loop.time())
+                if not still_wanted():
+                    return []
+
+    def _release_soon(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
+        task = asyncio.create_task(self.release(name, messages))
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
+
+    async def release(self, name: QueueName, messages: Iterable[ReceivedMessage]) -> None:
+        """Give back what was received for a client that is gone. Leases end by themselves if this fails."""
+        verdicts = [
+            Settlement(message.receipt_handle, SettleAction.RELEASE) for message in messages
+        ]
+        try:
+            await self.settle(name, verdicts)
+        except MillstreamError:
+            return
+
+    async def settle(
+        self, name: QueueName, settlements: Sequence[Settlement], *, any_delivery: bool = False
+    ) -> list[Settled]:
+        """Take consumers' verdicts; one answer for each, in order. A message acknowledged before is fine.
+
+        `any_delivery`: as SQS has it. On a standard queue the handle of any delivery settles a message that is
+        still there, and extends it also after its lease; an extension past the longest delivery is refused
+        (VALIDATION_FAILED) rather than shortened, and one of 0 is no failure.
+        """
+        if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
+            raise BatchTooLarge(f"A call settles 1 to {limits.SETTLEMENTS_MAX} deliveries.")
+        for settlement in settlements:
+            check_settlement(settlement)
+        return await self._on(name, partial(self._settle, settlements, any_delivery))
+
+    async def _settle(
+        self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
+    ) -> list[Settled]:
+        verdicts: list[Verdict] = []
+        invalid: list[int] = []
+        for place, settlement in enumerate(settlements):
+            try:
+                handle = ReceiptHandle.decode(settlement.receipt_handle, queue.log_id)
+            except ReceiptHandleInvalid:
+                invalid.append(place)
+            else:
+                verdicts.append((settlement, handle))
+        if not verdicts:
+            return [_INVALID] * len(settlements)
+        settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
+        for place in invalid:  # from the first on, so each comes to stand where it stood
+            settled.insert(place, _INVALID)
+        return settled
+
+    async def stats(self, name: QueueName) -> QueueStats:
+        """Exact counts by state, as of now."""
+        return await self._on(
+            name, lambda queue: self._states.stats(queue, self._clock.script_time())
+        )
+
+    async def purge(self, name: QueueName, *, at_most_every_ms: int = 0) -> int:
+        """Drop every message but the dead letters; gives how many.
+
+        Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
+        """
+        return await self._on(
+            name,
+            lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
+        )
+
+    async def tidy(self, name: QueueName, known: Queue | None = None) -> int:
+        """One bounded round of upkeep, for the sweep; gives the pieces of work done. `known`: the queue's definition,
+        where it was just read."""
+        tidied = await self._on(name, self._tidy, known)
+        if tidied.moving:
+            await self._carrier.carry(name)
+        return tidied.work + tidied.moving
+
+    async def _tidy(self, queue: Queue) -> Tidied:
+        try:
+            tidied = await self._states.tidy(queue, self._clock.script_time())
+        except LogNotReady as problem:
+            if problem.refusal is not Refusal.UNKNOWN_LOG:
+                raise
+            return _NEVER_USED  # or lost by the store: what comes next makes its log
+        if tidied.has_view != queue.spec.stream_view:
+            await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
+        elif tidied.has_view:
+            freed = await self._retention.trim(view_of(queue), self._limits.expired_per_call)
+            return msgspec.structs.replace(tidied, work=tidied.work + freed)
+        return tidied
+
+
+_NOTHING = HotReceive([], 0, -1, 0)
+_NEVER_USED = Tidied(0, 0, False)
+_INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
+
+
+def _fingerprint(
+    messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], queue: Queue
+) -> str:
+    """What an idempotency key is remembered with: it tells other content apart, whatever is said of traces, since a repeat
+    is made in another span than the first call."""
+    if any(name in OF_TRACES for one in messages for name, _, _ in (*one.headers, *one.system)):
+        encoded = [encode_message(_untraced(one), queue) for one in messages]
+    digest = hashlib.blake2b(digest_size=8)
+    for batch, options in encoded:
+        digest.update(batch)
+        digest.update(options)
+    return digest.hexdigest()
+
+
+def _untraced(message: NewMessage) -> NewMessage:
+    headers, system = without_context(message.headers), without_context(message.system)
+    return msgspec.structs.replace(message, headers=headers, system=system)
+
+
+def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, bytes]]:
+    for message in messages:
+        queue.check_message(message)
+    return [encode_message(message, queue) for message in messages]
+
+
+def _check_batch(messages: Sequence[NewMessage]) -> None:
+    if not messages:
+        raise ValidationFailed.at("/messages", "A batch has at least one message", "too_few")
+    if len(messages) > limits.BATCH_MESSAGES_MAX:
+        raise BatchTooLarge(f"A call sends at most {limits.BATCH_MESSAGES_MAX} messages.")
+
+
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    """What a receive asks for. `visibility_timeout_ms` None: the queue's."""
+
+    messages_max: int
+    visibility_timeout_ms: int | None
+    attempt_id: str
+    bytes_max: int
+
+
+def _check_receive(asked: _Asked, wait_ms: int) -> None:
+    if not 1 <= asked.messages_max <= limits.RECEIVE_MESSAGES_MAX:
+        raise ValidationFailed.at(
+            "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"
+        )
+    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
+        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+    if not 0 <= (asked.visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+        raise ValidationFailed.at(
+            "/visibility_timeout_seconds", "must be 0 to 43200", "out_of_range"
+        )
+    if len(asked.attempt_id) > limits.ATTEMPT_ID_CHARACTERS_MAX:
+        raise ValidationFailed.at("/attempt_id", "At most 128 characters", "too_long")

@@ -1,0 +1,244 @@
+"""Moves: emptying a dead-letter queue into other queues, or redriving a queue's own dead letters, at a pace, with
+progress, until it is empty.
+
+A move is a row in Postgres. The process that starts it does the work; a sweep goes on with those that nobody
+does any more. One process at a time works on a move, by an advisory lock.
+"""
+
+import asyncio
+import secrets
+
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    MillstreamError,
+    MoveNotFound,
+    MoveRefused,
+    QueueNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import QueueName
+from storage.domain.queues.message import WhichDead
+from storage.domain.queues.moves import Move, MoveState
+from storage.log.queue_executor import OnQueue
+from storage.postgres.advisory_lock import alone
+from storage.postgres.database import Database
+from storage.postgres.repositories.moves import MoveRows
+from storage.queues.engine import Queues
+from storage.queues.inspection import Contents
+from storage.queues.transfer import Carrier
+from storage.redis.queues.transfer import HotMoves
+
+_TURN_S = 20.0  # a move's lock, and with it a connection, is given back this often
+_AT_ONCE = 2  # moves that one process works on: each needs a connection to Postgres
+
+
+class Moves:
+    """The moves of a deployment."""
+
+    def __init__(
+        self,
+        hot: HotMoves,
+        on_queue: OnQueue,
+        carrier: Carrier,
+        queues: Queues,
+        contents: Contents,
+        catalog: Catalog,
+        database: Database,
+        clock: Clock,
+    ) -> None:
+        self._hot = hot
+        self._on = on_queue
+        self._carrier = carrier
+        self._queues = queues
+        self._contents = contents
+        self._catalog = catalog
+        self._rows = MoveRows(database)
+        self._database = database
+        self._clock = clock
+        self._working: dict[str, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def close(self) -> None:
+        """Stop working; what is open goes on elsewhere, or at the next start."""
+        for task in list(self._working.values()):
+            await end(task)
+
+    async def start(
+        self, source: QueueName, destination: QueueName | None = None, per_second: int = 0
+    ) -> Move:
+        """Begin to move the ready messages of `source`: to `destination`, or each to the queue it died in.
+
+        `per_second`: messages at most, 0 for as fast as it goes. Raises QueueNotFound; MoveRefused with `reason`
+        'not_a_dead_letter_queue' or 'already_running'; ValidationFailed.
+        """
+        _check_rate(per_second)
+        await self._catalog.queue(source)
+        if destination is not None:
+            await self._catalog.queue(destination)
+        if not await self._catalog.dead_letter_sources(source, limit=1):
+            raise MoveRefused(
+                "The source must be the dead-letter queue of another queue.",
+                reason="not_a_dead_letter_queue",
+            )
+        to_move = (await self._queues.stats(source)).ready
+        return await self._begin(source, destination, per_second, to_move)
+
+    async def redrive(self, source: QueueName, which: WhichDead, per_second: int) -> Move:
+        """Begin to make the queue's own dead letters ready again, oldest first, `per_second` at most.
+
+        Raises QueueNotFound; MoveRefused with `reason` 'already_running'; ValidationFailed.
+        """
+        _check_rate(per_second)
+        return await self._begin(source, None, per_second, await self._meant(source, which), which)
+
+    async def _meant(self, source: QueueName, which: WhichDead) -> int:
+        """How many dead letters that is about; of a group, no more than so many."""
+        if which.words:
+            return len(which.words)
+        if which.reason:
+            reasons = await self._contents.death_reasons(source)
+            return sum(one.count for one in reasons if one.reason == which.reason)
+        return (await self._queues.stats(source)).dead_lettered
+
+    async def _begin(
+        self,
+        source: QueueName,
+        destination: QueueName | None,
+        per_second: int,
+        to_move: int,
+        which_dead: WhichDead | None = None,
+    ) -> Move:
+        move = Move(
+            move_id=secrets.token_hex(16),
+            source=source,
+            destination=destination,
+            per_second=per_second,
+            state=MoveState.RUNNING,
+            moved=0,
+            to_move=to_move,
+            failure="",
+            started_at_ms=self._clock.now_ms(),
+            which_dead=which_dead,
+        )
+        if not await self._rows.insert(move):
+            raise MoveRefused("A move from this queue is running.", reason="already_running")
+        self._work_on(move)
+        return move
+
+    async def cancel(self, move_id: str) -> Move:
+        """Stop a move; what has moved stays where it is.
+
+        Raises MoveNotFound; MoveRefused with `reason` 'not_running'.
+        """
+        if await self._rows.change_state(move_id, MoveState.RUNNING, MoveState.CANCELLING):
+            return await self.get(move_id)
+        await self.get(move_id)
+        raise MoveRefused("The move is not running.", reason="not_running")
+
+    async def get(self, move_id: str) -> Move:
+        """One move. Raises MoveNotFound."""
+        found = await self._rows.find(move_id)
+        if found is None:
+            raise MoveNotFound
+        return found
+
+    async def list(self, source: QueueName, limit: int = limits.PAGE_ITEMS_DEFAULT) -> list[Move]:
+        """The moves from a queue, the newest first."""
+        return await self._rows.of(source, limit)
+
+    async def resume(self) -> int:
+        """Go on with open moves, for the sweep; gives how many."""
+        moves = await self._rows.open()
+        for move in moves:
+            self._work_on(move)
+        return len(moves)
+
+    def _work_on(self, move: Move) -> None:
+        if move.move_id not in self._working:
+            task = asyncio.create_task(self._work(move.move_id))
+            self._working[move.move_id] = task
+            task.add_done_callback(lambda _: self._working.pop(move.move_id))
+
+    async def _work(self, move_id: str) -> None:
+        """Turns of work until the move is over, or another process does it, or a store is away: then a sweep
+        takes it up again."""
+        try:
+            more = True
+            while more:
+                more = await self._take_turn(move_id)
+        except MillstreamError:
+            return
+
+    async def _take_turn(self, move_id: str) -> bool:
+        """Work for a while. Whether there is more to do here."""
+        async with self._turns, alone(self._database, f"move:{move_id}") as mine:
+            until = asyncio.get_running_loop().time() + _TURN_S
+            while mine and asyncio.get_running_loop().time() < until:
+                if not await self._step(move_id):
+                    return False
+            return mine
+
+    async def _step(self, move_id: str) -> bool:
+        """Move some, at the move's pace. Whether there is more to move."""
+        move = await self.get(move_id)
+        if move.state not in (MoveState.RUNNING, MoveState.CANCELLING):
+            return False
+        if move.which_dead is not None:
+            return await self._redrive_some(move, move.which_dead)
+        batch = min(move.per_second or limits.MOVE_BATCH_MESSAGES, limits.MOVE_BATCH_MESSAGES)
+        departed = 0
+        try:
+            if move.state is MoveState.RUNNING:
+                departed = await self._on(
+                    move.source,
+                    lambda queue: self._hot.depart(
+                        queue, batch, move_id, self._clock.script_time()
+                    ),
+                )
+            carried = await self._carrier.carry(move.source)
+        except QueueNotFound:
+            await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
+            return False
+        await self._rows.add_moved(move_id, carried.moved)
+        if carried.put_back:
+            await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
+        elif move.state is MoveState.CANCELLING:
+            await self._rows.end(move_id, MoveState.CANCELLED)
+        elif departed < batch:
+            await self._rows.end(move_id, MoveState.COMPLETED)
+        else:
+            if move.per_second:
+                await asyncio.sleep(batch / move.per_second)
+            return True
+        return False
+
+    async def _redrive_some(self, move: Move, which: WhichDead) -> bool:
+        """Redrive some, at the move's pace. Whether there is more to redrive."""
+        batch = min(move.per_second or limits.MOVE_BATCH_MESSAGES, limits.MOVE_BATCH_MESSAGES)
+        if move.state is MoveState.CANCELLING:
+            await self._rows.end(move.move_id, MoveState.CANCELLED)
+            return False
+        try:
+            redriven, last = await self._contents.redrive_some(
+                move.source, which, move.looked_at, batch
+            )
+        except QueueNotFound:
+            await self._rows.end(move.move_id, MoveState.FAILED, "queue_not_found")
+            return False
+        await self._rows.add_moved(move.move_id, redriven, -1 if last is None else last)
+        if last is None:
+            await self._rows.end(move.move_id, MoveState.COMPLETED)
+            return False
+        if move.per_second:
+            await asyncio.sleep(redriven / move.per_second)
+        return True
+
+
+def _check_rate(per_second: int) -> None:
+    if not 0 <= per_second <= limits.MOVE_RATE_MAX:
+        raise ValidationFailed.at(
+            "/per_second", f"must be 0 to {limits.MOVE_RATE_MAX}", "out_of_range"
+        )

@@ -1,0 +1,158 @@
+"""Carrying messages from one queue to another, across slots, without losing or doubling any.
+
+    1 the source puts a message among its `moving` ones     (receive, depart)
+    2 the target takes it in, and remembers where it came from
+    3 the source clears it
+
+Whoever finds messages at step 1 does steps 2 and 3: the caller that sent them off, or a sweep. A step may be
+done twice, also by two processes at a time. The target's memory outlasts by far the age up to which a list of
+moving messages is acted on, so a process that was stopped in between brings nothing again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import QueueNotFound
+from storage.domain.log.record_batch import DEAD_LETTER_SOURCE, DEDUP_ID, MESSAGE_ID, Header, Record
+from storage.domain.names import QueueName
+from storage.domain.queues.message import message_id
+from storage.domain.queues.moves import Move
+from storage.domain.queues.queue import Queue, QueueType
+from storage.log.provisioner import LogKeeper
+from storage.log.queue_executor import OnQueue, address_of
+from storage.postgres.repositories.moves import MoveRows
+from storage.redis.queues.transfer import Arriving, HotMoves, Moving
+
+
+class Carried(msgspec.Struct):
+    """What became of the messages that were on their way: `put_back` had no queue to go to."""
+
+    moved: int = 0
+    put_back: int = 0
+
+
+class Carrier:
+    """Does steps 2 and 3 for whatever a queue has on its way."""
+
+    def __init__(
+        self, hot: HotMoves, on_queue: OnQueue, keeper: LogKeeper, rows: MoveRows, clock: Clock
+    ) -> None:
+        self._hot = hot
+        self._on = on_queue
+        self._keeper = keeper
+        self._rows = rows
+        self._clock = clock
+
+    async def carry(self, source: QueueName) -> Carried:
+        """Bring everything that is on its way from `source` to where it goes."""
+        carried = Carried()
+        while batch := await self._carry_some(source, carried):
+            if batch < limits.MOVE_BATCH_MESSAGES:
+                break
+        return carried
+
+    async def _carry_some(self, name: QueueName, carried: Carried) -> int:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
+        source, moving = await self._on(name, self._listed)
+        for target, some in (await self._by_target(source, moving)).items():
+            if loop.time() > until:
+                break  # too old to act on: what is still moving is listed anew
+            arrived = target is not None and await self._bring(source, target, some)
+            cleared = await self._clear(source, some, put_back=not arrived)
+            if arrived:
+                carried.moved += cleared
+            else:
+                carried.put_back += cleared
+        return len(moving)
+
+    async def _listed(self, source: Queue) -> tuple[Queue, list[Moving]]:
+        return source, await self._hot.moving(source, limits.MOVE_BATCH_MESSAGES)
+
+    async def _by_target(
+        self, source: Queue, moving: Sequence[Moving]
+    ) -> dict[QueueName | None, list[Moving]]:
+        moves: dict[str, Move | None] = {}
+        grouped: dict[QueueName | None, list[Moving]] = {}
+        for one in moving:
+            if one.move_id and one.move_id not in moves:
+                moves[one.move_id] = await self._rows.find(one.move_id)
+            target = _target_of(source, one, moves.get(one.move_id))
+            grouped.setdefault(target, []).append(one)
+        return grouped
+
+    async def _bring(self, source: Queue, target: QueueName, some: Sequence[Moving]) -> bool:
+        """Step 2. False when there is no such queue."""
+
+        async def take_in(queue: Queue) -> None:
+            arriving = [_arriving(source, queue, one) for one in some]
+            following, left = await self._hot.take_in(
+                queue, arriving, self._keeper.store_epoch, self._clock.script_time()
+            )
+            self._keeper.note(address_of(queue), following, left)
+
+        try:
+            await self._on(target, take_in)
+        except QueueNotFound:
+            return False
+        return True
+
+    async def _clear(self, source: Queue, some: Sequence[Moving], *, put_back: bool) -> int:
+        offsets = [one.offset for one in some]
+        return await self._on(
+            source.name,
+            lambda queue: self._hot.clear(
+                queue, offsets, self._clock.script_time(), put_back=put_back
+            ),
+        )
+
+
+def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | None:
+    """Where a message goes: its queue's dead letters, a move's destination, or back to where it died."""
+    namespace = source.name.namespace
+    if not moving.move_id:
+        target = source.spec.dead_letters
+        return None if target is None else QueueName(target.queue, namespace)
+    if move is None:
+        return None
+    if move.destination is not None:
+        return move.destination
+    for name, _, value in moving.record.headers:
+        if name == DEAD_LETTER_SOURCE:
+            return QueueName(value.decode(), namespace)
+    return None
+
+
+def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
+    """A dead letter keeps its counts, and in a standard queue its age; what a move brings starts anew."""
+    dead = not moving.move_id
+    fifo = target.spec.type is QueueType.FIFO
+    return Arriving(
+        source=f"{source.log_id} {moving.offset}",
+        record=_relabelled(source, moving, dead=dead, fifo=fifo),
+        arrival_ms=moving.arrival_ms,
+        renewed=not dead or fifo,
+        group=moving.group,
+        receives=moving.receives if dead else 0,
+        first_received_at_ms=moving.first_received_at_ms if dead else 0,
+        priority=moving.priority,
+    )
+
+
+def _relabelled(source: Queue, moving: Moving, *, dead: bool, fifo: bool) -> Record:
+    """The record with its id, which stays, and its source. A dead letter's deduplication id becomes its id."""
+    record = moving.record
+    own = {name: value for name, _, value in record.headers}
+    known_as = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
+    replaced = {MESSAGE_ID, DEAD_LETTER_SOURCE, *((DEDUP_ID,) if dead and fifo else ())}
+    headers: list[Header] = [header for header in record.headers if header[0] not in replaced]
+    headers.append((MESSAGE_ID, "", known_as))
+    if dead:
+        headers.append((DEAD_LETTER_SOURCE, "", source.name.name.encode()))
+        if fifo:
+            headers.append((DEDUP_ID, "", known_as))
+    return msgspec.structs.replace(record, headers=tuple(headers))

@@ -1,0 +1,1 @@
+"""Quotas: rate limits, connection slots, admission control and usage."""

@@ -1,0 +1,108 @@
+"""Places for connections: how many a namespace may have at one time, over all processes.
+
+Each process says how many it has, and says it again every ten seconds: what a killed one had is free after thirty.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from storage.catalog.namespaces import Namespaces
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import MillstreamError, OutcomeUnknown, QuotaExceeded, StorageUnavailable
+from storage.redis.counters.rate_limits import HotRates
+
+logger = logging.getLogger(__name__)
+
+_RETRY_AFTER_S = 5  # a connection may close by then
+
+
+class Places:
+    """The connections of this process, by namespace."""
+
+    def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:
+        self._hot = hot
+        self._namespaces = namespaces
+        self._clock = clock
+        self._taken: dict[str, int] = {}
+        self._said: set[str] = set()  # namespaces in which others count on what this one says
+        self._changed = asyncio.Event()
+        self.refused: dict[str, int] = {}
+        """How many were refused since somebody counted."""
+
+    async def take(self, namespace: str) -> None:
+        """Take one, to be given back. Raises QuotaExceeded, NamespaceNotFound, StorageUnavailable."""
+        most = (await self._namespaces.find(namespace)).quotas.connections_max
+        self._taken[namespace] = self._taken.get(namespace, 0) + 1
+        if most is None:
+            return
+        try:
+            held = await self._say(namespace, most)
+        except BaseException:
+            self.give_back(namespace)
+            raise
+        if not held:
+            self.give_back(namespace)
+            self.refused["connections"] = self.refused.get("connections", 0) + 1
+            raise QuotaExceeded(
+                f"The namespace may have {most} connections at one time, and has them.",
+                policy="connections",
+                limit=most,
+                retry_after_seconds=_RETRY_AFTER_S,
+            )
+
+    def give_back(self, namespace: str) -> None:
+        """A connection is closed; others hear of it in a moment."""
+        left = self._taken[namespace] - 1
+        if left:
+            self._taken[namespace] = left
+        else:
+            del self._taken[namespace]
+        self._changed.set()
+
+    async def say_all(self) -> None:
+        """Say how many this process has, where that is limited or was said before."""
+        limited = [name for name in self._taken if self._is_limited(name)]
+        for name in {*limited, *self._said}:
+            await self._say(name, None)
+            if name not in self._taken:
+                self._said.discard(name)
+
+    async def keep_saying(self) -> None:
+        """Say it when some are given back, and every ten seconds, until cancelled."""
+        while True:
+            self._changed.clear()
+            try:
+                await self.say_all()
+            except MillstreamError as error:
+                logger.info("connections were not told: %s", error.detail)
+            try:
+                async with asyncio.timeout(limits.PLACES_SAY_MS / limits.SECOND_MS):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _say(self, namespace: str, most: int | None) -> bool:
+        self._said.add(namespace)
+        places = self._taken.get(namespace, 0)
+        try:
+            return await self._hot.hold_places(namespace, places, most, self._clock.script_time())
+        except OutcomeUnknown:  # it is said again
+            raise StorageUnavailable("The store did not answer in time.") from None
+
+    def _is_limited(self, namespace: str) -> bool:
+        known = self._namespaces.table.get(namespace)
+        return known is not None and known.quotas.connections_max is not None
+
+
+@asynccontextmanager
+async def held(places: Places) -> AsyncGenerator[Places]:
+    """The places, said again and again while the block runs; at its end they are free."""
+    task = asyncio.create_task(places.keep_saying(), name="places")
+    try:
+        yield places
+    finally:
+        await end(task)

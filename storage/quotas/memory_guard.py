@@ -1,0 +1,98 @@
+"""Whether there is room to add something: in the store's memory, and in what a namespace may keep there.
+
+                     85 % of maxmemory
+    writes pass ───────────────────────▶ BacklogFull for every write
+                ◀───────────────────────
+                      below 80 %
+
+What takes nothing in goes on: receives, settlements, reads, deletions, and moves, which give up as much as they add.
+They need some memory as well, and the last part of it is kept for them. A store without maxmemory is not watched.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from storage.catalog.namespaces import Namespaces
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import BacklogFull, MillstreamError, QuotaExceeded
+from storage.redis.cluster_store import HotStore
+
+logger = logging.getLogger(__name__)
+
+
+def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
+    """Whether a store is too full for writes; it stays so until it is well below."""
+    if not most_bytes:
+        return False
+    share = limits.GUARD_OPENS_AT if was_full else limits.GUARD_CLOSES_AT
+    return used_bytes >= share * most_bytes
+
+
+class Room:
+    """Refuses what would add to a store or a namespace that is full. `closed`: there is something to be refused."""
+
+    def __init__(self, store: HotStore, namespaces: Namespaces) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._over: frozenset[str] = frozenset()
+        self.full = False
+        self.closed = False
+        self.refused: dict[str, int] = {}
+        """How many writes were refused since somebody counted, by kind of limit."""
+        namespaces.on_change.append(self._namespaces_changed)
+        self._namespaces_changed()
+
+    def check(self, namespace: str) -> None:
+        """Raise BacklogFull, QuotaExceeded when nothing may be added there. To be asked where `closed`."""
+        if self.full:
+            self.refused["memory"] = self.refused.get("memory", 0) + 1
+            raise BacklogFull(retry_after_seconds=limits.GUARD_RETRY_S)
+        if namespace in self._over:
+            self.refused["stored_bytes"] = self.refused.get("stored_bytes", 0) + 1
+            most = self._namespaces.table[namespace].quotas.stored_bytes_max
+            raise QuotaExceeded(
+                f"The namespace may store {most} bytes, and stores more: nothing is added until it is less.",
+                policy="stored_bytes",
+                limit=most,
+                retry_after_seconds=limits.STORED_BYTES_RETRY_S,
+            )
+
+    async def look(self) -> None:
+        """See how full the store is. Raises StorageUnavailable."""
+        used_bytes, most_bytes = await self._store.memory()
+        full = is_full(self.full, used_bytes, most_bytes)
+        if full is not self.full:
+            said = "is nearly full: writes are refused" if full else "has room again"
+            logger.warning("the store %s", said, extra={"used": used_bytes, "most": most_bytes})
+        self.full = full
+        self._decide()
+
+    async def watch(self) -> None:
+        """Look every second, until cancelled. What was seen last stands while the store does not answer."""
+        while True:
+            try:
+                await self.look()
+            except MillstreamError as error:
+                logger.info("the store's memory is not known: %s", error.detail)
+            await asyncio.sleep(limits.GUARD_POLL_MS / limits.SECOND_MS)
+
+    def _namespaces_changed(self) -> None:
+        table = self._namespaces.table
+        self._over = frozenset(name for name, namespace in table.items() if namespace.over)
+        self._decide()
+
+    def _decide(self) -> None:
+        self.closed = self.full or bool(self._over)
+
+
+@asynccontextmanager
+async def watched(room: Room) -> AsyncGenerator[Room]:
+    """The room, looked at while the block runs."""
+    task = asyncio.create_task(room.watch(), name="memory-guard")
+    try:
+        yield room
+    finally:
+        await end(task)

@@ -1,0 +1,255 @@
+"""Policies of quotas as one process keeps them: what it has leased of each rate, and the calls that wait for more.
+
+A call that finds too little waits for the store, which is asked once for all that wait; they are served in the order in
+which they came. What is known to have no room is refused without asking.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+from storage.concurrency.tasks import give
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
+from storage.domain.quotas import QuotaStanding, Rates
+from storage.quotas.gcra import Lease
+from storage.redis.counters.rate_limits import HotRates, Wanted
+
+MEASURES = ("calls", "messages", "bytes")
+_UNITS = ("requests", "messages", "content-bytes")
+
+Cost = tuple[int, int, int]
+"""Calls, messages, bytes."""
+
+
+class _Waiting(NamedTuple):
+    """A call that the store is asked for."""
+
+    cost: Cost
+    done: "asyncio.Future[None]"
+
+    def is_served(self) -> bool:
+        """Whether it was given what it waits for."""
+        done = self.done
+        return done.done() and not done.cancelled() and done.exception() is None
+
+
+class Policy:
+    """Rates of one bucket, and what this process has taken of them.
+
+    It adds itself to `low` while little was left of some measure when the store was last asked.
+    """
+
+    __slots__ = (
+        "_asking",
+        "_hot",
+        "_low",
+        "_waiting",
+        "bucket",
+        "kind",
+        "leases",
+        "name",
+        "namespace",
+        "rates",
+    )
+
+    def __init__(
+        self,
+        hot: HotRates,
+        low: "set[Policy]",
+        namespace: str,
+        kind: str,
+        name: str,
+        bucket: str,
+        rates: Rates,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.namespace = namespace
+        self.bucket = bucket
+        self.rates = rates
+        self.leases: list[Lease | None] = [
+            None if rate is None else Lease(rate, rates.burst_seconds) for rate in rates.per_second
+        ]
+        self._low = low
+        self._hot = hot
+        self._asking: asyncio.Task[None] | None = None
+        self._waiting: list[_Waiting] = []
+
+    def has(self, cost: Cost, now_ms: int) -> bool:
+        """Whether so much can be spent without asking."""
+        for lease, units in zip(self.leases, cost, strict=True):
+            if lease is not None and units and not lease.has(units, now_ms):
+                return False
+        return True
+
+    def take(self, cost: Cost) -> None:
+        """Spend what is there."""
+        for lease, units in zip(self.leases, cost, strict=True):
+            if lease is not None:
+                lease.left -= units
+
+    def give_back(self, cost: Cost) -> None:
+        """It was not spent after all."""
+        for lease, units in zip(self.leases, cost, strict=True):
+            if lease is not None:
+                lease.left += units
+
+    async def acquire(self, cost: Cost, clock: Clock) -> None:
+        """Take so much, once the store has given it. Raises QuotaExceeded, QuotaTooSmall, StorageUnavailable."""
+        now_ms = clock.now_ms()
+        if self.has(cost, now_ms):
+            self.take(cost)
+            return
+        if (refusal := self.refusal(cost, now_ms)) is not None:
+            raise refusal
+        waiting = _Waiting(cost, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_for_all(clock))
+        try:
+            await waiting.done
+        except asyncio.CancelledError:
+            if waiting.is_served():
+                self.give_back(cost)
+            raise
+
+    async def _ask_for_all(self, clock: Clock) -> None:
+        """Ask for whoever waits, and then for those that came meanwhile."""
+        try:
+            while self._waiting:
+                asked, self._waiting = self._waiting, []
+                try:
+                    await self._ask([one.cost for one in asked], clock)
+                except Exception as error:
+                    for one in asked:
+                        give(one.done, error)
+                else:
+                    self._serve(asked, clock.now_ms())
+        finally:
+            self._asking = None
+
+    async def _ask(self, costs: Sequence[Cost], clock: Clock) -> None:
+        now_ms = clock.now_ms()
+        wanted = {
+            name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(some, now_ms))
+            for name, lease, some in zip(
+                MEASURES, self.leases, zip(*costs, strict=True), strict=True
+            )
+            if lease is not None
+        }
+        try:
+            found = await self._hot.lease(self.namespace, self.bucket, wanted, clock.script_time())
+        except OutcomeUnknown:  # what was granted is lost, which harms nobody
+            raise StorageUnavailable("The store did not answer in time.") from None
+        for name, lease in zip(MEASURES, self.leases, strict=True):
+            if lease is not None:
+                lease.granted(*found[name], now_ms)
+        if any(lease is not None and lease.is_low(now_ms) for lease in self.leases):
+            self._low.add(self)
+        else:
+            self._low.discard(self)
+
+    def _serve(self, asked: Sequence["_Waiting"], now_ms: int) -> None:
+        """In the order in which they came. Whom the store has not given enough is refused."""
+        for one in asked:
+            if one.done.done():
+                continue
+            if self.has(one.cost, now_ms):
+                self.take(one.cost)
+                one.done.set_result(None)
+            else:
+                one.done.set_exception(
+                    self.refusal(one.cost, now_ms, at_least_ms=1)
+                    or QuotaExceeded(policy=self.name, retry_after_seconds=1)
+                )
+
+    def refusal(
+        self, cost: Cost, now_ms: int, at_least_ms: int = 0
+    ) -> QuotaExceeded | QuotaTooSmall | None:
+        """Why so much cannot pass now, or ever, where that is known."""
+        for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
+            if lease is None or not units or lease.has(units, now_ms):
+                continue
+            if units > lease.holds:
+                return self._too_small(place, lease, units)
+            if wait_ms := max(at_least_ms, lease.opens_in_ms(units, now_ms)):
+                return self._exceeded(place, wait_ms, self.standings(now_ms))
+        return None
+
+    def standings(self, now_ms: int) -> list[QuotaStanding]:
+        """How callers stand with each measure."""
+        window_s = max(1, round(self.rates.burst_seconds))
+        return [
+            QuotaStanding(
+                self.name if place == 0 else f"{self.name}:{MEASURES[place]}",
+                _UNITS[place],
+                max(1, int((rate or 0.0) * window_s)),
+                window_s,
+                lease.remaining(now_ms),
+                lease.reset_s(now_ms),
+            )
+            for place, (lease, rate) in enumerate(
+                zip(self.leases, self.rates.per_second, strict=True)
+            )
+            if lease is not None
+        ]
+
+    def _exceeded(
+        self, place: int, wait_ms: int, standings: Sequence[QuotaStanding]
+    ) -> QuotaExceeded:
+        rate, unit = self.rates.per_second[place], MEASURES[place]
+        return QuotaExceeded(
+            f"The quota '{self.name}' lets {rate:g} {unit} pass in a second; nothing happened.",
+            policy=self.name,
+            limit=rate,
+            unit=unit,
+            retry_after_seconds=max(1, ceil(wait_ms / limits.SECOND_MS)),
+        ).standing(standings)
+
+    def _too_small(self, place: int, lease: Lease, units: int) -> QuotaTooSmall:
+        unit = MEASURES[place]
+        return QuotaTooSmall(
+            f"The call has {units} {unit}, and the quota '{self.name}' never lets more than {lease.holds} pass at "
+            "once: send less at a time.",
+            policy=self.name,
+            limit=lease.holds,
+            unit=unit,
+        )
+
+
+class Plan:
+    """The policies of one caller and one resource, and their leases, each with the place of its measure."""
+
+    __slots__ = ("_leases", "policies", "rates")
+
+    def __init__(self, rates: Rates | None, policies: Sequence[Policy]) -> None:
+        self.rates = rates
+        self.policies = policies
+        self._leases = [
+            (place, lease)
+            for policy in policies
+            for place, lease in enumerate(policy.leases)
+            if lease is not None
+        ]
+
+    def spend(self, cost: Cost, now_ms: int) -> bool:
+        """Take it from every lease, or from none. On the way of every call, so spelled out."""
+        for place, lease in self._leases:
+            units = cost[place]
+            if units:
+                left = lease.left - units
+                if left < 0 or now_ms >= lease.until_ms:
+                    self._give_back(cost, lease)
+                    return False
+                lease.left = left
+        return True
+
+    def _give_back(self, cost: Cost, refusing: Lease) -> None:
+        """It was not spent after all, of the leases before that one."""
+        for place, lease in self._leases:
+            if lease is refusing:
+                return
+            lease.left += cost[place]

@@ -1,0 +1,72 @@
+"""What a namespace's queues and streams hold in the hot store, for quotas of stored bytes."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.queues.queue import Queue
+from storage.domain.quotas import Namespace
+from storage.domain.streams.stream import Stream
+from storage.redis.keys import LogAddress
+from storage.redis.streams.logs import HotLogs
+
+
+class Weighing:
+    """A sweep's duty: each namespace whose stored bytes are limited is weighed, and told when it is too heavy."""
+
+    def __init__(self, logs: HotLogs, catalog: Catalog) -> None:
+        self._logs = logs
+        self._catalog = catalog
+
+    async def weigh_all(self) -> int:
+        """Weigh every namespace that has a limit; gives their number."""
+        await self._catalog.namespaces.read_again()
+        limited = [
+            namespace
+            for namespace in self._catalog.namespaces.table.values()
+            if namespace.quotas.stored_bytes_max is not None
+        ]
+        for namespace in limited:
+            await self._catalog.namespaces.weigh(namespace, await self.weigh(namespace))
+        return len(limited)
+
+    async def weigh(self, namespace: Namespace) -> int:
+        """The bytes of log of all its queues and streams, dead letters and stream views included."""
+        total = 0
+        after = ""
+        while page := await self._catalog.list_queues(
+            namespace.name, after=after, limit=limits.PAGE_ITEMS_MAX
+        ):
+            total += await self._sum(address for queue in page for address in _logs_of_queue(queue))
+            after = page[-1].name.name
+        after = ""
+        while streams := await self._catalog.list_streams(
+            namespace.name, after=after, limit=limits.PAGE_ITEMS_MAX
+        ):
+            total += await self._sum(
+                address for stream in streams for address in _logs_of_stream(stream)
+            )
+            after = streams[-1].name.name
+        return total
+
+    async def _sum(self, addresses: Iterable[LogAddress]) -> int:
+        some: list[LogAddress] = []
+        total = 0
+        for address in addresses:
+            some.append(address)
+            if len(some) == limits.WEIGHED_AT_ONCE:
+                total += sum(await asyncio.gather(*map(self._logs.weigh, some)))
+                some = []
+        return total + sum(await asyncio.gather(*map(self._logs.weigh, some)))
+
+
+def _logs_of_queue(queue: Queue) -> Iterator[LogAddress]:
+    yield LogAddress(queue.name.namespace, queue.log_id)
+    if queue.spec.stream_view:
+        yield LogAddress(queue.name.namespace, queue.log_id, is_view=True)
+
+
+def _logs_of_stream(stream: Stream) -> Iterator[LogAddress]:
+    for shard in (*stream.shards, *stream.opening):
+        yield LogAddress(stream.name.namespace, shard.log_id)

@@ -1,0 +1,1 @@
+"""Rate limits, connection slots, heartbeats and time series in the hot store."""

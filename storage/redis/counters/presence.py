@@ -1,0 +1,80 @@
+"""What processes say of themselves, side by side in one hash per deployment; and what is asked of them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.names import LogId
+from storage.domain.presence import ProcessSeen, SocketSeen
+from storage.redis.keys import presence_keys
+from storage.redis.transport.pipeline import Pipeline
+
+_encoder = msgspec.msgpack.Encoder()
+_process = msgspec.msgpack.Decoder(ProcessSeen)
+_sockets = msgspec.msgpack.Decoder(tuple[SocketSeen, ...])
+_GONE = b""
+
+
+class Seen(NamedTuple):
+    """A process and its sockets, as it last told of them."""
+
+    process: ProcessSeen
+    sockets: tuple[SocketSeen, ...]
+
+
+def channel_of(process: str) -> LogId:
+    """What a wake-up of this process is called."""
+    return LogId(f"presence/{process}")
+
+
+class HotPresence:
+    """Every method raises StorageUnavailable, and may be repeated."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def beat(
+        self, process: ProcessSeen, sockets: Sequence[SocketSeen], now: ScriptTime
+    ) -> tuple[str, ...]:
+        """Say that it is here; the ids of the sockets that it is asked to close, once."""
+        summary, held = _encoder.encode(process), _encoder.encode(sockets)
+        return await self._say(process.id, summary, held, now)
+
+    async def leave(self, process: str, now: ScriptTime) -> None:
+        """Say that it ends."""
+        await self._say(process, _GONE, _GONE, now)
+
+    async def _say(
+        self, process: str, summary: bytes, sockets: bytes, now: ScriptTime
+    ) -> tuple[str, ...]:
+        reply = await self._pipeline.write(
+            "beat_presence",
+            presence_keys(),
+            now,
+            process,
+            summary,
+            sockets,
+            limits.PRESENCE_STALE_MS,
+        )
+        return tuple(socket.decode() for socket in reply)
+
+    async def see(self, now: ScriptTime, *, sockets: bool) -> list[Seen]:
+        """Everyone who has been heard lately, with their sockets or without."""
+        reply = await self._pipeline.read(
+            "see_presence", presence_keys(), now, limits.PRESENCE_STALE_MS, int(sockets)
+        )
+        return [_seen(*row) for row in reply]
+
+    async def ask_to_close(self, process: str, socket: str, now: ScriptTime) -> None:
+        """Leave word for a process, and wake it."""
+        await self._pipeline.write(
+            "ask_to_close", presence_keys()[2:], now, process, socket, channel_of(process)
+        )
+
+
+def _seen(said_ms: int, summary: bytes, sockets: bytes) -> Seen:
+    process = msgspec.structs.replace(_process.decode(summary), seen_at_ms=said_ms)
+    return Seen(process, _sockets.decode(sockets) if sockets else ())

@@ -1,0 +1,276 @@
+"""What a queue holds, as its owner sees it: messages, dead letters, parked groups. The typed side of those scripts."""
+
+from collections.abc import Sequence
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import MessageInFlight, MessageNotFound
+from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record, decode_one, encode_batch
+from storage.domain.names import LogId
+from storage.domain.queues.history import MessageEvent, Noted, What
+from storage.domain.queues.message import (
+    BrowsedMessage,
+    DeadLetter,
+    DeathReason,
+    MessageState,
+    WhichDead,
+    message_id,
+)
+from storage.domain.queues.policies import ParkedGroup
+from storage.domain.queues.queue import Queue
+from storage.domain.trace_context import with_noted
+from storage.redis.queues.script_args import fifo_word, queue_keys_of, words_of
+from storage.redis.queues.stats import upkeep_arguments
+from storage.redis.transport.client import Reply
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.script_status import checked
+
+_GONE, _OUT = 1, 2  # as change_message.lua and replace_message.lua have them
+
+
+class HotContents:
+    """The operations on what a queue holds. Raises LogNotReady where the log must be seen to first."""
+
+    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+        self._pipeline = pipeline
+        self._limits = known
+
+    async def browse(
+        self,
+        queue: Queue,
+        after_offset: int,
+        messages_max: int,
+        state: MessageState | None,
+        now: ScriptTime,
+    ) -> tuple[list[BrowsedMessage], int | None]:
+        """Messages in the order they were sent in, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.write(
+                "browse_messages",
+                queue_keys_of(queue),
+                *upkeep_arguments(queue, self._limits, now),
+                after_offset,
+                messages_max,
+                state or "",
+                limits.BROWSE_LOOKS_MAX,
+                limits.BROWSE_BYTES_MAX,
+            )
+        )
+        return [_browsed(queue.log_id, row) for row in reply[3:]], _more(reply[2])
+
+    async def change(
+        self,
+        queue: Queue,
+        offset: int,
+        delay_ms: int | None,
+        priority: int | None,
+        now: ScriptTime,
+    ) -> None:
+        """Change when a waiting message is due, or its priority. Raises MessageNotFound, MessageInFlight."""
+        reply = checked(
+            await self._pipeline.write(
+                "change_message",
+                queue_keys_of(queue),
+                now,
+                offset,
+                -1 if delay_ms is None else delay_ms,
+                -1 if priority is None else priority,
+            )
+        )
+        _check_found(reply[1])
+
+    async def record(self, queue: Queue, offset: int) -> Record:
+        """What a message holds, dead or alive. Raises MessageNotFound."""
+        reply = checked(await self._pipeline.read("find_batch", queue_keys_of(queue), offset))
+        if not reply[1]:
+            raise MessageNotFound
+        return decode_one(reply[1])
+
+    async def replace(self, queue: Queue, offset: int, record: Record) -> None:
+        """Change what a message holds that waits or is dead. Raises MessageNotFound, MessageInFlight."""
+        reply = checked(
+            await self._pipeline.write(
+                "replace_message", queue_keys_of(queue), offset, encode_batch((record,))
+            )
+        )
+        _check_found(reply[1])
+
+    async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
+        """Drop one message; whether it was there."""
+        reply = checked(
+            await self._pipeline.write(
+                "drop_message", queue_keys_of(queue), fifo_word(queue), offset, now
+            )
+        )
+        return bool(reply[1])
+
+    async def history(
+        self, queue: Queue, offset: int | None, after: str
+    ) -> tuple[list[Noted], str]:
+        """What of HISTORY_LOOKS_MAX events is about a message or all of them, and the event to go on after, empty
+        at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "read_history",
+                queue_keys_of(queue),
+                "" if offset is None else offset,
+                after,
+                limits.HISTORY_LOOKS_MAX,
+            )
+        )
+        return [_noted(row) for row in reply[2:]], reply[1].decode()
+
+    async def dead_letters(
+        self, queue: Queue, after_offset: int, messages_max: int
+    ) -> tuple[list[DeadLetter], int | None]:
+        """Dead letters in the order they were sent in, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "list_dead_letters",
+                queue_keys_of(queue),
+                after_offset,
+                messages_max,
+                limits.BROWSE_BYTES_MAX,
+            )
+        )
+        return [_dead(queue.log_id, row) for row in reply[2:]], _more(reply[1])
+
+    async def redrive(
+        self,
+        queue: Queue,
+        after_offset: int,
+        messages_max: int,
+        which: WhichDead,
+        offsets: Sequence[int],
+        now: ScriptTime,
+    ) -> tuple[int, int | None]:
+        """Make dead letters ready again: how many, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.write(
+                "redrive_dead_letters",
+                queue_keys_of(queue),
+                now,
+                messages_max,
+                fifo_word(queue),
+                after_offset,
+                limits.BROWSE_LOOKS_MAX,
+                which.reason,
+                which.group,
+                *offsets,
+            )
+        )
+        return reply[1], _more(reply[2])
+
+    async def death_reasons(
+        self, queue: Queue, after_offset: int
+    ) -> tuple[list[DeathReason], int | None]:
+        """Some dead letters by reason, and the offset to go on after, None at the end."""
+        reply = checked(
+            await self._pipeline.read(
+                "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_LOOKS_MAX
+            )
+        )
+        found = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
+        return found, _more(reply[1])
+
+    async def parked_groups(self, queue: Queue, after: str, groups_max: int) -> list[ParkedGroup]:
+        """Parked groups by name, from the first after `after`."""
+        reply = checked(
+            await self._pipeline.read("list_parked_groups", queue_keys_of(queue), after, groups_max)
+        )
+        return [_parked(row) for row in reply[1:]]
+
+    async def park(self, queue: Queue, group: str, reason: str, now: ScriptTime) -> None:
+        """Deliver nothing of a group until it is resumed; one that is parked stays as it is."""
+        checked(
+            await self._pipeline.write(
+                "park_group", queue_keys_of(queue), now, fifo_word(queue), group, reason
+            )
+        )
+
+    async def resume(self, queue: Queue, group: str) -> int | None:
+        """Deliver a parked group again: how many messages waited, None when it was not parked."""
+        reply = checked(
+            await self._pipeline.write(
+                "resume_group", queue_keys_of(queue), fifo_word(queue), group
+            )
+        )
+        return None if reply[1] < 0 else int(reply[1])
+
+
+def _more(last: int) -> int | None:
+    return None if last < 0 else last
+
+
+def _noted(row: Reply) -> Noted:
+    place, what, at_ms, until_ms, number, reason = row
+    event = MessageEvent(
+        What(what.decode()),
+        at_ms,
+        until_ms or None,
+        number or None,
+        reason.decode(errors="replace"),
+    )
+    return place.decode(), event
+
+
+def _check_found(result: int) -> None:
+    if result == _GONE:
+        raise MessageNotFound
+    if result == _OUT:
+        raise MessageInFlight
+
+
+def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
+    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
+    record = decode_one(batch)
+    words = words_of(record)
+    return BrowsedMessage(
+        message_id=words.message_id or message_id(log_id, offset),
+        offset=offset,
+        body=record.data,
+        headers=with_noted(words.headers, words.system),
+        content_type=words.content_type,
+        group=words.group,
+        dedup_id=words.dedup_id,
+        sent_at_ms=arrival_ms,
+        state=MessageState(state.decode()),
+        due_at_ms=None if due_ms < 0 else due_ms,
+        receives=receives,
+        failures=failures,
+        crashes=crashes,
+        first_received_at_ms=first_ms or None,
+    )
+
+
+def _dead(log_id: LogId, row: Reply) -> DeadLetter:
+    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch = row
+    record = decode_one(batch)
+    words = words_of(record)
+    return DeadLetter(
+        message_id=words.message_id or message_id(log_id, offset),
+        offset=offset,
+        body=record.data,
+        headers=with_noted(words.headers, words.system),
+        content_type=words.content_type,
+        group=words.group,
+        sent_at_ms=arrival_ms,
+        died_at_ms=died_ms,
+        reason=reason.decode(),
+        receives=receives,
+        failures=failures,
+        crashes=crashes,
+    )
+
+
+def _parked(row: Reply) -> ParkedGroup:
+    group, parked_ms, poison, reason, messages, first = row
+    return ParkedGroup(
+        group=group.decode(),
+        parked_at_ms=parked_ms,
+        poison_offset=None if poison < 0 else poison,
+        reason=reason.decode(),
+        messages=messages,
+        first_offset=None if first < 0 else first,
+    )

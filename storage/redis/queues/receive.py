@@ -1,0 +1,189 @@
+"""Receiving messages: what one flush hands out of a queue, gathered from its callers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import InFlightLimitReached
+from storage.domain.limits import Limits
+from storage.domain.log.record_batch import decode_columns, decode_one
+from storage.domain.names import LogId
+from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
+from storage.domain.queues.queue import Queue
+from storage.redis.queues.script_args import (
+    SameQueue,
+    attempts_of,
+    encode_weights,
+    fifo_word,
+    queue_keys_of,
+    words_of,
+)
+from storage.redis.scripts import script
+from storage.redis.transport.client import Reply
+from storage.redis.transport.coalescing import runs_of
+from storage.redis.transport.command import Argument, Command, command_of
+from storage.redis.transport.script_status import refusal_in
+
+
+class HotReceive(msgspec.Struct, frozen=True):
+    """What a receive found; `next_due_ms` says when to look again when it found nothing, -1 for never.
+
+    `departed` messages are on their way to the dead-letter queue. `served` is False where those before it took all that
+    one call hands out: then it is to ask again.
+    """
+
+    messages: list[ReceivedMessage]
+    now_ms: int
+    next_due_ms: int
+    departed: int
+    served: bool = True
+
+
+class ReceivePart(msgspec.Struct, frozen=True, gc=False):
+    """What one caller wants. `abandoned` gets the messages when the caller was gone by then."""
+
+    messages_max: int
+    visibility_timeout_ms: int
+    bytes_max: int
+    ask_to_wake: bool
+    attempt_id: str
+    abandoned: Callable[[list[ReceivedMessage]], None]
+
+
+class Receives(SameQueue):
+    """Gathers the receives of one flush from one queue. Those of the same definition and time find one another."""
+
+    __slots__ = ("_limits", "receives_max")
+
+    def __init__(self, queue: Queue, receives_max: int, now: ScriptTime, known: Limits) -> None:
+        super().__init__(queue, now, receives_max)
+        self.receives_max = receives_max
+        self._limits = known
+
+    def commands(self, parts: Sequence[ReceivePart]) -> list[tuple[Command, int]]:
+        """One script call for each RECEIVE_MESSAGES_MAX messages or so."""
+        runs = runs_of(parts, lambda part: part.messages_max, limits.RECEIVE_MESSAGES_MAX)
+        return [(self._command(some), len(some)) for some in runs]
+
+    def _command(self, parts: Sequence[ReceivePart]) -> Command:
+        spec = self.queue.spec
+        arguments: list[Argument] = []
+        for part in parts:
+            arguments += (
+                part.visibility_timeout_ms,
+                part.messages_max,
+                min(part.bytes_max, limits.RECEIVE_BYTES_MAX),
+                "1" if part.ask_to_wake else "0",
+                part.attempt_id,
+            )
+        return command_of(
+            script("receive_messages"),
+            queue_keys_of(self.queue),
+            self.now,
+            attempts_of(self.queue),
+            spec.retention_ms,
+            self._limits.due_moves_per_call,
+            self._limits.skips_per_call,
+            fifo_word(self.queue),
+            self.receives_max,
+            spec.in_flight_max,
+            limits.ATTEMPT_WINDOW_MS,
+            encode_weights(spec.group_weights),
+            limits.RECEIVE_BYTES_MAX,
+            *arguments,
+        )
+
+    def answers(self, parts: Sequence[ReceivePart], reply: Reply) -> Sequence[Any]:
+        """A HotReceive for each part, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        return [
+            self._answer(part, reply[1], answer)
+            for part, answer in zip(parts, reply[2:], strict=True)
+        ]
+
+    def _answer(
+        self, part: ReceivePart, now_ms: int, answer: Reply
+    ) -> HotReceive | InFlightLimitReached:
+        next_due_ms, departed, *rows = answer
+        if next_due_ms == _FULL:
+            return InFlightLimitReached()
+        messages = _received_all(self.queue.log_id, now_ms, part.visibility_timeout_ms, rows)
+        return HotReceive(messages, now_ms, next_due_ms, departed, next_due_ms != _NOT_SERVED)
+
+    def abandoned(self, part: ReceivePart, answer: HotReceive) -> None:
+        """Give back what nobody waits for any more."""
+        if answer.messages:
+            part.abandoned(answer.messages)
+
+
+_FULL, _NOT_SERVED = -2, -3
+_FIRST_DELIVERY = 2  # items of its row
+
+
+def _received_all(
+    log_id: LogId, now_ms: int, visibility_timeout_ms: int, rows: Sequence[Reply]
+) -> list[ReceivedMessage]:
+    visible_at_ms = now_ms + visibility_timeout_ms
+    return [
+        _first_received(log_id, now_ms, visible_at_ms, *row)
+        if len(row) == _FIRST_DELIVERY
+        else _received(log_id, visible_at_ms, row)
+        for row in rows
+    ]
+
+
+def _first_received(
+    log_id: LogId, now_ms: int, visible_at_ms: int, entry_id: bytes, batch: bytes
+) -> ReceivedMessage:
+    """A message's first delivery, which most are: its counts are known, and mostly it has no headers."""
+    place, _, arrival = entry_id.partition(b"-")
+    offset, arrival_ms = int(place), int(arrival)
+    columns = decode_columns(batch)
+    if columns.headers:
+        row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
+        return _received(log_id, visible_at_ms, row)
+    return ReceivedMessage(
+        message_id(log_id, offset),
+        offset,
+        columns.data,
+        (),
+        "",
+        "",
+        "",
+        ReceiptHandle(log_id, offset, arrival_ms, 1, now_ms).encode(),
+        arrival_ms,
+        now_ms,
+        visible_at_ms,
+        1,
+        0,
+        0,
+    )
+
+
+def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
+    offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
+    record = decode_one(batch)
+    words = words_of(record)
+    return ReceivedMessage(
+        words.message_id or message_id(log_id, offset),
+        offset,
+        record.data,
+        words.headers,
+        words.content_type,
+        words.group,
+        words.dedup_id,
+        ReceiptHandle(log_id, offset, arrival_ms, delivery, received_ms).encode(),
+        arrival_ms,
+        first_ms,
+        visible_at_ms,
+        receives,
+        failures,
+        crashes,
+        words.system,
+        words.dead_letter_source,
+    )

@@ -1,0 +1,133 @@
+"""What scripts are told of a queue, and what they and their callers say of its messages."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.log.record_batch import (
+    CONTENT_TYPE,
+    DEAD_LETTER_SOURCE,
+    DEDUP_ID,
+    GROUP,
+    MESSAGE_ID,
+    RESERVED,
+    Header,
+    Record,
+)
+from storage.domain.names import LogId
+from storage.domain.queues.message import message_id
+from storage.domain.queues.policies import GroupWeight, PoisonPolicy
+from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.streams.stream import LogRecord
+from storage.domain.trace_context import with_noted
+from storage.redis.keys import queue_keys
+from storage.redis.transport.coalescing import Alike
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
+    """The keys of a queue, in the scripts' order."""
+    return queue_keys(queue.name.namespace, queue.log_id)
+
+
+class SameQueue(Alike):
+    """Part of a gatherer: does the same as others of its kind for the same definition of a queue, time, and what else
+    `told` says of the script call that they share."""
+
+    __slots__ = ("now", "queue")
+
+    def __init__(self, queue: Queue, now: ScriptTime, *told: Hashable) -> None:
+        super().__init__(id(queue), now, *told)
+        self.queue = queue
+        self.now = now
+
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return queue_keys_of(self.queue)[0]
+
+
+def fifo_word(queue: Queue) -> str:
+    """What scripts are told of a queue's type."""
+    return "1" if queue.spec.type is QueueType.FIFO else "0"
+
+
+def attempts_of(queue: Queue) -> int:
+    """What scripts are told of a queue's attempts: 0 for no limit, negative when they end with a parked group."""
+    attempts_max = queue.spec.attempts_max or 0
+    match queue.spec.on_poison:
+        case PoisonPolicy.SKIP:
+            return attempts_max
+        case PoisonPolicy.BLOCK:
+            return 0
+        case PoisonPolicy.PARK_GROUP:
+            return -(attempts_max or _NEVER)
+
+
+_NEVER = 2**40  # attempts that no message will have: its group is parked only when it is rejected
+
+
+@lru_cache(1024)
+def encode_weights(weights: tuple[GroupWeight, ...]) -> bytes:
+    return _encoder.encode([(one.match, one.weight) for one in weights]) if weights else b""
+
+
+def view_word(queue: Queue) -> str:
+    """What scripts are told of a queue's stream view."""
+    return "1" if queue.spec.stream_view else "0"
+
+
+def history_word(queue: Queue) -> str:
+    """What scripts are told of a queue's history: how many events it has at most."""
+    return str(limits.HISTORY_EVENTS_MAX) if queue.spec.history else "0"
+
+
+class Words(msgspec.Struct, gc=False):
+    """The reserved headers of a message, apart from its own ones."""
+
+    headers: tuple[Header, ...]
+    content_type: str = ""
+    group: str = ""
+    dedup_id: str = ""
+    message_id: str = ""
+    dead_letter_source: str = ""
+    system: tuple[Header, ...] = ()
+
+
+def words_of(record: Record) -> Words:
+    """A message's reserved headers as words, apart from its own ones."""
+    if not record.headers:
+        return _NO_WORDS
+    own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
+    if len(own) == len(record.headers):
+        return Words(own)
+    reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
+    known = {name: value.decode() for name, _, value in reserved if name in _OURS}
+    return Words(
+        own,
+        known.get(CONTENT_TYPE, ""),
+        known.get(GROUP, ""),
+        known.get(DEDUP_ID, ""),
+        known.get(MESSAGE_ID, ""),
+        known.get(DEAD_LETTER_SOURCE, ""),
+        tuple(header for header in reserved if header[0] not in _OURS),
+    )
+
+
+def as_stream_record(log_id: LogId, at: LogRecord) -> LogRecord:
+    """A message as its queue's stream view shows it: its key is its group, or else its id."""
+    words = words_of(at.record)
+    headers = with_noted(words.headers, words.system)
+    if words.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", words.content_type.encode()))
+    known_as = words.message_id or message_id(log_id, at.offset)
+    record = Record(at.record.data, words.group or known_as, headers)
+    return LogRecord(at.offset, at.arrival_ms, record)
+
+
+_OURS = frozenset((CONTENT_TYPE, GROUP, DEDUP_ID, MESSAGE_ID, DEAD_LETTER_SOURCE))
+_NO_WORDS = Words(())

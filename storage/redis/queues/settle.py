@@ -1,0 +1,156 @@
+"""Settling deliveries: the verdicts that one flush brings to a queue, gathered from its callers."""
+
+import random
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import ErrorCode
+from storage.domain.queues.backoff import Backoff
+from storage.domain.queues.message import ReceiptHandle, SettleAction, Settled, Settlement
+from storage.domain.queues.queue import Queue
+from storage.redis.queues.script_args import SameQueue, attempts_of, fifo_word, queue_keys_of
+from storage.redis.scripts import script
+from storage.redis.transport.client import Reply
+from storage.redis.transport.coalescing import runs_of
+from storage.redis.transport.command import Command, command_of
+from storage.redis.transport.script_status import refusal_in
+
+_encoder = msgspec.msgpack.Encoder()
+
+Verdict = tuple[Settlement, ReceiptHandle]
+
+
+class SettlePart(msgspec.Struct, frozen=True, gc=False):
+    """One caller's verdicts: acknowledgements, other verdicts, and the place of each in the call, acknowledgements
+    first; no places where there are acknowledgements only."""
+
+    acks: Sequence[bytes]
+    others: Sequence[bytes]
+    places: Sequence[int]
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Verdict]) -> "SettlePart":
+        """The verdicts of one call."""
+        acks: list[int] = []
+        others: list[int] = []
+        for nth, (said, _) in enumerate(verdicts):
+            (acks if said.action is SettleAction.ACK else others).append(nth)
+        return cls(
+            [_encode_ack(verdicts[nth][1]) for nth in acks],
+            [_encode_verdict(*verdicts[nth]) for nth in others],
+            [*acks, *others] if others else (),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many verdicts."""
+        return len(self.acks) + len(self.others)
+
+
+class Settles(SameQueue):
+    """Gathers the verdicts of one flush on a queue's messages. Those of the same definition and time find one another."""
+
+    __slots__ = ("any_delivery",)
+
+    def __init__(self, queue: Queue, any_delivery: bool, now: ScriptTime) -> None:
+        super().__init__(queue, now, any_delivery)
+        self.any_delivery = any_delivery
+
+    def commands(self, parts: Sequence[SettlePart]) -> list[tuple[Command, int]]:
+        """One script call for each SETTLEMENTS_MAX verdicts or so."""
+        runs = runs_of(parts, lambda part: part.count, limits.SETTLEMENTS_MAX)
+        return [(self._command(some), len(some)) for some in runs]
+
+    def _command(self, parts: Sequence[SettlePart]) -> Command:
+        acks = [ack for part in parts for ack in part.acks]
+        others = [verdict for part in parts for verdict in part.others]
+        return command_of(
+            script("settle_messages"),
+            queue_keys_of(self.queue),
+            self.now,
+            attempts_of(self.queue),
+            limits.VISIBILITY_TIMEOUT_MS_MAX,
+            fifo_word(self.queue),
+            "1" if self.any_delivery else "0",
+            _encode_backoff(self.queue.spec.backoff) if others else b"",
+            b"".join((_ARRAY_32, (_ACK_ITEMS * len(acks)).to_bytes(4, "big"), *acks)),
+            *others,
+        )
+
+    def answers(self, parts: Sequence[SettlePart], reply: Reply) -> Sequence[Any]:
+        """A list of Settled for each part, in the order of its verdicts, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        results = iter(reply[2:])
+        acks = [list(map(_acknowledged, islice(results, len(part.acks)))) for part in parts]
+        others = [[_settled(*next(results)) for _ in part.others] for part in parts]
+        return [
+            _in_order(part.places, [*first, *rest])
+            for part, first, rest in zip(parts, acks, others, strict=True)
+        ]
+
+    def abandoned(self, part: SettlePart, answer: list[Settled]) -> None:
+        """What was settled stays so."""
+
+
+def _in_order(places: Sequence[int], settled: list[Settled]) -> list[Settled]:
+    if not places:
+        return settled
+    by_place = dict(zip(places, settled, strict=True))
+    return [by_place[nth] for nth in range(len(settled))]
+
+
+def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
+    extends = settlement.action is SettleAction.EXTEND
+    delay_ms = -1 if settlement.delay_ms is None else settlement.delay_ms
+    time_ms = settlement.visibility_timeout_ms if extends else delay_ms
+    times = (handle.arrival_ms, handle.delivery, handle.received_ms)
+    return _encoder.encode((settlement.action, handle.offset, *times, time_ms, settlement.reason))
+
+
+def _encode_backoff(policy: Backoff | None) -> bytes:
+    """The policy as lib/backoff.lua takes it, with a seed for its jitter."""
+    if policy is None:
+        return b""
+    shape = (policy.kind, policy.initial_ms, policy.multiplier, policy.max_ms, policy.delays_ms)
+    return _encoder.encode((*shape, policy.jitter, random.getrandbits(53)))
+
+
+def _encode_ack(handle: ReceiptHandle) -> bytes:
+    """The offset, the first items of the record that it must have, and its entry's id, each as MessagePack's str 8: the
+    store's Lua knows no bin."""
+    record = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms))[1:]
+    offset = b"%d" % handle.offset
+    entry = b"%b-%d" % (offset, handle.arrival_ms)
+    return _ACK % (len(offset), offset, len(record), record, len(entry), entry)
+
+
+_ACK_ITEMS = 3
+_ACK = b"\xd9%c%b" * _ACK_ITEMS
+_ARRAY_32 = b"\xdd"
+
+
+_DONE = Settled()
+
+
+def _acknowledged(result: int) -> Settled:
+    return _DONE if result == 0 else _settled(result, -1)
+
+
+def _settled(result: int, visible_at_ms: int) -> Settled:
+    """The numbers are those of settle_messages.lua."""
+    match result:
+        case 0:
+            return _DONE if visible_at_ms < 0 else Settled(None, visible_at_ms)
+        case 1:
+            return Settled(ErrorCode.RECEIPT_HANDLE_EXPIRED)
+        case 3:
+            return Settled(ErrorCode.VALIDATION_FAILED)
+        case _:
+            return Settled(ErrorCode.MESSAGE_NOT_FOUND)

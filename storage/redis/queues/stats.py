@@ -1,0 +1,89 @@
+"""A queue as its owner sees it: counts, upkeep and purges. The typed side of those scripts."""
+
+import msgspec
+
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import PurgeInProgress
+from storage.domain.limits import Limits
+from storage.domain.queues.queue import Queue, QueueStats
+from storage.redis.queues.script_args import attempts_of, fifo_word, history_word, queue_keys_of
+from storage.redis.transport.command import Argument
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.script_status import checked
+
+
+class Tidied(msgspec.Struct, frozen=True):
+    """What a round of upkeep did: pieces of work, 0 when there is none left; the messages that are on their way to
+    another queue; and whether the queue is shown as a stream."""
+
+    work: int
+    moving: int
+    has_view: bool
+
+
+class HotQueueStates:
+    """The operations of an owner on a queue. Raises LogNotReady where the log must be seen to first."""
+
+    def __init__(self, pipeline: Pipeline, known: Limits) -> None:
+        self._pipeline = pipeline
+        self._limits = known
+
+    async def tidy(self, queue: Queue, now: ScriptTime) -> Tidied:
+        """One bounded round of upkeep."""
+        reply = checked(
+            await self._pipeline.write(
+                "tidy_queue",
+                queue_keys_of(queue),
+                *upkeep_arguments(queue, self._limits, now),
+                history_word(queue),
+            )
+        )
+        return Tidied(reply[1], reply[2], bool(reply[3]))
+
+    async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
+        """Counts by state as of now."""
+        reply = checked(
+            await self._pipeline.write(
+                "count_messages", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
+            )
+        )
+        names = (
+            "ready",
+            "delayed",
+            "in_flight",
+            "dead_lettered",
+            "sent",
+            "deduplicated",
+            "acknowledged",
+        )
+        more = ("expired", "purged", "receives", "bytes_sent")
+        rest = ("moving", "moved_in", "moved_out", "parked", "dropped", "bytes_held")
+        oldest = None if reply[12] < 0 else reply[12]
+        return QueueStats(
+            **dict(zip((*names, *more), reply[1:12], strict=True)),
+            **dict(zip(rest, reply[13:19], strict=True)),
+            oldest_ready_at_ms=oldest,
+        )
+
+    async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
+        """Drop every message but the dead letters; gives how many. Raises PurgeInProgress."""
+        reply = checked(
+            await self._pipeline.write("purge_queue", queue_keys_of(queue), now, at_most_every_ms)
+        )
+        if reply[1] < 0:
+            raise PurgeInProgress
+        return int(reply[1])
+
+
+def upkeep_arguments(queue: Queue, known: Limits, now: ScriptTime) -> tuple[Argument, ...]:
+    """What every script is told that brings a queue up to date first."""
+    spec = queue.spec
+    return (
+        now,
+        attempts_of(queue),
+        spec.retention_ms,
+        spec.dead_letter_retention_ms,
+        known.due_moves_per_call,
+        known.expired_per_call,
+        fifo_word(queue),
+    )

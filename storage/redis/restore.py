@@ -1,0 +1,162 @@
+"""Keys of ours from one server into another, as DUMP gives them and RESTORE takes them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from storage.domain import limits
+from storage.domain.backup_manifest import RESTORING, BackupError, StoreInUse
+from storage.redis.keys import LAYOUT, VERSION_KEY
+from storage.redis.transport.client import unreachable
+
+_OURS = "ms:*"
+_KEYS_AT_ONCE = 500
+_BYTES_AT_ONCE = 32 << 20
+_BULK = "proto-max-bulk-len"
+_BULK_BYTES = 64 << 30  # of one key; the server's own bound is 512 MiB
+
+
+class _Held(NamedTuple):
+    """A key, the milliseconds it has left or -1, and its bytes of memory."""
+
+    name: bytes
+    ttl_ms: int
+    bytes: int
+
+
+class BackedStore:
+    """The hot store as backups see it: whose layout it has, whether it is one server, and whether it is empty.
+
+    All verbs raise StorageUnavailable, and BackupError for what the server refuses.
+    """
+
+    def __init__(self, client: "Redis") -> None:
+        self._client: Any = client
+
+    def server(self) -> str:
+        """Name and version."""
+        info = self._client.info("server")
+        return f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
+
+    def layout(self) -> str:
+        """The layout, ours for a store that nobody used yet. Raises BackupError for one that cannot be backed up."""
+        if self._client.info("replication")["role"] != "master":
+            raise BackupError("the store is a replica, which may be behind: name its primary")
+        if self._client.info("cluster").get("cluster_enabled") and self._masters() > 1:
+            raise BackupError(
+                "the store is a cluster of several primaries, which have no moment in common: a backup needs one server"
+            )
+        found = (self._client.get(VERSION_KEY) or LAYOUT.encode()).decode()
+        if found == RESTORING:
+            raise BackupError("a restore into the store is under way, or broke off")
+        return found
+
+    def _masters(self) -> int:
+        return int(self._client.execute_command("CLUSTER INFO")["cluster_size"])
+
+    def take(self) -> None:
+        """Mark an empty store as being restored into; nobody else can then. Raises StoreInUse."""
+        if self._client.get(VERSION_KEY) == RESTORING.encode():
+            raise StoreInUse("an earlier restore into the store broke off: empty both stores first")
+        names = self._client.scan_iter(match=_OURS, count=_KEYS_AT_ONCE)
+        if (name := next(names, None)) is not None:
+            raise StoreInUse(f"the store is not empty: it has the key {name.decode()}")
+        if not self._client.set(VERSION_KEY, RESTORING, nx=True):
+            raise StoreInUse("somebody else has begun to use the store")
+
+    def leave(self) -> None:
+        """Unmark a store that nothing was restored into."""
+        self._client.delete(VERSION_KEY)
+
+    def finish(self, layout: str) -> None:
+        """The store is whole: services may use it."""
+        self._client.set(VERSION_KEY, layout)
+
+    def fill(self, source: "BackedStore") -> int:
+        """Copy every key of ours; gives their number."""
+        with self._large_keys():
+            return sum(self._put(piece, source) for piece in source._pieces())
+
+    def _put(self, piece: Sequence[_Held], source: "BackedStore") -> int:
+        with source._client.pipeline(transaction=False) as asked:
+            for held in piece:
+                asked.dump(held.name)
+            bodies = asked.execute()
+        with self._client.pipeline(transaction=False) as told:
+            kept = [(one, body) for one, body in zip(piece, bodies, strict=True) if body]
+            for held, body in kept:
+                told.restore(held.name, max(0, held.ttl_ms), body)
+            told.execute()
+        return len(kept)
+
+    def _pieces(self) -> Iterator[list[_Held]]:
+        """All keys but the mark of the layout, so many at once as memory has room for."""
+        piece: list[_Held] = []
+        for held in self._every_key():
+            if piece and (
+                len(piece) == _KEYS_AT_ONCE
+                or sum(one.bytes for one in piece) + held.bytes > _BYTES_AT_ONCE
+            ):
+                yield piece
+                piece = []
+            piece.append(held)
+        if piece:
+            yield piece
+
+    def _every_key(self) -> Iterator[_Held]:
+        """Nobody writes to the source: SCAN gives each at least once, and here only once."""
+        cursor, seen = 0, set[bytes]()
+        while True:
+            cursor, names = self._client.scan(cursor, match=_OURS, count=_KEYS_AT_ONCE)
+            fresh = [one for one in names if one not in seen and one != VERSION_KEY.encode()]
+            seen.update(fresh)
+            yield from self._measured(fresh)
+            if cursor == 0:
+                return
+
+    def _measured(self, names: Sequence[bytes]) -> Iterator[_Held]:
+        with self._client.pipeline(transaction=False) as asked:
+            for name in names:
+                asked.pttl(name)
+                asked.memory_usage(name)
+            said = asked.execute()
+        for name, ttl_ms, size in zip(names, said[::2], said[1::2], strict=True):
+            yield _Held(name, ttl_ms, size or 0)
+
+    @contextmanager
+    def _large_keys(self) -> Iterator[None]:
+        """Meanwhile one key may be larger than a server takes otherwise, where it lets us say so."""
+        try:
+            before = self._client.config_get(_BULK)[_BULK]
+            self._client.config_set(_BULK, _BULK_BYTES)
+        except (ResponseError, KeyError):
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._client.config_set(_BULK, before)
+
+
+@contextmanager
+def backed_store(url: str) -> Iterator[BackedStore]:
+    """The hot store at a URL. What its server says is turned into ours."""
+    client = Redis.from_url(
+        url,
+        protocol=2,
+        socket_timeout=limits.SNAPSHOT_WAIT_MS_MAX / limits.SECOND_MS,
+        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    try:
+        with client:
+            yield BackedStore(client)
+    except ResponseError as error:
+        raise BackupError(f"the store refuses: {error}") from None
+    except (RedisError, OSError) as error:
+        raise unreachable(error) from None

@@ -1,0 +1,167 @@
+"""The hot store as a whole: which one it is, and whether it keeps what it acknowledges."""
+
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
+from storage.domain.errors import StorageUnavailable
+from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
+from storage.domain.store_status import HotFigures, SlowCommand
+from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
+from storage.redis.transport.client import unreachable
+
+SLOW_COMMANDS_SHOWN = 10
+_NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
+
+
+class LayoutUnknown(StorageUnavailable):
+    """The store was written by another version of Millstream, with a layout that this one does not know."""
+
+
+class HotServer:
+    """Questions to one server that are not about one log. All raise StorageUnavailable.
+
+    What `storage.redis.cluster_store` has of the store as a whole is made of these.
+    """
+
+    def __init__(
+        self, client: Redis, store_key: str = STORE_KEY, version_key: str = VERSION_KEY
+    ) -> None:
+        self._client = client
+        self._store_key = store_key
+        self._version_key = version_key
+
+    async def run_id(self) -> str:
+        """Names the server process: another one after a restart."""
+        return str((await self._info("server"))["run_id"])
+
+    async def facts(self, remembered: StoreIdentity) -> StoreFacts:
+        """What the store says of itself, for `needs_new_epoch`."""
+        replication = await self._info("replication")
+        held = await self._ask(self._client.hgetall(self._store_key))
+        replid = str(replication["master_replid"])
+        return StoreFacts(
+            epoch=int(held.get("epoch", 0)),
+            beacon=int(held.get("beacon", 0)),
+            replid=replid,
+            promoted=str(replication.get("master_replid2", 0)) not in _NO_REPLID,
+            fsync_always=await self.setting("appendfsync") == "always"
+            and await self.setting("appendonly") == "yes",
+            restarted=replid != remembered.replid,
+        )
+
+    async def check_layout(self) -> None:
+        """Mark an empty store with our layout. Raises LayoutUnknown when it carries another,
+        RestoreUnfinished when a backup is not restored to its end."""
+        await self._ask(self._client.setnx(self._version_key, LAYOUT))
+        found = await self._ask(self._client.get(self._version_key))
+        if found == RESTORING:
+            raise RestoreUnfinished
+        if found != LAYOUT:
+            raise LayoutUnknown(
+                f"The store has layout {found}; this version of Millstream knows {LAYOUT}."
+            )
+
+    async def is_restoring(self) -> bool:
+        """Whether a backup is being restored into it, or was not to its end."""
+        return bool(await self._ask(self._client.get(self._version_key)) == RESTORING)
+
+    async def write_epoch(self, epoch: int, beacon: int) -> None:
+        """Mark the store with its epoch."""
+        await self._ask(
+            self._client.hset(self._store_key, mapping={"epoch": epoch, "beacon": beacon})
+        )
+
+    async def beat(self) -> int:
+        """Raise the beacon, and give it."""
+        return int(await self._ask(self._client.hincrby(self._store_key, "beacon", 1)))
+
+    async def ping(self) -> str:
+        """'ok', or what is wrong: a full disk makes even PING fail."""
+        if not await self._ask(self._client.ping()):
+            return "no answer"
+        role = (await self._info("replication"))["role"]
+        return "ok" if role == "master" else f"the server is a {role}"
+
+    async def setting(self, name: str) -> str | None:
+        """A configuration value, or None where CONFIG is not allowed."""
+        try:
+            return dict(await self._client.config_get(name)).get(name)
+        except ResponseError:
+            return None
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None
+
+    async def info(self, *sections: str) -> dict[str, Any]:
+        """The server's INFO, of some sections."""
+        found: dict[str, Any] = {}
+        for section in sections:
+            found |= await self._info(section)
+        return found
+
+    async def memory(self) -> tuple[int, int]:
+        """What the server's data uses and what it may, in bytes; 0 for no limit.
+
+        The buffers of its replicas and of its log do not count, as they do not where the server refuses writes.
+        """
+        info = await self._info("memory")
+        used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
+        return used, int(info.get("maxmemory", 0))
+
+    async def figures(self) -> HotFigures:
+        """What the server says of itself."""
+        info: dict[str, Any] = await self._ask(self._client.info())
+        size = info.get("db0", {})
+        return HotFigures(
+            flavor=str(info.get("server_name", "redis")),
+            version=str(info.get("valkey_version") or info["redis_version"]),
+            role=str(info["role"]),
+            uptime_s=int(info["uptime_in_seconds"]),
+            memory_used_bytes=int(info["used_memory"]),
+            memory_max_bytes=int(info.get("maxmemory") or 0),
+            fragmentation=float(info.get("mem_fragmentation_ratio", 0)),
+            clients=int(info["connected_clients"]),
+            commands_per_second=int(info["instantaneous_ops_per_sec"]),
+            keys=int(size.get("keys", 0)),
+            aof_bytes=int(info.get("aof_current_size", 0)),
+            aof_ok=info["aof_enabled"] == 1 and info.get("aof_last_write_status") == "ok",
+            evicted_keys=int(info["evicted_keys"]),
+        )
+
+    async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
+        """The latest of the slow log, or None where it may not be read."""
+        try:
+            found = await self._client.slowlog_get(SLOW_COMMANDS_SHOWN)
+        except ResponseError:
+            return None
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None
+        return tuple(
+            SlowCommand(
+                int(one["start_time"]) * 1000, int(one["duration"]), _name_of(one["command"])
+            )
+            for one in found
+        )
+
+    async def time_ms(self) -> int:
+        """The server's clock."""
+        seconds, micros = await self._ask(self._client.time())
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def _info(self, section: str) -> dict[str, Any]:
+        found: dict[str, Any] = await self._ask(self._client.info(section))
+        return found
+
+    async def _ask(self, question: Any) -> Any:
+        try:
+            return await question
+        except (RedisError, OSError) as error:
+            raise unreachable(error) from None
+
+
+def _name_of(command: Any) -> str:
+    """A command without its arguments: those are other people's."""
+    word = command.decode("latin-1") if isinstance(command, bytes) else str(command)
+    return word.split(" ", 1)[0].upper()

@@ -1,0 +1,243 @@
+"""Appends of a flush to one log, gathered: the typed side of append_records.lua."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.errors import (
+    ArchiveBehind,
+    DuplicateForgotten,
+    FenceMismatch,
+    IdempotencyKeyReused,
+    OffsetMismatch,
+    ProducerFenced,
+    SequenceOutOfOrder,
+    TooManyProducers,
+)
+from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record, encode_batch
+from storage.domain.streams.columnar_batch import PackedColumns, encode_columns
+from storage.domain.streams.idempotence import Claim, Straddles
+from storage.domain.streams.lineage import ShardClosedTo, unpack_children
+from storage.domain.streams.producers import Inherited
+from storage.domain.streams.stream import UNCONDITIONAL, AppendCondition
+from storage.redis.keys import LogAddress, log_keys
+from storage.redis.scripts import script
+from storage.redis.transport.client import Reply
+from storage.redis.transport.coalescing import Alike
+from storage.redis.transport.command import Command, command_of
+from storage.redis.transport.script_status import refusal_in
+
+_condition_encoder = msgspec.msgpack.Encoder()
+
+
+class AppendPart(msgspec.Struct, frozen=True, gc=False):
+    """What one caller wants appended to a log.
+
+    Columns are plain: without a condition and a key. `ask_parents`: if the log does not know the producer, the answer is ParentsUnasked; `inherited` is what
+    they know. `claims` are those of rising producers, in the place of a condition; the answer may be Straddles.
+    """
+
+    records: Sequence[Record] | PackedColumns
+    condition: AppendCondition = UNCONDITIONAL
+    idempotency_key: str = ""
+    fingerprint: str = ""
+    size_bytes: int = 0
+    inherited: Inherited | None = None
+    ask_parents: bool = False
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but the log's own state decides on it, so it can share a batch."""
+        return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
+
+
+class PartAppended(msgspec.Struct, frozen=True, gc=False):
+    """Where a part's first record went. `left`: offsets that are reserved beyond the log's end."""
+
+    offset: int
+    duplicate: bool
+    left: int
+    arrival_ms: int = 0
+
+
+class Appends(Alike):
+    """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
+
+    `indexed`: the stream has a key index. Those of the same log, epoch and time find one another.
+    """
+
+    __slots__ = ("address", "indexed", "limits", "now", "store_epoch")
+
+    def __init__(
+        self, address: LogAddress, store_epoch: int, now: ScriptTime, known: Limits, indexed: bool
+    ) -> None:
+        super().__init__(address.log_id, store_epoch, now, indexed)
+        self.address = address
+        self.store_epoch = store_epoch
+        self.now = now
+        self.limits = known
+        self.indexed = indexed
+
+    @property
+    def key(self) -> bytes:
+        """A key of the log."""
+        return log_keys(self.address.namespace, self.address.log_id)[0]
+
+    def commands(self, parts: Sequence[AppendPart]) -> list[tuple[Command, int]]:
+        """One script call for each ENTRY_RECORDS_MAX records or ENTRY_BYTES_MAX bytes."""
+        return [(self._command(some), len(some)) for some in _entries_of(parts)]
+
+    def _command(self, parts: Sequence[AppendPart]) -> Command:
+        plain = [part.records for part in parts if part.is_plain]
+        arguments: list[bytes | int] = []
+        if plain and self.indexed:
+            records = [*chain.from_iterable(map(_as_records, plain))]
+            arguments = [
+                encode_batch(records),
+                len(records),
+                self._condition_of(AppendPart(records)),
+            ]
+        elif plain:
+            arguments = [*_encode_plain(plain), b""]
+        for part in parts:
+            if not part.is_plain:
+                batch = _as_records(part.records)
+                arguments += [encode_batch(batch), len(batch), self._condition_of(part)]
+        return command_of(
+            script("append_records"),
+            log_keys(self.address.namespace, self.address.log_id),
+            self.now,
+            self.store_epoch,
+            limits.PRODUCER_IDLE_MS,
+            self.limits.producers_max,
+            limits.IDEMPOTENCY_WINDOW_MS,
+            self.limits.idempotency_keys_max,
+            self.limits.rising_producers_max,
+            *arguments,
+        )
+
+    def _condition_of(self, part: AppendPart) -> bytes:
+        """What append_records.lua looks at for a part."""
+        condition = part.condition
+        producer, expected = condition.producer, condition.expected_offset
+        return _condition_encoder.encode(
+            (
+                producer.producer_id if producer else "",
+                producer.epoch if producer else 0,
+                producer.sequence if producer else 0,
+                -1 if expected is None else expected,
+                condition.fence,
+                part.idempotency_key,
+                part.fingerprint,
+                *_inheritance_of(part),
+                *self._facts_of(part),
+            )
+        )
+
+    def _facts_of(self, part: AppendPart) -> list[Any]:
+        keys = _last_of_keys(_as_records(part.records)) if self.indexed else False
+        return [keys, part.claims] if part.claims else [keys] if self.indexed else []
+
+    def abandoned(self, part: AppendPart, answer: PartAppended) -> None:
+        """What was appended stays."""
+
+    def answers(self, parts: Sequence[AppendPart], reply: Reply) -> Sequence[Any]:
+        """A PartAppended for each part, or the error that its caller is to see."""
+        refusal = refusal_in(reply)
+        if refusal is not None:
+            return [refusal] * len(parts)
+        now_ms, left, verdicts = reply[1], reply[2], iter(reply[3:])
+        plain = next(verdicts) if any(part.is_plain for part in parts) else (0, 0)
+        refused = _verdict(plain, left, now_ms) if plain[0] else None
+        plain_at = plain[1]
+        answers: list[PartAppended | Exception] = []
+        for part in parts:
+            if part.is_plain and refused:
+                answers.append(refused)
+            elif part.is_plain:
+                answers.append(PartAppended(plain_at, False, left, now_ms))
+                plain_at += len(part.records)
+            else:
+                answers.append(_verdict(next(verdicts), left, now_ms))
+        return answers
+
+
+def _encode_plain(parts: Sequence[Sequence[Record] | PackedColumns]) -> tuple[bytes, int]:
+    """All records as one batch, and their number; columns stay columns unless records are among them."""
+    columns = [part for part in parts if isinstance(part, PackedColumns)]
+    if len(columns) == len(parts):
+        return encode_columns(columns), sum(map(len, columns))
+    records = [*chain.from_iterable(map(_as_records, parts))]
+    return encode_batch(records), len(records)
+
+
+def _as_records(part: Sequence[Record] | PackedColumns) -> Sequence[Record]:
+    return part.records() if isinstance(part, PackedColumns) else part
+
+
+def _entries_of(parts: Sequence[AppendPart]) -> list[list[AppendPart]]:
+    """The parts in order, in runs that fit one entry; a part is never split."""
+    runs: list[list[AppendPart]] = [[]]
+    records = size = 0
+    for part in parts:
+        records += len(part.records)
+        size += part.size_bytes
+        if runs[-1] and (records > limits.ENTRY_RECORDS_MAX or size > limits.ENTRY_BYTES_MAX):
+            runs.append([])
+            records, size = len(part.records), part.size_bytes
+        runs[-1].append(part)
+    return runs
+
+
+def _last_of_keys(records: Sequence[Record]) -> dict[str, int]:
+    """The number of each key's last record."""
+    return {record.key: number for number, record in enumerate(records) if record.key}
+
+
+def _inheritance_of(part: AppendPart) -> tuple[int, int]:
+    if part.inherited is not None:
+        return part.inherited.epoch, part.inherited.last
+    return (-2 if part.ask_parents else -1), -1
+
+
+class ParentsUnasked(Exception):
+    """The log does not know this producer; its closed parents may. Nothing happened."""
+
+
+def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception:
+    """The numbers are those of append_records.lua."""
+    match verdict:
+        case [0, offset]:
+            return PartAppended(offset, False, left, now_ms)
+        case [1, -1]:
+            return DuplicateForgotten()
+        case [1, offset]:
+            return PartAppended(offset, True, left)
+        case [2, epoch]:
+            return ProducerFenced(current_epoch=epoch)
+        case [3, children]:
+            return ShardClosedTo(unpack_children(children))
+        case [4, _]:
+            return FenceMismatch()
+        case [5, sequence]:
+            return SequenceOutOfOrder(expected_sequence=sequence)
+        case [6, offset]:
+            return OffsetMismatch(next_offset=offset)
+        case [8, _]:
+            return ParentsUnasked()
+        case [9, _]:
+            return ArchiveBehind()
+        case [10, lasts]:
+            return Straddles(lasts)
+        case [11, _]:
+            return ProducerFenced("This producer is over: what it had to send was sent.")
+        case [12, _]:
+            return TooManyProducers()
+        case _:
+            return IdempotencyKeyReused()

@@ -1,0 +1,84 @@
+"""Reading much of a log, entry by entry: for those who copy or count it, not for those who follow it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import SERVER_TIME
+from storage.domain.log.entry import LogEntry
+from storage.domain.log.record_batch import decode_one, encode_batch
+from storage.domain.names import LogId
+from storage.domain.streams.stream import LogRecord
+from storage.redis.keys import LogAddress, log_keys, view_keys
+from storage.redis.queues.script_args import as_stream_record
+from storage.redis.transport.client import Reply
+from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.script_status import checked
+
+
+class EntryRange(msgspec.Struct, frozen=True):
+    """Entries of a log, in order, the first and the last possibly reaching beyond the range that was asked.
+
+    `start` and `next` are the log's oldest readable offset and the next one to be written. `go_on` is the
+    offset to go on from: that behind the last entry, at most the end of the range. Below `start` nothing is
+    found, and `go_on` is `start`.
+    """
+
+    start: int
+    next: int
+    go_on: int
+    entries: Sequence[LogEntry]
+
+
+class HotRanges:
+    """Bulk reads of shards' logs and queues' views. Raises LogNotReady where a log must be seen to first."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def read(
+        self,
+        at: LogAddress,
+        first: int,
+        end: int,
+        *,
+        records_max: int = limits.RANGE_RECORDS_MAX,
+        bytes_max: int = limits.RANGE_BYTES_MAX,
+    ) -> EntryRange:
+        """The entries that hold offsets of [first, end): as many as one call gives, at least one if there is any."""
+        keys = (view_keys if at.is_view else log_keys)(at.namespace, at.log_id)[:2]
+        wanted = min(records_max, max(1, end - first))
+        reply = checked(
+            await self._pipeline.read(
+                "read_log", keys, SERVER_TIME, "offset", first, wanted, bytes_max, "0"
+            )
+        )
+        start, next_, found = reply[2], reply[3], reply[6:]
+        entries = [entry for entry in map(_entry, found) if entry.first < end]
+        if at.is_view:
+            entries = [_shown(at.log_id, entry) for entry in entries]
+        return EntryRange(start, next_, _go_on(first, end, start, next_, entries), entries)
+
+
+def _go_on(first: int, end: int, start: int, next_: int, entries: Sequence[LogEntry]) -> int:
+    if first < start:
+        return start
+    return min(end, entries[-1].next if entries else next_)
+
+
+def _entry(reply: Reply) -> LogEntry:
+    entry_id, fields = reply
+    first, arrival_ms = (int(number) for number in entry_id.split(b"-"))
+    pairs = [*zip(fields[::2], fields[1::2], strict=True)]
+    batches = tuple(value for name, value in pairs if name == b"d")
+    numbers = {name: int(value) for name, value in pairs if name != b"d"}
+    size_bytes = sum(map(len, batches))
+    return LogEntry(first, arrival_ms, numbers.get(b"n", 1), size_bytes, numbers[b"c"], batches)
+
+
+def _shown(log_id: LogId, entry: LogEntry) -> LogEntry:
+    """A message's entry as its queue's stream view shows it."""
+    at = LogRecord(entry.first, entry.arrival_ms, decode_one(entry.batches[0]))
+    shown = encode_batch([as_stream_record(log_id, at).record])
+    return msgspec.structs.replace(entry, batches=(shown,))

@@ -1,0 +1,1 @@
+"""Connections, command lanes, group commit and request coalescing."""

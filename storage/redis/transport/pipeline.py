@@ -1,0 +1,129 @@
+"""Every hot command goes through here: what arrives while a flush is under way leaves together in the next.
+
+    engines ──▶ the way to the server that has the key ─┬▶ its write lane
+                                                        └▶ its read lane
+
+Writes and reads have a lane each (`storage.redis.transport.connection_lane`), so that a read does not wait behind an fsync. Calls that do the
+same to the same log can share one script call (`storage.redis.transport.coalescing`).
+
+    never sent, or refused by the server    StorageUnavailable, StorageFull: nothing happened
+    sent, and no answer                     OutcomeUnknown: the caller may retry with the same key
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from redis.asyncio import ConnectionPool
+
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable
+from storage.domain.histogram import Timings
+from storage.domain.limits import CALL_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
+from storage.redis.scripts import script
+from storage.redis.transport.client import Reply, open_pool
+from storage.redis.transport.coalescing import Gatherer, Store, StoreChanged
+from storage.redis.transport.command import Argument, command_of
+from storage.redis.transport.connection_lane import Lane, Link
+from storage.redis.transport.topology import Nodes
+
+
+class _Way(NamedTuple):
+    """The lanes to one server."""
+
+    writes: Lane
+    reads: Lane
+    pool: ConnectionPool
+
+    async def close(self) -> None:
+        await self.writes.close()
+        await self.reads.close()
+        await self.pool.aclose()
+
+
+class Pipeline:
+    """The hot store as the engines see it: a write lane and a read lane to each server.
+
+    `on_connect` runs after a connection is made and before anything is sent on it; it decides whether the
+    store is the one that was left (`storage.log.provisioner`), and names it. It raises StorageUnavailable when it cannot tell.
+    What was made for a store of another name and waited is not sent: it may carry an epoch by which a store that has
+    forgotten something would hand out an offset again.
+
+    In a cluster a command goes to the master that has its keys, as far as is known; one that is sent on to another
+    did nothing, and goes there.
+    """
+
+    def __init__(
+        self, nodes: Nodes, limits: Limits, on_connect: Callable[[], Awaitable[Store]]
+    ) -> None:
+        self.nodes = nodes
+        self.link = Link(nodes, limits, on_connect)
+        self.timings = {"write": Timings(), "read": Timings()}
+        """Of whole flushes, from the first byte sent to the last answer."""
+        self._ways: dict[str, _Way] = {}
+        self._seed = self._way(nodes.seed)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Answers that were errors, and flushes that were not answered, by kind."""
+        return self.link.errors
+
+    def _way(self, url: str) -> _Way:
+        way = self._ways.get(url)
+        if way is None:
+            pool, hands = open_pool(url), self.link.limits.write_hands
+            written, read = self.timings["write"], self.timings["read"]
+            writes = Lane(self.link, pool, hands, written, self._writes_at, writes=True)
+            reads = Lane(self.link, pool, 1, read, self._reads_at)
+            way = self._ways[url] = _Way(writes, reads, pool)
+        return way
+
+    def _writes_at(self, url: str) -> Lane:
+        return self._way(url).writes
+
+    def _reads_at(self, url: str) -> Lane:
+        return self._way(url).reads
+
+    def _way_of(self, key: bytes) -> _Way:
+        return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
+
+    def _writes_for(self, gatherer: Gatherer) -> Lane:
+        return (self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
+
+    async def close(self) -> None:
+        """Fail what still waits, and disconnect."""
+        for way in list(self._ways.values()):
+            await way.close()
+        await self.nodes.close()
+
+    async def write(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
+        """Run a script that changes something."""
+        command = command_of(script(name), keys, *arguments)
+        return await self._way_of(keys[0]).writes.call(command)
+
+    async def read(self, name: str, keys: Sequence[bytes], *arguments: Argument) -> Reply:
+        """Run a script that changes nothing that must last, so it may be asked of whatever store is there."""
+        command = command_of(script(name), keys, *arguments)
+        try:
+            try:
+                return await self._way_of(keys[0]).reads.call(command)
+            except StoreChanged:
+                return await self._way_of(keys[0]).reads.call(command)
+        except OutcomeUnknown:
+            raise StorageUnavailable("The store did not answer in time.") from None
+
+    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
+        """Have `part`, of about that size, done together with what other callers want of the gatherer."""
+        weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
+        return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
+
+    async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+        """As `gather`, for what is as much work as a call of its own, and must not get lost between the answer and its
+        caller: see Gatherer.abandoned."""
+        done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, CALL_WEIGHT)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            answered = done.done() and not done.cancelled() and done.exception() is None
+            if answered:  # cancelled between the answer and its reading
+                gatherer.abandoned(part, done.result())
+            raise

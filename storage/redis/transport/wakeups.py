@@ -1,0 +1,192 @@
+"""Long polls that cost nothing while they wait.
+
+A read that finds nothing leaves a flag in the log; the next append, release or due move publishes the
+log's id once and clears it. One subscription per process hears all of them:
+
+    publish ──▶ Wakeups ──▶ queue: its longest waiting caller; who finds something passes the wake-up on
+                       └──▶ stream: everyone who reads its end
+
+After a lost subscription, and now and then anyway, every log that is waited for is looked at again: a
+publish that was missed costs time, never a message.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from math import inf
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from storage.concurrency.tasks import end
+from storage.domain.errors import StorageBusy
+from storage.domain.limits import SECOND_MS, Limits
+from storage.domain.names import LogId
+from storage.redis.keys import WAKE_CHANNEL
+
+_RESUBSCRIBE_S = 0.2
+
+
+class Waiter:
+    """One caller that waits for logs to change. Small: there are thousands, and most of them idle."""
+
+    __slots__ = ("_alone", "_news", "_wakeups", "log_ids", "satisfied")
+
+    def __init__(self, wakeups: "Wakeups", log_ids: tuple[LogId, ...], alone: bool) -> None:
+        self._wakeups = wakeups
+        self.log_ids = log_ids
+        self._alone = alone
+        self._news: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
+        self.satisfied = False
+
+    def __enter__(self) -> "Waiter":
+        self._wakeups.enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wakeups.leave(self)
+
+    async def wait(self, seconds: float) -> None:
+        """Return when woken, or after `seconds`; infinity needs no timer."""
+        loop = asyncio.get_running_loop()
+        if self._news is None:
+            self._news = loop.create_future()
+        if seconds == inf:
+            await self._news
+            return
+        timer = loop.call_later(seconds, self._tell, False)
+        try:
+            await self._news
+        finally:
+            timer.cancel()
+
+    def start_over(self) -> None:
+        """Forget an earlier wake-up: the caller is about to look."""
+        self._news = None
+
+    @property
+    def was_woken(self) -> bool:
+        """Woken, and has not looked since."""
+        news = self._news
+        return news is not None and news.done() and not news.cancelled() and news.result()
+
+    @property
+    def shares(self) -> bool:
+        """Whether others are woken at the same time."""
+        return not self._alone
+
+    def wake(self) -> None:
+        """End the wait, now or when it begins."""
+        if self._news is None:
+            self._news = asyncio.get_running_loop().create_future()
+        self._tell(True)
+
+    def _tell(self, woken: bool) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(woken)
+
+
+class Wakeups:
+    """Who waits for which log, in this process."""
+
+    def __init__(self, listener: Callable[[], Redis], limits: Limits) -> None:
+        self._listener = listener  # another server each time, where there are several
+        self._limits = limits
+        self._waiters: dict[LogId, dict[Waiter, None]] = {}
+        self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
+        self._count = 0
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
+
+    async def close(self) -> None:
+        """Stop listening; whoever waits is woken."""
+        await end(*self._tasks)
+        for _, timer in self._timers.values():
+            timer.cancel()
+        self.wake_all()
+
+    @property
+    def count(self) -> int:
+        """How many callers wait."""
+        return self._count
+
+    def waiting(self, log_ids: Iterable[LogId], *, alone: bool) -> Waiter:
+        """Register before looking, so that no wake-up falls between the look and the wait.
+
+        To be used as `with wakeups.waiting(...) as waiter`. `alone`: a wake-up is for one caller, who passes
+        it on when it found something. Raises StorageBusy when too many wait.
+        """
+        if self._count >= self._limits.waiters_max:
+            raise StorageBusy("Too many callers are waiting.")
+        return Waiter(self, tuple(log_ids), alone)
+
+    def enter(self, waiter: Waiter) -> None:
+        """Begin to wake this caller."""
+        self._count += 1
+        for log_id in waiter.log_ids:
+            self._waiters.setdefault(log_id, {})[waiter] = None
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more; what it was woken for, or found, may be there for the next one too."""
+        self._count -= 1
+        for log_id in waiter.log_ids:
+            self._leave(log_id, waiter)
+
+    def _leave(self, log_id: LogId, waiter: Waiter) -> None:
+        waiters = self._waiters[log_id]
+        del waiters[waiter]
+        if not waiters:
+            del self._waiters[log_id]
+            if timed := self._timers.pop(log_id, None):
+                timed[1].cancel()
+        elif waiter.satisfied or waiter.was_woken:
+            self.wake(log_id)
+
+    def wake(self, log_id: LogId) -> None:
+        """Wake who is next, or all who share."""
+        for waiter in self._waiters.get(log_id, ()):
+            if waiter.shares:
+                waiter.wake()
+            elif not waiter.was_woken:
+                waiter.wake()
+                return
+
+    def wake_all(self) -> None:
+        """Have every log looked at again."""
+        for log_id in list(self._waiters):
+            self.wake(log_id)
+
+    def wake_after(self, log_id: LogId, delay_ms: int) -> None:
+        """Wake when something is due; the soonest time given counts."""
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(0, delay_ms) / SECOND_MS
+        timed = self._timers.get(log_id)
+        if timed is not None:
+            if timed[0] <= when:
+                return
+            timed[1].cancel()
+        # What is due at once has no time of its own on uvloop: its handle cannot say when.
+        self._timers[log_id] = (when, loop.call_at(when, self._due, log_id))
+
+    def _due(self, log_id: LogId) -> None:
+        self._timers.pop(log_id, None)
+        self.wake(log_id)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with self._listener().pubsub(ignore_subscribe_messages=False) as subscription:
+                    await subscription.subscribe(WAKE_CHANNEL)
+                    while True:
+                        message = await subscription.get_message(timeout=None)
+                        if message is None:
+                            continue
+                        if message["type"] == "subscribe":
+                            self.wake_all()
+                        elif message["type"] == "message":
+                            self.wake(message["data"])
+            except (RedisError, OSError):
+                await asyncio.sleep(_RESUBSCRIBE_S)
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.waiter_recheck_ms / SECOND_MS)
+            self.wake_all()

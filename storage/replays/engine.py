@@ -1,0 +1,298 @@
+"""Replays: asking for one, looking at it, and what its worker needs. `storage.domain.replays.replay` says what one is."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import GroupNotFound, JobNotFound, JobRefused, ValidationFailed
+from storage.domain.jobs import Claim, Job, JobKind, JobPart, JobState
+from storage.domain.names import GroupName, QueueName, StreamName, check_name
+from storage.domain.replays.replay import (
+    PLANNED,
+    Replaying,
+    ReplayRequest,
+    ReplaySpec,
+    parts_of,
+    producer_of,
+)
+from storage.groups.engine import Groups
+from storage.jobs import Jobs
+from storage.queues.engine import Queues
+from storage.redis.counters.pacing import HotPacing
+from storage.replays.planner import Plan, Planning
+from storage.replays.window import Windows
+from storage.streams.engine import Streams
+
+T = TypeVar("T")
+
+Place = tuple[int, str]
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """A replay and its job. `parts` are empty until it has begun."""
+
+    job: Job
+    spec: ReplaySpec
+    parts: tuple[Replaying, ...] = ()
+
+
+class Replays:
+    """The replays of a deployment. Raises JobNotFound for one that is not there."""
+
+    def __init__(
+        self,
+        windows: Windows,
+        planning: Planning,
+        streams: Streams,
+        queues: Queues,
+        groups: Groups,
+        jobs: Jobs,
+        pacing: HotPacing,
+        clock: Clock,
+    ) -> None:
+        self._windows = windows
+        self._planning = planning
+        self._streams = streams
+        self._queues = queues
+        self._groups = groups
+        self._jobs = jobs
+        self._pacing = pacing
+        self._clock = clock
+        self._forgotten: set[str] = set()
+
+    # What the owner says
+
+    async def submit(
+        self, namespace: str, request: ReplayRequest, replay_id: str | None = None
+    ) -> Replay:
+        """Ask for a replay. With an id of the caller's the call may be repeated.
+
+        Raises ValidationFailed, StreamNotFound, QueueNotFound, ShardNotFound, GroupNotFound, BookmarkNotFound;
+        JobRefused where another replay has the id.
+        """
+        request.check()
+        known_as = replay_id or secrets.token_hex(8)
+        check_name(known_as)
+        before = await self._repeated(namespace, known_as, request) if replay_id else None
+        if before is not None:
+            return before
+        source = await self._windows.source(namespace, request)
+        target_id = await self._windows.target_id(namespace, request)
+        _check_own_queue(source.is_view, request)
+        await self._windows.reaches(source, request)
+        spec = ReplaySpec(
+            replay_id=known_as, request=request, stream_id=source.stream_id, target_id=target_id
+        )
+        job = await self._jobs.submit(
+            namespace,
+            JobKind.REPLAY,
+            known_as,
+            msgspec.to_builtins(spec),
+            job_id=_job_id(namespace, known_as),
+        )
+        return _checked_same(Replay(job, spec_of(job)), request)
+
+    async def _repeated(
+        self, namespace: str, replay_id: str, request: ReplayRequest
+    ) -> Replay | None:
+        try:
+            return _checked_same(await self.get(namespace, replay_id), request)
+        except JobNotFound:
+            return None
+
+    async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
+        """What a replay would do, without doing it. Raises as `submit`, and `Planning.plan`."""
+        request.check()
+        source = await self._windows.source(namespace, request)
+        _check_own_queue(source.is_view, request)
+        return await self._planning.plan(namespace, request, exact=exact)
+
+    async def get(self, namespace: str, replay_id: str) -> Replay:
+        """A replay, and how far its parts are."""
+        try:
+            job = await self._jobs.get(_job_id(namespace, replay_id))
+        except JobNotFound:
+            raise JobNotFound(f"There is no replay '{replay_id}'.") from None
+        return Replay(job, spec_of(job), tuple(await self.parts(job.job_id)))
+
+    async def page(
+        self,
+        namespace: str,
+        *,
+        state: JobState | None = None,
+        after: Place | None = None,
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Replay]:
+        """Replays without their parts, the newest first, strictly after `after`, as `Jobs.list` has it."""
+        jobs = await self._jobs.list(
+            namespace=namespace, kind=JobKind.REPLAY, state=state, after=after, limit=limit
+        )
+        return [Replay(job, spec_of(job)) for job in jobs]
+
+    async def pause(self, namespace: str, replay_id: str) -> Replay:
+        """Stop it where it is. Raises JobRefused where it is over or being cancelled."""
+        return await self._say(namespace, replay_id, self._jobs.pause)
+
+    async def resume(self, namespace: str, replay_id: str) -> Replay:
+        """Let it go on. Raises as `pause`."""
+        return await self._say(namespace, replay_id, self._jobs.resume)
+
+    async def cancel(self, namespace: str, replay_id: str) -> Replay:
+        """End it; what it has sent stays. Raises JobRefused where it is done or has failed."""
+        replay = await self._say(namespace, replay_id, self._jobs.cancel)
+        if replay.job.state is JobState.CANCELLED:
+            await self.forget(replay.job, replay.spec)
+        return replay
+
+    async def retry(self, namespace: str, replay_id: str) -> Replay:
+        """Begin a failed one again where it is. Raises JobRefused where it has not failed."""
+        return await self._say(namespace, replay_id, self._jobs.retry)
+
+    async def _say(
+        self, namespace: str, replay_id: str, say: Callable[[str], Awaitable[Job]]
+    ) -> Replay:
+        replay = await self.get(namespace, replay_id)
+        return msgspec.structs.replace(replay, job=await say(replay.job.job_id))
+
+    # What its worker needs
+
+    async def prepare(self, claim: Claim, job: Job, spec: ReplaySpec) -> list[Replaying]:
+        """The parts; the first attempt fixes the window, and nothing is sent before all of it is stored.
+
+        Raises LeaseLost, StreamNotFound where source or target are not the same any more, and what `submit` does.
+        """
+        source = await self._windows.check_same(
+            job.namespace, spec.request, spec.stream_id, spec.target_id
+        )
+        stored = await self._jobs.parts(job.job_id)
+        if PLANNED not in stored:
+            reaches = await self._windows.reaches(source, spec.request)
+            parts = [part.to_job() for part in parts_of(reaches, spec.request.order)]
+            for some in _in_portions([*parts, JobPart(PLANNED, len(parts), True, {})]):
+                await self._jobs.save_parts(claim, some)
+        return await self.parts(job.job_id)
+
+    async def parts(self, job_id: str) -> list[Replaying]:
+        """A replay's parts, by shard; empty before its window is fixed."""
+        stored = await self._jobs.parts(job_id)
+        if PLANNED not in stored:
+            return []
+        return [
+            Replaying.from_job(part) for name, part in sorted(stored.items()) if name != PLANNED
+        ]
+
+    async def save(self, claim: Claim, parts: Sequence[Replaying]) -> None:
+        """Store how far parts are, in one go where they fit. Raises LeaseLost."""
+        for some in _in_portions([part.to_job() for part in parts]):
+            await self._jobs.save_parts(claim, some)
+
+    async def oldest_arrival(
+        self, namespace: str, spec: ReplaySpec, parts: Sequence[Replaying]
+    ) -> int | None:
+        """When the oldest record arrived that these parts have still to read; None for none."""
+        name = StreamName(spec.request.stream, namespace)
+        found: list[int] = []
+        for part in parts:
+            at = {part.reach.shard: part.position}
+            for read in await self._streams.read_shards(name, at, records_max=1):
+                found += [one.arrival_ms for one in read.records]
+        return min(found, default=None)
+
+    async def reserve(self, job: Job, spec: ReplaySpec, records: int, size_bytes: int) -> int:
+        """Reserve time at the replay's rate, whoever sends; how long to wait before sending so much, ms."""
+        pacing = spec.request.pacing
+        return await self._pacing.reserve(job.namespace, job.job_id, pacing, records, size_bytes)
+
+    async def is_lagging(self, namespace: str, spec: ReplaySpec) -> bool:
+        """Whether the target's readers have more to do than the replay's owner would have them."""
+        most, target = spec.request.pacing.lag_records_max, spec.request.target
+        if most is None:
+            return False
+        if target.queue is not None:
+            return (await self._queues.stats(QueueName(target.queue, namespace))).ready > most
+        for group in await self._readers(namespace, spec):
+            with suppress(GroupNotFound):  # it was deleted meanwhile
+                lags = await self._groups.lag(group)
+                if sum(one.records for one in lags) > most:
+                    return True
+        return False
+
+    async def check_target(self, namespace: str, spec: ReplaySpec) -> None:
+        """Raises StreamNotFound or QueueNotFound where the target is not the one that was meant."""
+        await self._windows.check_target(namespace, spec.request, spec.target_id)
+
+    async def _readers(self, namespace: str, spec: ReplaySpec) -> list[GroupName]:
+        """The consumer groups of the target stream."""
+        found: list[GroupName] = []
+        after = ""
+        while page := await self._groups.list_groups(namespace, after=after):
+            found += [group.name for group in page if group.stream_id == spec.target_id]
+            after = page[-1].name.name
+        return found
+
+    async def forget(self, job: Job, spec: ReplaySpec) -> None:
+        """Let the target forget what it remembers of a replay that is over. May be repeated."""
+        target = spec.request.target
+        producers = [producer_of(job.job_id, part.part) for part in await self.parts(job.job_id)]
+        for some in _in_portions(producers):
+            if target.queue is not None:
+                await self._queues.forget_rising(QueueName(target.queue, job.namespace), some)
+            elif target.stream is not None:
+                await self._streams.forget_rising(StreamName(target.stream, job.namespace), some)
+
+    # For the sweep
+
+    async def tidy(self) -> int:
+        """Forget replays that ended without a worker: cancelled while none had them, or failed and never tried
+        again. Gives how many."""
+        failed_before_ms = (
+            self._clock.now_ms() - limits.JOB_KEPT_MS + limits.REPLAY_FORGOTTEN_BEFORE_MS
+        )
+        done = 0
+        for state, before_ms in ((JobState.CANCELLED, None), (JobState.FAILED, failed_before_ms)):
+            for job in await self._ended(state, before_ms):
+                await self.forget(job, spec_of(job))
+                self._forgotten.add(job.job_id)
+                done += 1
+        return done
+
+    async def _ended(self, state: JobState, before_ms: int | None) -> list[Job]:
+        found: list[Job] = []
+        after: Place | None = None
+        while page := await self._jobs.list(kind=JobKind.REPLAY, state=state, after=after):
+            found += [job for job in page if job.job_id not in self._forgotten]
+            after = (page[-1].created_at_ms, page[-1].job_id)
+        return [job for job in found if before_ms is None or (job.ended_at_ms or 0) < before_ms]
+
+
+def spec_of(job: Job) -> ReplaySpec:
+    """What a replay's worker is told."""
+    return msgspec.convert(job.spec, ReplaySpec)
+
+
+def _job_id(namespace: str, replay_id: str) -> str:
+    return f"replay:{namespace}:{replay_id}"
+
+
+def _checked_same(replay: Replay, request: ReplayRequest) -> Replay:
+    if replay.spec.request != request:
+        raise JobRefused("Another replay has this id.", reason="id_taken")
+    return replay
+
+
+def _check_own_queue(is_view: bool, request: ReplayRequest) -> None:
+    if is_view and request.target.queue == request.stream and not request.allow_same_stream:
+        detail = (
+            "The target is the queue that the source shows. Say allow_same_stream if that is meant"
+        )
+        raise ValidationFailed.at("/target/queue", detail, "same_stream")
+
+
+def _in_portions(items: Sequence[T]) -> list[Sequence[T]]:
+    most = limits.JOB_PARTS_PER_CALL
+    return [items[nth : nth + most] for nth in range(0, len(items), most)]

@@ -1,0 +1,136 @@
+"""The window of a replay: which offsets of which shards are meant, as of now."""
+
+import asyncio
+from collections.abc import Sequence
+
+from storage.catalog.catalog import Catalog
+from storage.domain.errors import (
+    BookmarkNotFound,
+    QueueNotFound,
+    ShardNotFound,
+    StreamNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import GroupName, LogId, QueueName, StreamName
+from storage.domain.replays.replay import Bound, Reach, ReplayRequest
+from storage.domain.streams.stream import ReadFrom, ShardState, Stream
+from storage.groups.engine import Groups
+from storage.streams.engine import Streams
+
+
+class Windows:
+    """Looks where a window's ends lie."""
+
+    def __init__(self, streams: Streams, groups: Groups, catalog: Catalog) -> None:
+        self._streams = streams
+        self._groups = groups
+        self._catalog = catalog
+
+    async def source(self, namespace: str, request: ReplayRequest) -> Stream:
+        """The stream that is replayed, or a queue's view. Raises StreamNotFound."""
+        return await self._catalog.fresh_stream(StreamName(request.stream, namespace))
+
+    async def target_id(self, namespace: str, request: ReplayRequest) -> LogId:
+        """What the target is known by, for as long as it is the same.
+
+        Raises StreamNotFound, QueueNotFound, and ValidationFailed where it is a view, or the source's own queue.
+        """
+        target = request.target
+        if target.queue is not None:
+            queue = await self._catalog.fresh_queue(QueueName(target.queue, namespace))
+            return queue.log_id
+        assert target.stream is not None
+        stream = await self._catalog.fresh_stream(StreamName(target.stream, namespace))
+        if stream.is_view:
+            detail = f"'{target.stream}' is a queue's view: replay to the queue"
+            raise ValidationFailed.at("/target/stream", detail, "read_only")
+        return stream.stream_id
+
+    async def reaches(self, source: Stream, request: ReplayRequest) -> list[Reach]:
+        """What of each shard is meant, by shard, without those of which nothing is.
+
+        Raises ShardNotFound, GroupNotFound, BookmarkNotFound, and ValidationFailed for a bookmark in another stream.
+        """
+        states = _chosen(await self._streams.shards(source.name), request.shards)
+        starts = {state.shard.index: state.start for state in states}
+        tips = {state.shard.index: state.next for state in states}
+        firsts = await self._edges(source, request.start, states, starts, "/from")
+        ends = await self._edges(source, request.end, states, tips, "/to")
+        found = [Reach(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()]
+        return [reach for reach in found if reach.first < reach.end]
+
+    async def _edges(
+        self,
+        source: Stream,
+        bound: Bound | None,
+        states: Sequence[ShardState],
+        unbounded: dict[int, int],
+        pointer: str,
+    ) -> dict[int, int]:
+        """Where a bound lies in each shard."""
+        if bound is None:
+            return unbounded
+        if bound.offsets is not None:
+            _check_known(unbounded, [shard for shard, _ in bound.offsets])
+            return unbounded | dict(bound.offsets)
+        if bound.time_ms is not None:
+            time_ms = bound.time_ms
+            found = await asyncio.gather(
+                *(self._at_time(source, state, time_ms) for state in states)
+            )
+            return dict(zip(unbounded, found, strict=True))
+        assert bound.bookmark is not None
+        marked = await self._bookmark(source, *bound.bookmark, pointer)
+        return {state.shard.index: marked.get(state.shard.index, state.start) for state in states}
+
+    async def _at_time(self, source: Stream, state: ShardState, time_ms: int) -> int:
+        """The offset of the first record that arrived then or later, or else of the next one."""
+        where = ReadFrom(time_ms=time_ms)
+        read = await self._streams.read_shard(
+            source.name, state.shard.index, where, records_max=1, bytes_max=1
+        )
+        return read.records[0].offset if read.records else read.next_offset
+
+    async def _bookmark(
+        self, source: Stream, group: str, name: str, pointer: str
+    ) -> dict[int, int]:
+        named = GroupName(group, source.name.namespace)
+        if (await self._groups.get(named)).stream_id != source.stream_id:
+            detail = f"Group '{group}' reads another stream"
+            raise ValidationFailed.at(f"{pointer}/bookmark", detail, "mismatch")
+        for bookmark in await self._groups.bookmarks(named):
+            if bookmark.name == name:
+                return dict(bookmark.positions)
+        raise BookmarkNotFound(f"There is no bookmark '{name}'.")
+
+    async def check_target(self, namespace: str, request: ReplayRequest, target_id: LogId) -> None:
+        """Raises StreamNotFound or QueueNotFound unless the target is the one of this id, as far as this process has
+        heard."""
+        target = request.target
+        if target.queue is not None:
+            if (await self._catalog.queue(QueueName(target.queue, namespace))).log_id != target_id:
+                raise QueueNotFound("The target was deleted, and made anew.")
+        elif target.stream is not None:
+            name = StreamName(target.stream, namespace)
+            if (await self._catalog.stream(name)).stream_id != target_id:
+                raise StreamNotFound("The target was deleted, and made anew.")
+
+    async def check_same(self, namespace: str, request: ReplayRequest, *ids: LogId) -> Stream:
+        """The source, which like the target is still the one of these ids. Raises StreamNotFound."""
+        source = await self.source(namespace, request)
+        if (source.stream_id, await self.target_id(namespace, request)) != ids:
+            raise StreamNotFound("The source or the target was deleted, and made anew.")
+        return source
+
+
+def _chosen(states: Sequence[ShardState], shards: Sequence[int] | None) -> list[ShardState]:
+    if shards is None:
+        return list(states)
+    _check_known({state.shard.index: 0 for state in states}, shards)
+    return [state for state in states if state.shard.index in shards]
+
+
+def _check_known(known: dict[int, int], shards: Sequence[int]) -> None:
+    for shard in shards:
+        if shard not in known:
+            raise ShardNotFound(f"The stream has no shard {shard}.")

@@ -1,0 +1,1 @@
+"""The stream engine: append, read, seek, reshard and staged writes."""

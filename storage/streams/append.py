@@ -1,0 +1,347 @@
+"""Appending: each record finds the shard that takes it, also while shards are split and merged.
+
+A definition may be older than the shards are. A closed shard says which ones go on in its place, and the
+append goes there; only the next definition saves it the detour.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import cast
+
+import msgspec
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    IdempotencyKeyReused,
+    MillstreamError,
+    StorageUnavailable,
+)
+from storage.domain.limits import Limits
+from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import ShardClosedTo, eldest
+from storage.domain.streams.producers import Known, Remembered, judge
+from storage.domain.streams.stream import (
+    UNCONDITIONAL,
+    AppendCondition,
+    Appended,
+    Producer,
+    Shard,
+    Stream,
+    by_shard,
+    hash_key,
+)
+from storage.log.provisioner import LogKeeper
+from storage.log.stream_executor import OnStream
+from storage.quotas.memory_guard import Room
+from storage.redis.keys import LogAddress
+from storage.redis.streams.append import AppendPart, Appends, ParentsUnasked, PartAppended
+from storage.redis.streams.logs import HotLogs, LogOpen
+from storage.streams.append_rules import check_records, check_unrouted, fingerprint, timed
+from storage.streams.reshard import Resharder
+
+Outcome = list[Appended] | MillstreamError
+
+
+class _Call(msgspec.Struct):
+    """What one call wants appended. `keyless` stands for the key of records that have none, once one is
+    asked for."""
+
+    records: Sequence[Record]
+    sizes: Sequence[int]
+    idempotency_key: str
+    keyless: str = ""
+
+    def _keyless(self) -> str:
+        self.keyless = self.keyless or self.idempotency_key or str(random.random())  # noqa: S311  any shard will do
+        return self.keyless
+
+    def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
+        """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
+        keyless = self._keyless()
+        places = [_place_of(record, keyless) for record in self.records]
+        return {**by_shard(shards, places)}
+
+    def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
+        """As by_shard, of some records among the children of the shard that took them."""
+        taken: dict[Shard, list[int]] = {}
+        keyless = self._keyless()
+        for number in numbers:
+            place = _place_of(self.records[number], keyless)
+            child = next(child for child in children if child.takes(place))
+            taken.setdefault(child, []).append(number)
+        return taken
+
+    def part(self, numbers: Sequence[int]) -> AppendPart:
+        """These records, as one part."""
+        if len(numbers) == len(self.records):
+            return _part(self.records, sum(self.sizes), UNCONDITIONAL, self.idempotency_key)
+        return _part(
+            [self.records[number] for number in numbers],
+            sum([self.sizes[number] for number in numbers]),
+            UNCONDITIONAL,
+            self.idempotency_key,
+        )
+
+
+class Appending:
+    """The verbs of `storage.streams.engine.Streams` that append."""
+
+    def __init__(
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        keeper: LogKeeper,
+        resharder: Resharder,
+        clock: Clock,
+        known: Limits,
+        room: Room,
+    ) -> None:
+        self._room = room
+        self._hot = hot
+        self._resharder = resharder
+        self._on_stream = on_stream
+        self._keeper = keeper
+        self._clock = clock
+        self._limits = known
+
+    async def append(
+        self, name: StreamName, records: Sequence[Record], idempotency_key: str
+    ) -> list[Appended | MillstreamError]:
+        """As `Streams.append`."""
+        stream = await self.stream(name)
+        sizes = check_records(stream, records)
+        records = timed(stream.spec, records, self._clock.now_ms)
+        call = _Call(records, sizes, idempotency_key)
+        return await self._on_stream.do(stream, partial(self._append, call))
+
+    async def stream(self, name: StreamName) -> Stream:
+        """A stream that takes records now. Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded."""
+        if self._room.closed:
+            self._room.check(name.namespace)
+        return await self._on_stream.writable(name)
+
+    async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
+        shards = self._first_asked(stream) if call.idempotency_key else stream.open_shards
+        if len(shards) > 1:
+            return await self._append_to_all(call, stream, call.by_shard(shards))
+        numbers = range(len(call.records))
+        done = await self._try_some(stream, shards[0], call, numbers)
+        if isinstance(done, ShardClosedTo):
+            return await self._append_to_all(call, stream, {**call.among(done.children, numbers)})
+        return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
+
+    def _first_asked(self, stream: Stream) -> Sequence[Shard]:
+        """The shards that may know an idempotency key, the eldest of each line: those that were open at some
+        time in which it is remembered. Closed ones are frozen: they tell a duplicate, or the way."""
+        if len(stream.open_shards) == len(stream.shards):
+            return stream.open_shards
+        return stream.shards_open_since(self._clock.now_ms() - limits.KEYS_ASKED_MS)
+
+    async def _append_to_all(
+        self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]
+    ) -> list[Appended | MillstreamError]:
+        """Append to several shards at once, and then to the children of those that were closed."""
+        answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
+        came_from: dict[int, int] = {}
+        ready = groups
+        while groups:
+            work = [self._try_all(stream, one, call, groups[one], came_from) for one in ready]
+            outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
+            left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
+            for shard, some in zip(ready, outcomes, strict=True):
+                for numbers, outcome in some:
+                    if isinstance(outcome, ShardClosedTo):
+                        came_from.update(dict.fromkeys(numbers, shard.index))
+                        _add(left, call.among(outcome.children, numbers))
+                    else:
+                        _note(answers, numbers, outcome)
+            groups, ready = left, eldest(left)
+        return answers
+
+    async def _try_all(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """What one shard takes of a call, as one part; the outcome, of parts of it where they differ."""
+        outcome = await self._try_some(stream, shard, call, numbers)
+        if isinstance(outcome, IdempotencyKeyReused) and came_from:
+            return await self._try_apart(stream, shard, call, numbers, came_from) or [
+                (numbers, outcome)
+            ]
+        return [(numbers, outcome)]
+
+    async def _try_apart(
+        self,
+        stream: Stream,
+        shard: Shard,
+        call: _Call,
+        numbers: Sequence[int],
+        came_from: Mapping[int, int],
+    ) -> list[tuple[Sequence[int], Outcome]]:
+        """A call that met two shards half merged may have left the records of one in their child, and failed
+        for the other's. Its retry brings all of them: what the child knows is told, and the rest has a key of
+        its own from then on. Empty when the child knows none, and so the key from another call.
+        """
+        lines: dict[int, list[int]] = {}
+        for number in numbers:
+            lines.setdefault(came_from.get(number, -1), []).append(number)
+        told = {
+            parent: await self._try_some(stream, shard, call, some)
+            for parent, some in lines.items()
+        }
+        if all(isinstance(outcome, MillstreamError) for outcome in told.values()):
+            return []
+        for parent, outcome in told.items():
+            if isinstance(outcome, IdempotencyKeyReused):
+                own = replace(call, idempotency_key=f"{call.idempotency_key}\0{parent}")
+                told[parent] = await self._try_some(stream, shard, own, lines[parent])
+        return [(lines[parent], outcome) for parent, outcome in told.items()]
+
+    async def _try_some(
+        self, stream: Stream, shard: Shard, call: _Call, numbers: Sequence[int]
+    ) -> Outcome:
+        """One shard's part of an append, or why it was refused: the other shards' parts stand."""
+        try:
+            return await self._append_part(stream, shard, call.part(numbers))
+        except MillstreamError as error:
+            return error
+
+    async def append_to_shard(
+        self,
+        name: StreamName,
+        shard: int,
+        records: Sequence[Record],
+        condition: AppendCondition,
+    ) -> list[Appended]:
+        """As `Streams.append_to_shard`."""
+        stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
+        check_unrouted(records)
+        sizes = check_records(stream, records)
+        records = timed(stream.spec, records, self._clock.now_ms)
+        part = _part(records, sum(sizes), condition, "")
+        append = self._append_part if condition.producer is None else self._produce
+        return await self._on_stream.do(
+            stream, lambda current: append(current, current.shard(shard), part)
+        )
+
+    async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        """Append a producer's batch; a shard that does not know the producer takes its parents' word."""
+        if not stream.parents_of(shard):
+            return await self._append_part(stream, shard, part)
+        try:
+            return await self._append_part(stream, shard, replace(part, ask_parents=True))
+        except ParentsUnasked:
+            producer = cast(Producer, part.condition.producer)
+        remembered = await self._remembered(stream, shard, producer.producer_id)
+        verdict = judge(producer, len(part.records), remembered)
+        if isinstance(verdict, Known):
+            return _placed(verdict.shard, verdict.offset, len(part.records), True)
+        return await self._append_part(stream, shard, replace(part, inherited=verdict))
+
+    async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
+        """What the nearest ancestors that know the producer remember of it, a generation at a time."""
+        found: list[Remembered] = []
+        asked: set[int] = set()
+        line = stream.parents_of(shard)
+        while line:
+            asked |= {parent.index for parent in line}
+            states = await asyncio.gather(
+                *(self._recalled(stream, parent, producer_id) for parent in line)
+            )
+            found += [state for state in states if state is not None]
+            silent = [one for one, state in zip(line, states, strict=True) if state is None]
+            line = tuple(
+                {
+                    parent.index: parent
+                    for one in silent
+                    for parent in stream.parents_of(one)
+                    if parent.index not in asked
+                }.values()
+            )
+        return found
+
+    async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        recall = partial(self._hot.recall_producer, at, producer_id)
+        try:
+            state = await self._on_stream.mended(at, recall)
+        except LogOpen:
+            await self._resharder.close_soon(stream, shard)
+            state = await self._on_stream.mended(at, recall)
+        if state is None:
+            return None
+        epoch, last, _, *batches = state
+        return Remembered(shard.index, epoch, last, tuple(map(tuple, batches)))
+
+    async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
+        done = await self.put(stream, shard, part)
+        count = len(part.records)
+        return _placed(shard.index, done.offset, count, done.duplicate, done.arrival_ms)
+
+    async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
+        """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
+        condition may meet."""
+        at = LogAddress(stream.name.namespace, shard.log_id)
+        indexed = stream.spec.key_index
+        done = await self._keeper.mended(
+            at, lambda: self._hot.append(self._gatherer(at, indexed), part)
+        )
+        self.note(at, part, done)
+        return done
+
+    def begin(
+        self, stream: Stream, at: LogAddress, part: AppendPart
+    ) -> "asyncio.Future[PartAppended]":
+        """As put, without waiting for the answer, which may be LogNotReady; `note` it when it is there."""
+        return self._hot.begin(self._gatherer(at, stream.spec.key_index), part)
+
+    def note(self, at: LogAddress, part: AppendPart, done: PartAppended) -> None:
+        """After an append: see to it that the next one finds offsets reserved."""
+        if done.left < self._limits.reservation_offsets_min // 2:
+            self._keeper.note(at, done.offset + len(part.records), done.left)
+
+    def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
+        epoch, now = self._keeper.store_epoch, self._clock.script_time()
+        return Appends(at, epoch, now, self._limits, indexed)
+
+
+_UNANSWERED = StorageUnavailable()
+
+
+def _place_of(record: Record, keyless: str) -> int:
+    if record.hash_key is not None:
+        return record.hash_key
+    return hash_key(record.key or keyless)
+
+
+def _placed(
+    shard: int, offset: int, count: int, duplicate: bool, arrival_ms: int = 0
+) -> list[Appended]:
+    return [Appended(shard, offset + nth, duplicate, arrival_ms) for nth in range(count)]
+
+
+def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:
+    for shard, numbers in more.items():
+        groups[shard] = sorted([*groups.get(shard, ()), *numbers])
+
+
+def _note(
+    answers: list[Appended | MillstreamError], numbers: Sequence[int], outcome: Outcome
+) -> None:
+    for nth, number in enumerate(numbers):
+        answers[number] = outcome if isinstance(outcome, MillstreamError) else outcome[nth]
+
+
+def _part(
+    records: Sequence[Record], size_bytes: int, condition: AppendCondition, key: str
+) -> AppendPart:
+    return AppendPart(records, condition, key, fingerprint(records) if key else "", size_bytes)

@@ -1,0 +1,117 @@
+"""What must hold of records before they are appended, and what is kept of them: rules without a store."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.errors import BatchTooLarge, MessageTooLarge, ValidationFailed
+from storage.domain.log.record_batch import CONTENT_TYPE, Record, headers_size_bytes
+from storage.domain.queues.message import check_header_names
+from storage.domain.streams.stream import RING_SIZE, EventTimes, Stream, StreamSpec
+from storage.domain.trace_context import without_context
+
+OWN_HEADERS = frozenset({CONTENT_TYPE})
+"""What a front door may say of a record in a reserved header."""
+
+
+def check_records(
+    stream: Stream, records: Sequence[Record], own: frozenset[str] = OWN_HEADERS
+) -> list[int]:
+    """The records' sizes in bytes. Raises for a batch that this stream does not take; `own` are the reserved
+    headers that may be among theirs."""
+    if not records:
+        raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
+    if len(records) > limits.BATCH_RECORDS_MAX:
+        raise BatchTooLarge(f"A call appends at most {limits.BATCH_RECORDS_MAX} records.")
+    sizes = [record.size_bytes if record.headers else _small_size(record) for record in records]
+    largest = stream.spec.record_bytes_max
+    counted = sizes if max(sizes) <= largest else _counted(records, sizes, own - OWN_HEADERS)
+    if max(counted) > largest:
+        place = next(nth for nth, size in enumerate(counted) if size > largest)
+        raise MessageTooLarge(
+            f"Record {place} has {counted[place]} bytes, key and headers included; the stream takes {largest}.",
+            record_bytes_max=largest,
+        )
+    for place, record in enumerate(records):
+        if len(record.key) > limits.KEY_CHARACTERS_MAX:
+            detail = f"A key has at most {limits.KEY_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at(f"/records/{place}/key", detail, "too_long")
+        if record.headers:
+            check_header_names(record.headers, own)
+        if record.hash_key is not None and not 0 <= record.hash_key < RING_SIZE:
+            detail = "A hash key is 0 to 340282366920938463463374607431768211455"
+            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "out_of_range")
+    return sizes
+
+
+def check_unrouted(records: Sequence[Record]) -> None:
+    """Raise ValidationFailed for a record with a hash key: a shard's own address routes nothing."""
+    for place, record in enumerate(records):
+        if record.hash_key is not None:
+            detail = "A record on a shard's address is not routed"
+            raise ValidationFailed.at(f"/records/{place}/hash_key", detail, "not_allowed")
+
+
+def timed(
+    spec: StreamSpec, records: Sequence[Record], now_ms: Callable[[], int]
+) -> Sequence[Record]:
+    """The records with the event times that the stream keeps. Raises ValidationFailed for one that it does
+    not take."""
+    if spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None:
+        return records
+    if spec.event_times is EventTimes.ARRIVAL:
+        return [
+            record if record.event_time_ms is None else replace(record, event_time_ms=None)
+            for record in records
+        ]
+    now = now_ms()
+    for place, record in enumerate(records):
+        fault = _event_time_fault(spec, record.event_time_ms, now)
+        if fault:
+            raise ValidationFailed.at(f"/records/{place}/event_time", *fault)
+    return records
+
+
+def _event_time_fault(
+    spec: StreamSpec, event_time_ms: int | None, now_ms: int
+) -> tuple[str, str] | None:
+    if event_time_ms is None:
+        required = spec.event_times is EventTimes.CLIENT_REQUIRE
+        return ("The stream takes records with an event time only", "missing") if required else None
+    skew_ms = spec.event_time_skew_ms_max
+    if skew_ms is not None and abs(event_time_ms - now_ms) > skew_ms:
+        return (f"must be within {skew_ms / limits.SECOND_MS:g} seconds of now", "out_of_range")
+    return None
+
+
+def _counted(records: Sequence[Record], sizes: Sequence[int], own: frozenset[str]) -> Sequence[int]:
+    """What counts against the stream's limit: not the headers by which Millstream says more than the record's
+    writer did."""
+    return [
+        size - headers_size_bytes(tuple(one for one in record.headers if one[0] in own))
+        for record, size in zip(records, sizes, strict=True)
+    ]
+
+
+def _small_size(record: Record) -> int:
+    """`size_bytes` of a record without headers, without a call for most keys."""
+    key = record.key
+    return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
+
+
+def fingerprint(records: Iterable[Record]) -> str:
+    """What an idempotency key is remembered with: 16 hex digits that tell other content apart.
+
+    A repeat is made in another span than the first call, so what is said of traces does not count.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for record in records:
+        digest.update(record.key.encode())
+        digest.update(record.data)
+        if record.hash_key is not None:
+            digest.update(b"\0%d\0" % record.hash_key)
+        for name, kind, value in without_context(record.headers):
+            digest.update(f"{name}\0{kind}\0".encode() + value)
+    return digest.hexdigest()

@@ -1,0 +1,188 @@
+"""Reading a shard by the table: many records at once as an Arrow stream, for programs that work on columns.
+
+Offsets, gaps and errors are those of `Streams.read_shard`; a read ends where a tier does, at a gap, or when it is large
+enough. No record becomes an object on the way.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from storage.archive.tiered_reader import Archived, Asked, Hot, Tiered
+from storage.domain import limits
+from storage.domain.errors import (
+    OffsetExpired,
+    OffsetOutOfRange,
+    StorageBusy,
+    StorageUnavailable,
+    ValidationFailed,
+)
+from storage.domain.log.entry import LogEntry
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import Gap, Shard, Stream, Tier
+from storage.log.stream_executor import OnStream
+from storage.redis.keys import LogAddress
+from storage.redis.streams.range_reader import EntryRange, HotRanges
+
+if TYPE_CHECKING:  # it brings pyarrow: see storage.archive.cache
+    from storage.parquet.row_group_slice import Part
+
+
+class TableRead(msgspec.Struct, frozen=True):
+    """Records of a shard, as an Arrow IPC stream of offset, ts, event_ts, key, data and headers in the archive's types.
+
+    `next_offset` is where to go on; `start` the oldest readable offset, `tip` the next one to be written. `ended`: the
+    shard is closed and this was the last of it.
+    """
+
+    encoded: bytes
+    records: int
+    next_offset: int
+    start: int
+    tip: int
+    tier: Tier
+    ended: bool
+    gap: Gap | None
+
+
+class Tables:
+    """Table reads of a deployment."""
+
+    def __init__(self, ranges: HotRanges, on_stream: OnStream, archive: Tiered | None) -> None:
+        self._ranges = ranges
+        self._on_stream = on_stream
+        self._archive = archive
+        self._turns = asyncio.Semaphore(limits.TABLES_AT_ONCE)
+        self._waiting = 0
+
+    async def read(
+        self, name: StreamName, shard: int, offset: int, end: int | None, bytes_max: int
+    ) -> TableRead:
+        """The records of a shard with offsets [offset, end), or the first of them: so many bytes, at least one record.
+
+        Without `end` up to the tip. Raises StreamNotFound, ShardNotFound, OffsetExpired, OffsetOutOfRange,
+        ArchiveDamaged, StorageBusy.
+        """
+        end = limits.OFFSET_MAX if end is None else end
+        _check(offset, end, bytes_max)
+        stream = await self._on_stream.stream(name)
+        if self._waiting >= limits.TABLES_WAITING_MAX:
+            raise StorageBusy("Too many calls are reading tables; nothing happened.")
+        self._waiting += 1
+        try:
+            async with self._turns:
+                read = partial(self._read, shard, offset, end, bytes_max)
+                return await self._on_stream.do(stream, read)
+        finally:
+            self._waiting -= 1
+
+    async def _read(
+        self, index: int, offset: int, end: int, bytes_max: int, stream: Stream
+    ) -> TableRead:
+        stream = await self._on_stream.knowing(stream, index)
+        shard = stream.shard(index)
+        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        found = await self._on_stream.mended(at, partial(self._entries, at, offset, end, bytes_max))
+        start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, found)
+        if archived is not None:
+            parts = [part.before(end) for part in archived.parts if part.first < end]
+            tip = max(found.next, archived.end)
+            edge, tier, reason = archived.end, Tier.ARCHIVE, archived.reason
+        else:
+            _check_within(offset, start, found.next)
+            parts = await self._parts(found, offset, end, bytes_max)
+            tip, edge, tier, reason = found.next, found.next, Tier.HOT, "hole"
+        first, next_offset = (parts[0].first, parts[-1].next) if parts else 2 * (min(end, edge),)
+        return TableRead(
+            encoded=await asyncio.to_thread(_encode, parts),
+            records=sum(map(len, parts)),
+            next_offset=next_offset,
+            start=start,
+            tip=tip,
+            tier=tier,
+            ended=not shard.is_open and next_offset == tip,
+            gap=Gap(offset, first, reason) if first > offset else None,
+        )
+
+    async def _entries(self, at: LogAddress, offset: int, end: int, bytes_max: int) -> EntryRange:
+        """The hot store's entries from an offset on, up to a hole, in bounded calls. Raises LogNotReady."""
+        calls = partial(
+            self._ranges.read, at, end=end, bytes_max=min(bytes_max, limits.RANGE_BYTES_MAX)
+        )
+        found = more = await calls(offset)
+        entries = [*found.entries]
+        while more.entries and more.go_on < end and _size(entries) < bytes_max:
+            edge = more.go_on
+            more = await calls(edge)
+            if more.entries and more.entries[0].first > edge:
+                break
+            entries += more.entries
+        return msgspec.structs.replace(found, next=more.next, entries=entries)
+
+    async def _in_archive(
+        self,
+        stream: Stream,
+        shard: Shard,
+        offset: int,
+        end: int,
+        bytes_max: int,
+        found: EntryRange,
+    ) -> tuple[int, Archived | None]:
+        """The oldest readable offset, and what the archive has in place of the hot store."""
+        if self._archive is None:
+            return found.start, None
+        first = max(offset, found.entries[0].first) if found.entries else None
+        asked = Asked("offset", offset, end - offset, bytes_max)
+        hot = Hot(found.start, found.next, offset, first)
+        verdict = await self._archive.look(stream, shard, asked, hot)
+        return verdict.start, verdict.archived
+
+    async def _parts(
+        self, found: EntryRange, offset: int, end: int, bytes_max: int
+    ) -> "list[Part]":
+        try:
+            part = await asyncio.to_thread(_part, found.entries, offset, end, bytes_max)
+        except ValueError as error:
+            raise StorageUnavailable(f"The log holds what cannot be read: {error}.") from None
+        return [part] if part else []
+
+
+def _part(entries: Sequence[LogEntry], first: int, end: int, bytes_max: int) -> "Part | None":
+    from storage.parquet.arrow_ipc import part_of
+
+    return part_of(entries, first, end, bytes_max)
+
+
+def _encode(parts: "Sequence[Part]") -> bytes:
+    from storage.parquet.arrow_ipc import encode_parts
+
+    return encode_parts(parts)
+
+
+def _size(entries: Sequence[LogEntry]) -> int:
+    return sum(entry.size_bytes for entry in entries)
+
+
+def _check(offset: int, end: int, bytes_max: int) -> None:
+    if not 0 <= offset < end <= limits.OFFSET_MAX:
+        raise ValidationFailed.at(
+            "/end", "'offset' is 0 or more, and 'end' above it", "out_of_range"
+        )
+    if not 1 <= bytes_max <= limits.TABLE_BYTES_MAX:
+        raise ValidationFailed.at(
+            "/bytes_max", f"must be 1 to {limits.TABLE_BYTES_MAX}", "out_of_range"
+        )
+
+
+def _check_within(offset: int, start: int, next_offset: int) -> None:
+    if offset < start:
+        raise OffsetExpired(
+            f"The shard's oldest offset is {start}.", earliest_offset=start, next_offset=next_offset
+        )
+    if offset > next_offset:
+        raise OffsetOutOfRange(
+            f"The shard's next offset is {next_offset}.", next_offset=next_offset
+        )

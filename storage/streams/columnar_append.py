@@ -1,0 +1,219 @@
+"""Appending in bulk: a large batch of plain records, which stay in their columns from the request to the log.
+
+What is not plain goes the way of all records: a batch that must be recognised when it is repeated, and what met a
+shard that was closed meanwhile.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from functools import partial
+from operator import itemgetter
+
+import msgspec
+from msgspec.structs import replace
+
+from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
+from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
+from storage.domain.streams.columnar_batch import Columns, PackedColumns
+from storage.domain.streams.lineage import ShardClosedTo
+from storage.domain.streams.stream import Appended, AppendedRange, EventTimes, Shard, Stream
+from storage.log.stream_executor import OnStream
+from storage.redis.keys import LogAddress
+from storage.redis.streams.append import AppendPart, PartAppended
+from storage.redis.transport.script_status import LogNotReady
+from storage.streams.append import Appending
+
+Ranges = list[AppendedRange]
+Answer = asyncio.Future[PartAppended]
+_Group = tuple[int, int, bool]
+
+
+class Bulk:
+    """The verb of `storage.streams.engine.Streams` that appends columns."""
+
+    def __init__(self, appending: Appending, on_stream: OnStream) -> None:
+        self._appending = appending
+        self._on_stream = on_stream
+
+    async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
+        """As `Streams.append_columns`."""
+        stream = await self._appending.stream(name)
+        _check(stream, columns)
+        if idempotency_key:
+            return await self._as_records(name, columns.records(), idempotency_key)
+        parts = _parts(stream, columns)
+        del columns  # each body and key goes now, while the processor has it at hand
+        return await self._on_stream.do(stream, partial(self._append, stream, parts))
+
+    async def _append(self, known: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
+        if stream is not known:  # whose shards need not be those of the parts
+            return await self._as_records(stream.name, _in_order(parts), "")
+        if len(parts) == 1:
+            return await self._append_some(stream, parts[0])
+        begun = [self._begin(stream, part) for part in parts]
+        try:
+            return [one for some in begun for one in await self._finish(stream, *some)]
+        finally:
+            for _, answer in begun:
+                _let_go(answer)
+
+    def _begin(self, stream: Stream, part: "_Part") -> tuple["_Part", Answer]:
+        """Many shards take their parts at once, without a task for each."""
+        at = LogAddress(stream.name.namespace, part.shard.log_id)
+        try:
+            return part, self._appending.begin(stream, at, part.to_append)
+        except MillstreamError as error:  # the others may be on their way
+            return part, _failed(error)
+
+    async def _finish(self, stream: Stream, part: "_Part", answer: Answer) -> Ranges:
+        try:
+            done = await answer
+        except LogNotReady:
+            return await self._append_some(stream, part)
+        except MillstreamError as error:
+            return await self._refused(stream, part, error)
+        at = LogAddress(stream.name.namespace, part.shard.log_id)
+        self._appending.note(at, part.to_append, done)
+        return [part.placed(done)]
+
+    async def _append_some(self, stream: Stream, part: "_Part") -> Ranges:
+        """One shard's records, or why they were refused: the other shards' records stand."""
+        try:
+            done = await self._appending.put(stream, part.shard, part.to_append)
+        except MillstreamError as error:
+            return await self._refused(stream, part, error)
+        return [part.placed(done)]
+
+    async def _refused(self, stream: Stream, part: "_Part", error: MillstreamError) -> Ranges:
+        if not isinstance(error, ShardClosedTo):
+            return [AppendedRange(part.numbers, error=error)]
+        some = await self._as_records(stream.name, part.columns.records(), "")
+        return [_renumbered(one, part.numbers) for one in some]
+
+    async def _as_records(self, name: StreamName, records: Sequence[Record], key: str) -> Ranges:
+        return _ranges(await self._appending.append(name, records, key))
+
+
+class _Part(msgspec.Struct, gc=False):
+    """Some of a call's records, which one shard takes."""
+
+    shard: Shard
+    numbers: Sequence[int]
+    columns: PackedColumns
+    to_append: AppendPart
+
+    def placed(self, done: PartAppended) -> AppendedRange:
+        """Where they went."""
+        return AppendedRange(
+            self.numbers,
+            self.shard.index,
+            done.offset,
+            done.duplicate,
+            arrival_ms=done.arrival_ms,
+        )
+
+
+def _failed(error: MillstreamError) -> Answer:
+    answer: Answer = asyncio.get_running_loop().create_future()
+    answer.set_exception(error)
+    return answer
+
+
+def _let_go(answer: Answer) -> None:
+    """Of a call that was cancelled nobody reads the answers that are left."""
+    if not answer.cancel() and not answer.cancelled():
+        answer.exception()
+
+
+def _parts(stream: Stream, columns: Columns) -> list[_Part]:
+    """What each shard takes of a call."""
+    groups = _by_shard(stream, columns)
+    if len(groups) == 1:
+        [(shard, numbers)] = groups
+        return [_part(shard, numbers, columns.packed())]
+    return [_part(shard, numbers, columns.chosen(numbers).packed()) for shard, numbers in groups]
+
+
+def _part(shard: Shard, numbers: Sequence[int], columns: PackedColumns) -> _Part:
+    return _Part(shard, numbers, columns, AppendPart(columns, size_bytes=columns.size_bytes))
+
+
+def _in_order(parts: Sequence[_Part]) -> list[Record]:
+    """All records of a call, as it sent them."""
+    numbered = [
+        (number, record)
+        for part in parts
+        for number, record in zip(part.numbers, part.columns.records(), strict=True)
+    ]
+    return [record for _, record in sorted(numbered, key=itemgetter(0))]
+
+
+def _check(stream: Stream, columns: Columns) -> None:
+    """Raises for columns that this stream does not take."""
+    columns.check()
+    if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
+        detail = "The stream takes records with an event time only; columns have none"
+        raise ValidationFailed.at("", detail, "missing")
+    most = stream.spec.record_bytes_max
+    place = columns.larger_than(most)
+    if place is not None:
+        size = columns.sizes()[place]
+        raise MessageTooLarge(
+            f"Record {place} has {size} bytes, key included; the stream takes {most}.",
+            record_bytes_max=most,
+        )
+
+
+def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[int]]]:
+    """The numbers of the records that each shard takes; those without a key go to one shard."""
+    shards = stream.open_shards
+    if len(shards) == 1:
+        return [(shards[0], range(len(columns)))]
+    if not columns.keys:
+        return [(random.choice(shards), range(len(columns)))]  # noqa: S311  any shard will do
+    taken: list[list[int]] = [[] for _ in shards]
+    places = stream.places_of(columns.keys)
+    if "" in columns.keys:
+        one = random.randrange(len(shards))  # noqa: S311
+        places = [place if key else one for place, key in zip(places, columns.keys, strict=True)]
+    take = [numbers.append for numbers in taken]
+    for number, place in enumerate(places):
+        take[place](number)
+    return [(shard, numbers) for shard, numbers in zip(shards, taken, strict=True) if numbers]
+
+
+def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
+    """The answers of single records as ranges, each of records that went to one shard in a row."""
+    found: dict[_Group | int, list[int]] = {}
+    firsts: dict[_Group | int, Appended | MillstreamError] = {}
+    nexts: dict[tuple[int, bool, int], tuple[int, _Group]] = {}
+    for number, answer in enumerate(answers):
+        if isinstance(answer, MillstreamError):
+            group: _Group | int = id(answer)
+        else:
+            line = (answer.shard, answer.duplicate, answer.arrival_ms)
+            following, group = nexts.get(
+                line, (-1, (answer.shard, answer.offset, answer.duplicate))
+            )
+            if following != answer.offset:
+                group = (answer.shard, answer.offset, answer.duplicate)
+            nexts[line] = answer.offset + 1, group
+        found.setdefault(group, []).append(number)
+        firsts.setdefault(group, answer)
+    return [_range(numbers, firsts[group]) for group, numbers in found.items()]
+
+
+def _range(numbers: Sequence[int], first: Appended | MillstreamError) -> AppendedRange:
+    if isinstance(first, MillstreamError):
+        return AppendedRange(numbers, error=first)
+    return AppendedRange(
+        numbers, first.shard, first.offset, first.duplicate, arrival_ms=first.arrival_ms
+    )
+
+
+def _renumbered(one: AppendedRange, numbers: Sequence[int]) -> AppendedRange:
+    """A range whose records were some of a call's."""
+    own = [numbers[number] for number in one.numbers]
+    return replace(one, numbers=own)

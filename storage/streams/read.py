@@ -1,0 +1,378 @@
+"""Reading: one shard from a position, or all shards of a stream with children after their parents."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from storage.archive.tiered_reader import Asked, Tiered, TierRead, as_hot
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import ENDED, frontier, is_behind, lost, positions_after
+from storage.domain.streams.stream import (
+    Gap,
+    LogRecord,
+    ReadFrom,
+    Shard,
+    ShardRead,
+    ShardState,
+    Stream,
+    StreamRead,
+    hash_key,
+)
+from storage.log.stream_executor import OnStream
+from storage.redis.keys import LogAddress
+from storage.redis.streams.logs import HotLogs, HotRead
+from storage.redis.transport.wakeups import Wakeups
+from storage.streams.reshard import Resharder
+
+
+class Reading:
+    """The verbs of `storage.streams.engine.Streams` that read."""
+
+    def __init__(
+        self,
+        hot: HotLogs,
+        on_stream: OnStream,
+        resharder: Resharder,
+        wakeups: Wakeups,
+        clock: Clock,
+        archive: Tiered | None,
+    ) -> None:
+        self._hot = hot
+        self._on_stream = on_stream
+        self._resharder = resharder
+        self._wakeups = wakeups
+        self._clock = clock
+        self._archive = archive
+
+    async def read_shard(
+        self,
+        name: StreamName,
+        shard: int,
+        where: ReadFrom,
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> ShardRead:
+        """As `Streams.read_shard`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        read = partial(self._read, shard, where, records_max, bytes_max)
+        if wait_ms == 0:
+            return await self._on_stream.do(stream, partial(read, False))
+        stream = await self._on_stream.knowing(stream, shard)
+        channel = _address(stream, stream.shard(shard)).channel
+        with self._wakeups.waiting([channel], alone=False) as waiter:
+            until = _seconds_from_now(wait_ms)
+            while True:
+                waiter.start_over()
+                found = await self._on_stream.do(stream, partial(read, True))
+                if _tells(found) or found.ended or _seconds_from_now(0) >= until:
+                    return found
+                read = partial(
+                    self._read, shard, ReadFrom(offset=found.next_offset), records_max, bytes_max
+                )
+                await waiter.wait(until - _seconds_from_now(0))
+
+    async def _read(
+        self,
+        shard: int,
+        where: ReadFrom,
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> ShardRead:
+        stream = await self._on_stream.knowing(stream, shard)
+        wanted = stream.shard(shard)
+        asked = _spelled(where, records_max, bytes_max)
+        at = _address(stream, wanted)
+
+        async def read() -> HotRead:
+            return await self._hot.read(
+                at,
+                asked.how,
+                asked.number,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                ask_to_wake=ask_to_wake,
+                now=self._clock.script_time(),
+            )
+
+        found = await self._on_stream.mended(at, read)
+        if not wanted.is_open and not found.children:
+            # A store that was restored from an older copy forgot that this log is closed.
+            await self._resharder.close_again(stream, wanted)
+            found = await self._on_stream.mended(at, read)
+        if self._archive is None:
+            return _shard_read(stream, wanted, as_hot(found))
+        return _shard_read(stream, wanted, await self._archive.read(stream, wanted, asked, found))
+
+    async def read(
+        self,
+        name: StreamName,
+        positions: Mapping[int, int],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> StreamRead:
+        """As `Streams.read`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        if is_behind(stream, positions):
+            stream = await self._on_stream.fresh(name)
+        until = _seconds_from_now(wait_ms)
+        while True:
+            shards = [stream.shard(index) for index in _to_read(stream, positions)]
+            channels = [_address(stream, shard).channel for shard in shards]
+            with self._wakeups.waiting(channels, alone=False) as waiter:
+                waiter.start_over()
+                read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
+                found = await self._on_stream.do(stream, read)
+                if any(_tells(one) for one in found.shards):
+                    return found
+                if not any(one.ended for one in found.shards):
+                    left = until - _seconds_from_now(0)
+                    if left <= 0:
+                        return found
+                    await waiter.wait(left)
+            if any(one.ended for one in found.shards):
+                stream = await self._on_stream.fresh(name) if _is_news(stream, found) else stream
+                if frontier(stream, found.positions) == frontier(stream, positions):
+                    return found
+            positions = found.positions
+
+    async def _read_all(
+        self,
+        positions: Mapping[int, int],
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> StreamRead:
+        wanted = _to_read(stream, positions)
+        share = max(1, records_max // max(1, len(wanted)))
+        share_bytes = max(1, bytes_max // max(1, len(wanted)))
+        reads = await asyncio.gather(
+            *(
+                self._read_on(stream, index, offset, share, share_bytes, ask_to_wake)
+                for index, offset in wanted.items()
+            )
+        )
+        after = positions_after(frontier(stream, positions), reads)
+        gone = [_gone(index, offset) for index, offset in lost(stream, positions).items()]
+        return StreamRead([*gone, *reads], after)
+
+    async def _read_on(
+        self,
+        stream: Stream,
+        shard: int,
+        offset: int | None,
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+    ) -> ShardRead:
+        where = ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
+        try:
+            return await self._read(shard, where, records_max, bytes_max, ask_to_wake, stream)
+        except OffsetExpired as expired:
+            start = int(expired.facts["earliest_offset"])
+            read = await self._read(
+                shard, ReadFrom(offset=start), records_max, bytes_max, ask_to_wake, stream
+            )
+            return _with_expired(read, offset or 0, start)
+
+    async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
+        """As `Streams.latest_of_key`."""
+        if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
+            detail = f"A key has 1 to {limits.KEY_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at("/key", detail, "out_of_range")
+        stream = await self._on_stream.stream(name)
+        if not stream.spec.key_index:
+            stream = await self._on_stream.fresh(name)
+        if not stream.spec.key_index:
+            raise ValidationFailed.at("/key_index", "The stream has no key index", "not_allowed")
+        return await self._on_stream.do(stream, partial(self._latest, key))
+
+    async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
+        """Asks the shard that takes the key's records, then the ones that took them before it."""
+        [shard] = stream.open_shards_for([key])
+        asked: Shard | None = shard
+        while asked is not None:
+            at = LogAddress(stream.name.namespace, asked.log_id)
+            latest = partial(self._hot.latest_of_key, at, key)
+            found = await self._on_stream.mended(at, latest)
+            if isinstance(found, LogRecord):
+                return asked.index, found
+            if found:
+                break  # what an older shard has may not be the newest
+            place = hash_key(key)
+            asked = next((one for one in stream.parents_of(asked) if one.takes(place)), None)
+        raise RecordNotFound
+
+    async def read_shards(
+        self,
+        name: StreamName,
+        positions: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        wait_ms: int,
+    ) -> list[ShardRead]:
+        """As `Streams.read_shards`."""
+        _check_read(records_max, bytes_max, wait_ms)
+        stream = await self._on_stream.stream(name)
+        if is_behind(stream, dict.fromkeys(positions, 0)):
+            stream = await self._on_stream.fresh(name)
+        read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
+        until = _seconds_from_now(wait_ms)
+        logs = [shard.log_id for shard in _among(stream, positions)]
+        with self._wakeups.waiting(logs, alone=False) as waiter:
+            while True:
+                waiter.start_over()
+                found = await self._on_stream.do(stream, read)
+                left = until - _seconds_from_now(0)
+                if left <= 0 or any(_tells(one) or one.ended for one in found):
+                    return found
+                await waiter.wait(left)
+
+    async def _read_some(
+        self,
+        positions: Mapping[int, int | None],
+        records_max: int,
+        bytes_max: int,
+        ask_to_wake: bool,
+        stream: Stream,
+    ) -> list[ShardRead]:
+        there = [shard.index for shard in _among(stream, positions)]
+        share = max(1, records_max // max(1, len(there)))
+        share_bytes = max(1, bytes_max // max(1, len(there)))
+        return await asyncio.gather(
+            *(
+                self._read_on(stream, index, positions[index], share, share_bytes, ask_to_wake)
+                for index in there
+            )
+        )
+
+    async def shards(self, name: StreamName) -> list[ShardState]:
+        """As `Streams.shards`."""
+        stream = await self._on_stream.stream(name)
+        return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
+
+    async def _state(self, stream: Stream, shard: Shard) -> ShardState:
+        at = _address(stream, shard)
+        extent = await self._on_stream.do(
+            stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
+        )
+        start = extent.start
+        if self._archive is not None:
+            start = await self._archive.start(stream, shard, start)
+        return ShardState(shard, start, extent.next, extent.bytes, extent.fenced)
+
+
+def _address(stream: Stream, shard: Shard) -> LogAddress:
+    return LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+
+
+def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | None]:
+    ahead = frontier(stream, positions)
+    return {index: offset for index, offset in ahead.items() if offset != ENDED}
+
+
+def _is_news(stream: Stream, found: StreamRead) -> bool:
+    """Whether a shard ended whose children this definition does not know."""
+    return any(
+        is_behind(stream, {child.index: 0}) for read in found.shards for child in read.children
+    )
+
+
+def _among(stream: Stream, positions: Mapping[int, int | None]) -> list[Shard]:
+    """The shards of these positions that are not gone. One that is opening can be read: its parents may be finished."""
+    return [shard for shard in (*stream.shards, *stream.opening) if shard.index in positions]
+
+
+def _tells(read: ShardRead) -> bool:
+    return bool(read.records) or read.gap is not None
+
+
+def _gone(shard: int, offset: int) -> ShardRead:
+    """What is told of a position in a shard that expired: how much was left there is not known any more."""
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+
+
+def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
+    if not 1 <= records_max <= limits.READ_RECORDS_MAX:
+        raise ValidationFailed.at(
+            "/limit", f"must be 1 to {limits.READ_RECORDS_MAX}", "out_of_range"
+        )
+    if not 1 <= bytes_max <= limits.READ_BYTES_MAX:
+        raise ValidationFailed.at(
+            "/bytes_max", f"must be 1 to {limits.READ_BYTES_MAX}", "out_of_range"
+        )
+    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
+        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+
+
+def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> Asked:
+    match where:
+        case ReadFrom(offset=int(offset), time_ms=None, tail=None):
+            return Asked("offset", offset, records_max, bytes_max)
+        case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
+            return Asked("time", time_ms, records_max, bytes_max)
+        case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
+            return Asked("tail", tail, records_max, bytes_max)
+        case _:
+            raise ValidationFailed.at(
+                "/offset", "Exactly one of offset, time and tail", "exclusive"
+            )
+
+
+def _shard_read(stream: Stream, shard: Shard, found: TierRead) -> ShardRead:
+    """A gap ends a read that has records, and is told by the next one, which begins with it."""
+    if found.start_at < found.start:
+        raise OffsetExpired(
+            f"The shard's oldest offset is {found.start}.",
+            earliest_offset=found.start,
+            next_offset=found.next,
+        )
+    if found.start_at > found.next:
+        raise OffsetOutOfRange(f"The shard's next offset is {found.next}.", next_offset=found.next)
+    records = _unbroken(found.records)
+    first = records[0].offset if records else found.end
+    gap = Gap(found.start_at, first, found.reason) if first > found.start_at else None
+    next_offset = records[-1].offset + 1 if records else found.end
+    behind_ms = found.now_ms - records[-1].arrival_ms if records and next_offset < found.next else 0
+    ended = bool(found.children) and next_offset == found.next
+    return ShardRead(
+        shard.index,
+        records,
+        next_offset,
+        found.start,
+        found.next,
+        behind_ms,
+        gap,
+        ended,
+        (stream.children_of(shard.index) or found.children) if ended else (),
+        found.tier,
+    )
+
+
+def _unbroken(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
+    """The records up to the first hole between two of them."""
+    if not records or records[-1].offset - records[0].offset == len(records) - 1:
+        return records
+    count = next(
+        nth for nth, record in enumerate(records) if record.offset != records[0].offset + nth
+    )
+    return records[:count]
+
+
+def _with_expired(read: ShardRead, first: int, start: int) -> ShardRead:
+    return replace(read, gap=Gap(first, read.gap.next if read.gap else start, "expired"))
+
+
+def _seconds_from_now(wait_ms: int) -> float:
+    return asyncio.get_running_loop().time() + wait_ms / limits.SECOND_MS

@@ -1,0 +1,87 @@
+"""Registered consumers, account settings, and the secret that tokens are signed with."""
+
+from collections.abc import Callable
+from typing import Any
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.streams.consumers import AccountSettings, RegisteredConsumer
+from storage.domain.streams.stream import Stream
+from storage.postgres.database import Database
+from storage.postgres.repositories.offset_reservations import StoreIdentities
+from storage.postgres.repositories.stream_consumers import RegistrationRows
+
+
+class Registrations:
+    """What front doors keep of readers and accounts. Consumers go with their stream.
+
+    Every method raises StorageUnavailable or StorageBusy; one that changes something, OutcomeUnknown.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._rows = RegistrationRows(database)
+        self._identities = StoreIdentities(database)
+        self._clock = clock
+        self._secret: bytes | None = None
+
+    async def secret(self) -> bytes:
+        """32 random bytes that every process of the deployment shares; read once."""
+        if self._secret is None:
+            self._secret = await self._identities.secret()
+        return self._secret
+
+    @property
+    def known_secret(self) -> bytes | None:
+        """The same, if it has been read."""
+        return self._secret
+
+    def now_ms(self) -> int:
+        """The time that registrations go by."""
+        return self._clock.now_ms()
+
+    async def register(
+        self, stream: Stream, name: str, tags: dict[str, str], at_most: int
+    ) -> RegisteredConsumer | str:
+        """A new consumer; or why there is none: 'exists', or 'too_many' where the stream has `at_most` already."""
+        consumer = RegisteredConsumer(
+            stream_id=stream.stream_id,
+            name=name,
+            registered_at_ms=self._clock.now_ms(),
+            tags=tags,
+        )
+        return await self._rows.insert(consumer, at_most) or consumer
+
+    async def consumer(self, stream: Stream, name: str) -> RegisteredConsumer | None:
+        """The consumer of that name, or None."""
+        return await self._rows.find(stream.stream_id, name)
+
+    async def consumers(
+        self, stream: Stream, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
+    ) -> list[RegisteredConsumer]:
+        """A stream's consumers by name, strictly after `after`."""
+        return await self._rows.page(stream.stream_id, after, limit)
+
+    async def count(self, stream: Stream) -> int:
+        """How many consumers the stream has."""
+        return await self._rows.count(stream.stream_id)
+
+    async def change(
+        self,
+        stream: Stream,
+        name: str,
+        change: Callable[[RegisteredConsumer], RegisteredConsumer],
+    ) -> RegisteredConsumer | None:
+        """Replace a consumer's tags and policy, with nobody in between; None when it is not there."""
+        return await self._rows.change(stream.stream_id, name, change)
+
+    async def deregister(self, stream: Stream, name: str) -> bool:
+        """Whether there was such a consumer; there is none now."""
+        return await self._rows.delete(stream.stream_id, name)
+
+    async def settings(self, namespace: str) -> AccountSettings:
+        """What an account has set."""
+        return await self._rows.settings(namespace)
+
+    async def put_setting(self, namespace: str, name: str, value: Any) -> None:
+        """Set one thing of an account; the others stay."""
+        await self._rows.put_setting(namespace, name, value)

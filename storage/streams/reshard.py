@@ -1,0 +1,232 @@
+"""Resharding: splits and merges while records are written and read, with no step that a crash can spoil.
+
+    rows of the children        Postgres; the parents still take records
+    logs of the children        hot store, empty
+    the parents are closed      hot store, each between two appends: `closed` holds ids and ranges of its
+                                children, so that the next append is told the way
+    the parents' rows           Postgres, announced: every process routes to the children at once
+
+Whoever finds a reshard half done goes on with the steps that are left; each is harmless when done twice.
+An advisory lock in Postgres lets one process at a time reshard a stream and ends with that process, so
+what it left is taken up by the next reshard of the stream, or by the sweep.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from enum import Enum
+from functools import partial
+from typing import TypeVar
+
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.errors import (
+    OutcomeUnknown,
+    ShardClosed,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StreamBusy,
+    StreamNotFound,
+    StreamReadOnly,
+    ValidationFailed,
+)
+from storage.domain.names import StreamName
+from storage.domain.streams.reshard_plan import Change, merge_of, round_towards, split_of
+from storage.domain.streams.stream import Shard, Stream
+from storage.log.provisioner import LogGone, LogKeeper
+from storage.postgres.advisory_lock import alone
+from storage.postgres.database import Database
+from storage.redis.keys import LogAddress
+from storage.redis.streams.logs import HotLogs
+from storage.redis.transport.script_status import LogNotReady
+
+T = TypeVar("T")
+
+Plan = Callable[[Stream], Sequence[Change]]
+
+
+class _Giving(Enum):
+    """What of its fence a parent gives to its children. After the first one was closed they may have records,
+    and a fence of their own."""
+
+    ANY = "any"
+    SET = "set"
+    NONE = "none"
+
+
+class Resharder:
+    """Changes the shards of streams, one change at a time for each stream.
+
+    Every verb raises StreamNotFound, StreamReadOnly for a queue's view, StreamBusy while another reshard of the stream is under way,
+    StorageUnavailable or StorageBusy when nothing happened, and OutcomeUnknown when it began and could not
+    be finished: then a sweep finishes it.
+    """
+
+    def __init__(
+        self, hot: HotLogs, catalog: Catalog, keeper: LogKeeper, database: Database
+    ) -> None:
+        self._hot = hot
+        self._catalog = catalog
+        self._keeper = keeper
+        self._database = database
+        self._turns = asyncio.Semaphore(limits.RESHARDS_AT_ONCE_MAX)
+        self._hands = asyncio.Semaphore(limits.RESHARD_LOGS_AT_ONCE)
+
+    async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
+        """As `Streams.split`."""
+        return await self._change(name, lambda stream: [split_of(stream, shard, at_hash_key)])
+
+    async def merge(self, name: StreamName, first: int, second: int) -> Stream:
+        """As `Streams.merge`."""
+        return await self._change(name, lambda stream: [merge_of(stream, first, second)])
+
+    async def _change(self, name: StreamName, plan: Plan) -> Stream:
+        async with self._only_one(name):
+            stream = await self._step(name, _nothing)
+            plan(stream)
+            if stream.shards_target is not None:
+                await self._catalog.aim_for(name, None)
+            return await self._step(name, plan)
+
+    async def set_count(self, name: StreamName, count: int) -> Stream:
+        """As `Streams.set_shard_count`."""
+        if not 1 <= count <= limits.SHARDS_MAX:
+            raise ValidationFailed.at(
+                "/shards", f"must be 1 to {limits.SHARDS_MAX}", "out_of_range"
+            )
+        async with self._only_one(name):
+            await self._step(name, _nothing)
+            await self._catalog.aim_for(name, count)
+            with _begun():
+                return await self._reach(name, count)
+
+    async def apply(self, name: StreamName, changes: Sequence[Change]) -> Stream:
+        """Make those of the changes whose shards are still open."""
+
+        def still_wanted(stream: Stream) -> list[Change]:
+            return [one for one in changes if set(one.parents) <= set(stream.open_shards)]
+
+        return await self._change(name, still_wanted)
+
+    async def finish(self, name: StreamName) -> bool:
+        """Do what a crash left undone; whether there was anything. Raises StreamBusy while it is being done."""
+        async with self._only_one(name):
+            left = await self._catalog.fresh_stream(name)
+            await self._step(name, _nothing)
+            if left.shards_target is not None:
+                await self._reach(name, left.shards_target)
+            return bool(left.opening or left.shards_target)
+
+    async def _reach(self, name: StreamName, count: int) -> Stream:
+        """Round after round until the stream has so many equal shards."""
+        stream = await self._catalog.fresh_stream(name)
+        while round_towards(stream.open_shards, count):
+            stream = await self._step(
+                name, lambda current: round_towards(current.open_shards, count)
+            )
+        return await self._catalog.aim_for(name, None)
+
+    @asynccontextmanager
+    async def _only_one(self, name: StreamName) -> AsyncGenerator[None]:
+        stream = await self._catalog.fresh_stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
+        async with self._turns, alone(self._database, f"reshard:{stream.stream_id}") as mine:
+            if not mine:
+                raise StreamBusy
+            yield
+
+    async def _step(self, name: StreamName, plan: Plan) -> Stream:
+        """One change, or the rest of one that was left; the stream after it."""
+        stream = await self._catalog.open_children(name, plan)
+        if not stream.opening:
+            return stream
+        with _begun(), _not_found(name):
+            await self._make_logs(stream)
+            await self._close_logs(stream)
+            await self._catalog.close_parents(name, stream.opening)
+        return await self._catalog.fresh_stream(name)
+
+    async def _make_logs(self, stream: Stream) -> None:
+        await self._each(stream, stream.opening, self._hot.extent)
+
+    async def _close_logs(self, stream: Stream) -> None:
+        families = {child.parents for child in stream.opening}
+        await asyncio.gather(*(self._close_family(stream, parents) for parents in families))
+
+    async def _close_family(self, stream: Stream, parents: tuple[int, ...]) -> None:
+        """Close the one or two parents; their children get the first fence that one of them has."""
+        fence = ""
+        for nth, index in enumerate(parents):
+            giving = _Giving.ANY if nth == 0 else _Giving.SET if not fence else _Giving.NONE
+            fence = await self._close_log(stream, stream.shard(index), giving) or fence
+
+    async def close_soon(self, stream: Stream, shard: Shard) -> None:
+        """Close a shard whose children are being opened, before whoever is at it comes to that: its step is
+        harmless when done twice."""
+        children = [one for one in (*stream.shards, *stream.opening) if shard.index in one.parents]
+        for parents in {child.parents for child in children}:
+            await self._close_family(stream, parents)
+
+    async def close_again(self, stream: Stream, shard: Shard) -> None:
+        """Close the log of a closed shard, whose store forgot that it is."""
+        await self._close_log(stream, shard, _Giving.NONE)
+
+    async def _close_log(self, stream: Stream, shard: Shard, giving: "_Giving") -> str:
+        """Close a shard's log, once its children have its fence; that fence."""
+        children = [
+            child for child in (*stream.shards, *stream.opening) if shard.index in child.parents
+        ]
+        [(closed, fence)] = await self._each(stream, [shard], partial(self._close, (), ""))
+        while not closed:
+            if giving is _Giving.ANY or (giving is _Giving.SET and fence):
+                await self._each(stream, children, partial(self._give_fence, fence))
+            [(closed, fence)] = await self._each(
+                stream, [shard], partial(self._close, children, fence)
+            )
+        return fence
+
+    async def _close(
+        self, children: Sequence[Shard], fence: str, at: LogAddress
+    ) -> tuple[bool, str]:
+        return await self._hot.close(at, children, fence, self._keeper.store_epoch)
+
+    async def _give_fence(self, fence: str, at: LogAddress) -> None:
+        with suppress(ShardClosed):
+            await self._hot.set_fence(at, fence, None, self._keeper.store_epoch)
+
+    async def _each(
+        self,
+        stream: Stream,
+        shards: Sequence[Shard],
+        work: Callable[[LogAddress], Awaitable[T]],
+    ) -> list[T]:
+        async def do(shard: Shard) -> T:
+            at = LogAddress(stream.name.namespace, shard.log_id)
+            async with self._hands:
+                return await self._keeper.mended(at, lambda: work(at))
+
+        return await asyncio.gather(*(do(shard) for shard in shards))
+
+
+def _nothing(_: Stream) -> Sequence[Change]:
+    return ()
+
+
+@contextmanager
+def _begun() -> Iterator[None]:
+    """From here on an error does not mean that nothing happened."""
+    try:
+        yield
+    except (StorageUnavailable, StorageBusy, StorageFull) as error:
+        detail = f"The reshard has begun, and will be finished. {error.detail}"
+        raise OutcomeUnknown(detail) from None
+
+
+@contextmanager
+def _not_found(name: StreamName) -> Iterator[None]:
+    try:
+        yield
+    except (LogNotReady, LogGone):
+        raise StreamNotFound(f"There is no stream '{name.name}'.") from None

@@ -1,0 +1,43 @@
+"""Where the records of a time begin."""
+
+import asyncio
+
+from storage.catalog.catalog import Catalog
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import ENDED, frontier
+from storage.domain.streams.stream import ReadFrom, ShardRead
+from storage.streams.engine import Streams
+
+
+async def offset_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> int:
+    """The offset of a shard's first record that arrived then or later, or else of the next one. Raises ShardNotFound."""
+    read = await _first_since(streams, name, shard, time_ms)
+    return read.records[0].offset if read.records else read.next_offset
+
+
+async def positions_since(
+    streams: Streams, catalog: Catalog, name: StreamName, time_ms: int
+) -> dict[int, int]:
+    """Where a reader of all shards stands that wants what arrived then or later; those that ended before are passed.
+
+    Each shard is asked, as clocks may differ on when it was closed. Raises StreamNotFound.
+    """
+    stream = await catalog.stream(name)
+    ahead = frontier(stream, {})
+    while unknown := [shard for shard, at in ahead.items() if at is None]:
+        found = await asyncio.gather(*(_position(streams, name, one, time_ms) for one in unknown))
+        known = {shard: at for shard, at in ahead.items() if at is not None}
+        ahead = frontier(stream, {**known, **dict(zip(unknown, found, strict=True))})
+    return {shard: at for shard, at in ahead.items() if at is not None}
+
+
+async def _position(streams: Streams, name: StreamName, shard: int, time_ms: int) -> int:
+    read = await _first_since(streams, name, shard, time_ms)
+    if read.records:
+        return read.records[0].offset
+    return ENDED if read.ended else read.next_offset
+
+
+async def _first_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> ShardRead:
+    where = ReadFrom(time_ms=time_ms)
+    return await streams.read_shard(name, shard, where, records_max=1, bytes_max=1)

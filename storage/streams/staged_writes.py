@@ -1,0 +1,210 @@
+"""Writing in two steps, for writers that run in many tasks and may run again: put records aside, then commit.
+
+    stage     a task's records become a file that nobody reads
+    commit    (writer id, batch id) ──▶ the files that the batch is made of: the first commit decides, for ever
+              then their records are appended, each once
+
+Whoever commits the batch again, after a crash say, finishes what was decided, and what it had put aside itself is
+discarded. The batch is a rising producer: a record's sequence is its file's number and its place there, so it is the
+same whoever appends it.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    ArchiveOff,
+    ProducerFenced,
+    StreamNotFound,
+    StreamReadOnly,
+    ValidationFailed,
+)
+from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName, check_name
+from storage.domain.streams.stream import Stream
+from storage.parquet.object_store import Root
+from storage.parquet.paths import STAGED_FOLDER
+from storage.postgres.repositories.staged_writes import Write, WriteRows
+from storage.streams.append_rules import check_records, timed
+from storage.streams.engine import Streams
+
+_PLACE_BITS = (
+    24  # of a sequence: a file has fewer records than that, and a batch fewer than 2^29 files
+)
+_ID_BYTES = 16
+
+
+class Writing:
+    """Staged writes. Every verb raises StreamNotFound, StreamReadOnly, and ArchiveOff where there is no place to
+    put records aside."""
+
+    def __init__(
+        self, rows: WriteRows, root: Root | None, catalog: Catalog, streams: Streams, clock: Clock
+    ) -> None:
+        self._rows = rows
+        self._root_or_none = root
+        self._catalog = catalog
+        self._streams = streams
+        self._clock = clock
+
+    async def stage(self, name: StreamName, encoded: bytes) -> str:
+        """Put the records of an Arrow stream aside; gives their id. Raises ValidationFailed, MessageTooLarge."""
+        stream = await self._writable(name)
+        await asyncio.to_thread(self._check, stream, encoded)
+        staged = secrets.token_hex(_ID_BYTES)
+        await asyncio.to_thread(self._put, _path(stream, staged), encoded)
+        return staged
+
+    def _check(self, stream: Stream, encoded: bytes) -> None:
+        count = 0
+        for records in _records(encoded):
+            check_records(stream, records)
+            timed(stream.spec, records, self._clock.now_ms)
+            count += len(records)
+        if count == 0:
+            raise ValidationFailed.at("/data", "At least one record is put aside", "too_few")
+        if count >= 1 << _PLACE_BITS:
+            raise ValidationFailed.at(
+                "/data", f"At most {(1 << _PLACE_BITS) - 1} records", "too_many"
+            )
+
+    def _put(self, path: str, encoded: bytes) -> None:
+        with self._root.writing(path) as file:
+            file.write(encoded)
+
+    async def discard(self, name: StreamName, staged: str) -> None:
+        """Forget what was put aside, unless it is decided that it is to be appended."""
+        stream = await self._writable(name)
+        if _is_id(staged) and staged not in await self._rows.staged_in_use():
+            await asyncio.to_thread(self._root.delete, _path(stream, staged))
+
+    async def commit(
+        self, name: StreamName, writer_id: str, batch_id: int, staged: Sequence[str]
+    ) -> Write:
+        """Append what was put aside, as this batch of this writer; or what the batch's first commit named.
+
+        Takes a while at most: call again until it is `done`. Raises ValidationFailed for what is not there.
+        """
+        stream = await self._writable(name)
+        check_name(writer_id)
+        if not 0 <= batch_id <= limits.OFFSET_MAX:
+            raise ValidationFailed.at(
+                "/batch_id", "A batch's number is 0 to 2^53 - 1", "out_of_range"
+            )
+        if len(staged) > limits.STAGED_PARTS_MAX:
+            raise ValidationFailed.at("/staged", f"At most {limits.STAGED_PARTS_MAX}", "too_many")
+        write = await self._rows.find(stream.stream_id, writer_id, batch_id)
+        if write is None:
+            await asyncio.to_thread(self._check_there, stream, staged)
+            now_ms = self._clock.now_ms()
+            write = await self._rows.decide(stream.stream_id, writer_id, batch_id, staged, now_ms)
+        write = await self._append_some(stream, write)
+        if write.done:
+            await self._tidy(stream, {*write.staged, *filter(_is_id, staged)})
+        return write
+
+    def _check_there(self, stream: Stream, staged: Sequence[str]) -> None:
+        if len(set(staged)) != len(staged):
+            raise ValidationFailed.at("/staged", "One of these is given twice", "conflict")
+        for place, one in enumerate(staged):
+            if not _is_id(one) or self._root.size(_path(stream, one)) is None:
+                raise ValidationFailed.at(
+                    f"/staged/{place}", "Nothing is put aside there", "not_found"
+                )
+
+    async def _append_some(self, stream: Stream, write: Write) -> Write:
+        """Append parts for a while; how far the write is then."""
+        until = asyncio.get_running_loop().time() + limits.COMMIT_TURN_MS / limits.SECOND_MS
+        while write.parts < len(write.staged) and asyncio.get_running_loop().time() < until:
+            try:
+                count = await self._append_part(stream, write)
+            except ProducerFenced:  # another call has finished it
+                return await self._as_is(write)
+            write = replace(write, parts=write.parts + 1, records=write.records + count)
+            await self._rows.advance(write)
+        if write.parts == len(write.staged) and not write.done:
+            await self._streams.forget_rising(stream.name, [_producer_of(write)])
+            write = replace(write, done=True)
+            await self._rows.advance(write)
+        return write
+
+    async def _as_is(self, write: Write) -> Write:
+        found = await self._rows.find(write.stream_id, write.writer_id, write.batch_id)
+        return write if found is None else found
+
+    async def _append_part(self, stream: Stream, write: Write) -> int:
+        """Append one file's records; gives how many it has."""
+        path = _path(stream, write.staged[write.parts])
+        encoded = await asyncio.to_thread(self._read, path)
+        base, count = write.parts << _PLACE_BITS, 0
+        for records in await asyncio.to_thread(_read_all, encoded):
+            sequences = range(base + count, base + count + len(records))
+            await self._streams.append_rising(stream.name, _producer_of(write), sequences, records)
+            count += len(records)
+        return count
+
+    def _read(self, path: str) -> bytes:
+        size = self._root.size(path)
+        return self._root.read(path, 0, size or 1)
+
+    async def _tidy(self, stream: Stream, staged: set[str]) -> None:
+        """What was put aside for this batch is not needed any more; what this misses is collected later."""
+        for one in staged - await self._rows.staged_in_use():
+            await asyncio.to_thread(self._root.delete, _path(stream, one))
+
+    async def finish(self) -> int:
+        """Go on with batches that were decided a while ago and whose writers do not; gives how many."""
+        if self._root_or_none is None:
+            return 0
+        before_ms = self._clock.now_ms() - limits.COMMIT_ALONE_MS
+        found = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
+        for name, write in found:
+            with suppress(StreamNotFound):  # deleted meanwhile
+                await self._append_some(await self._catalog.stream(name), write)
+        return len(found)
+
+    async def forget_old(self) -> int:
+        """Forget batches that were done long ago; gives how many."""
+        return await self._rows.forget(self._clock.now_ms() - limits.WRITES_KEPT_MS)
+
+    async def _writable(self, name: StreamName) -> Stream:
+        stream = await self._catalog.stream(name)
+        if stream.is_view:
+            raise StreamReadOnly
+        return stream
+
+    @property
+    def _root(self) -> Root:
+        if self._root_or_none is None:
+            raise ArchiveOff
+        return self._root_or_none
+
+
+def _records(encoded: bytes) -> Iterator[list[Record]]:
+    from storage.parquet.staged_file import read_staged  # pyarrow, which most processes never need
+
+    return read_staged(encoded)
+
+
+def _read_all(encoded: bytes) -> list[list[Record]]:
+    return [*_records(encoded)]
+
+
+def _path(stream: Stream, staged: str) -> str:
+    return f"{STAGED_FOLDER}/{stream.name.namespace}/{stream.stream_id}/{staged}"
+
+
+def _is_id(word: str) -> bool:
+    return len(word) == 2 * _ID_BYTES and all(sign in "0123456789abcdef" for sign in word)
+
+
+def _producer_of(write: Write) -> str:
+    """No other batch of the stream has this name, and so none appends in its place."""
+    return f"write {write.writer_id} {write.batch_id}"

@@ -1,0 +1,1 @@
+"""Time series of queues, streams, groups and namespaces."""

@@ -1,0 +1,132 @@
+"""What all queues, streams and groups of a namespace, and all namespaces, add up to.
+
+Levels are added up anew at each look. Counts never fall, whatever is deleted: what each has risen by is added to them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from storage.domain.timeseries.rollup import Tick, read_chunk, width
+from storage.domain.timeseries.samples import (
+    GROUP,
+    QUEUE,
+    STREAM,
+    TOTAL,
+    Measure,
+    Ring,
+    Shape,
+    TotalSample,
+    Values,
+)
+
+DEPLOYMENT = "deployment"
+NAMESPACE = "namespace"
+"""What stands for an id where totals are kept: no id is such a word."""
+
+Risen = dict[str, int]
+"""By how much each count of a total has risen since the last look."""
+
+_LEVELS: dict[str, dict[str, str]] = {
+    QUEUE.kind: {
+        name: name
+        for name in (
+            *("ready", "delayed", "in_flight", "dead_lettered", "parked", "moving"),
+            *("bytes_held", "oldest_ready_at_ms"),
+        )
+    },
+    STREAM.kind: {
+        "shards": "shards",
+        "records": "stream_records",
+        "bytes_held": "stream_bytes_held",
+        "unarchived_at_ms": "unarchived_at_ms",
+    },
+    GROUP.kind: {
+        "lag_records": "lag_records",
+        "unread_at_ms": "unread_at_ms",
+        "members": "members",
+    },
+}
+_MOST = {"lag_records"}
+_COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
+    QUEUE.kind: {
+        "sent": ("sent", "messages_in"),
+        "acknowledged": ("acknowledged",),
+        "received": ("received", "messages_out"),
+        "expired": ("expired",),
+        "purged": ("purged",),
+        "dropped": ("dropped",),
+        "dead_exhausted": ("dead_exhausted",),
+        "dead_rejected": ("dead_rejected",),
+        "dead_full": ("dead_full",),
+    },
+    STREAM.kind: {"records_in": ("records_in", "messages_in"), "bytes_in": ("bytes_in",)},
+    GROUP.kind: {"committed": ("committed", "messages_out")},
+}
+
+
+def note_risen(risen: Risen, shape: Shape[Any], before: Values | None, after: Values) -> None:
+    """Add to `risen` by how much the counts of one resource have; what fell began anew, and has not risen."""
+    if before == after:
+        return
+    for name, totals in _COUNTS[shape.kind].items():
+        nth = shape.names.index(name)
+        by = (after[nth] or 0) - ((before[nth] or 0) if before is not None else 0)
+        if by > 0:
+            for total in totals:
+                risen[total] = risen.get(total, 0) + by
+
+
+def total_of(
+    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: Risen
+) -> TotalSample:
+    """A namespace's total, of the samples of its resources by kind."""
+    facts: dict[str, Any] = {kind: len(some) for kind, some in samples.items()}
+    for shape in (QUEUE, STREAM, GROUP):
+        columns = dict(
+            zip(shape.names, zip(*samples.get(shape.kind, ()), strict=True), strict=False)
+        )
+        for name, total in _LEVELS[shape.kind].items():
+            facts[total] = _together(total, columns.get(name, ()))
+    return TotalSample(**facts, **_counts(before, risen))
+
+
+def total_of_all(
+    before: TotalSample | None, namespaces: Sequence[TotalSample], risen: Risen, **own: int | None
+) -> TotalSample:
+    """The deployment's total; `own` are facts of its own."""
+    facts: dict[str, Any] = dict(own)
+    levels = {name for of_kind in _LEVELS.values() for name in of_kind.values()}
+    for name in (*levels, QUEUE.kind, STREAM.kind, GROUP.kind):
+        facts[name] = _together(name, [getattr(one, name) for one in namespaces])
+    return TotalSample(**facts, namespaces=len(namespaces), **_counts(before, risen))
+
+
+def _together(total: str, values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    if total.endswith("_at_ms"):
+        return min(known, default=None)
+    return max(known, default=0) if total in _MOST else sum(known)
+
+
+def _counts(before: TotalSample | None, risen: Risen) -> dict[str, int]:
+    names = (TOTAL.names[nth] for nth in TOTAL.counts)
+    return {
+        name: (0 if before is None else getattr(before, name)) + risen.get(name, 0)
+        for name in names
+    }
+
+
+def ticks_of(chunks: Mapping[int, bytes], ring: Ring) -> dict[int, Tick]:
+    """The slots that were measured: the deployment has a row for each. In a longer slot each resource had its turn."""
+    wide, at, parts = width(TOTAL), _place("sampled_at_ms"), _place("parts")
+    found: dict[int, Tick] = {}
+    for number, packed in chunks.items():
+        for slot, row in read_chunk(packed, number * ring.chunk_slots, wide).rows.items():
+            found[slot] = Tick(row[at] or 0, (row[parts] or 1) if ring.nth == 0 else 1)
+    return found
+
+
+def _place(name: str) -> int:
+    """Where a plain column of totals stands in a row."""
+    before = TOTAL.columns[: TOTAL.names.index(name)]
+    return sum(2 if column.measure is Measure.PEAK else 1 for column in before)

@@ -1,0 +1,1 @@
+"""Webhook definitions and delivery leases."""

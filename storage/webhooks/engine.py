@@ -1,0 +1,287 @@
+"""Webhooks as their owners have them: definitions, secrets, switching on again. `storage.webhooks.deliveries` is for who serves them."""
+
+import base64
+import os
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from storage.access.secret_box import SecretBox
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.egress import Egress
+from storage.domain.errors import (
+    GroupNotFound,
+    InvalidCursor,
+    PreconditionFailed,
+    QueueNotFound,
+    ValidationFailed,
+    WebhookNotFound,
+)
+from storage.domain.groups.group import GroupKind
+from storage.domain.names import GroupName, QueueName, WebhookName, new_log_id
+from storage.domain.webhooks import Lease as WebhookLease
+from storage.domain.webhooks import Secret, Served, SourceKind, Webhook, WebhookSpec
+from storage.groups.engine import Groups
+from storage.postgres.database import Database
+from storage.postgres.repositories.webhooks import (
+    NamedWebhook,
+    SealedSecret,
+    StoredWebhook,
+    WebhookRows,
+)
+
+_SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
+
+
+class Webhooks:
+    """The webhooks of a deployment. Every verb raises WebhookNotFound for a webhook that is not there.
+
+    What is given here has the names of its headers, and no values. Secrets are shown when they are made,
+    and never again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        catalog: Catalog,
+        groups: Groups,
+        box: SecretBox,
+        egress: Egress,
+        clock: Clock,
+    ) -> None:
+        self._rows = WebhookRows(database)
+        self._catalog = catalog
+        self._groups = groups
+        self._opener = Opener(box)
+        self._egress = egress
+        self._clock = clock
+
+    async def put(
+        self,
+        name: WebhookName,
+        spec: WebhookSpec,
+        *,
+        if_match: int | None = None,
+        create_only: bool = False,
+    ) -> tuple[Webhook, Secret | None]:
+        """Create the webhook or replace its configuration; the webhook, and its secret where it was created.
+
+        An equal configuration changes nothing. Raises ValidationFailed, PreconditionFailed, SecretsOff.
+        """
+        spec.check()
+        self._egress.check_url(spec.url)
+        await self._check_source(name, spec)
+        now_ms = self._clock.now_ms()
+        async with self._rows.named(name) as named:
+            if named.found is None:
+                _check_version(None, if_match)
+                return await self._create(named, name, spec, now_ms)
+            _check_version(named.found.webhook, if_match)
+            if create_only:
+                raise PreconditionFailed(f"The webhook '{name.name}' exists already.")
+            return await self._replace(named, named.found, spec, now_ms), None
+
+    async def _create(
+        self, named: NamedWebhook, name: WebhookName, spec: WebhookSpec, now_ms: int
+    ) -> tuple[Webhook, Secret]:
+        webhook = Webhook(
+            name=name,
+            webhook_id=new_log_id(),
+            spec=replace(spec, headers=spec.headers or ()),
+            version=1,
+            created_at_ms=now_ms,
+            changed_at_ms=now_ms,
+        )
+        secret = Secret(_new_secret(), now_ms)
+        sealed = self._opener.seal_secret(webhook.webhook_id, 1, secret)
+        await named.insert(webhook, self._opener.seal_headers(webhook))
+        await named.put_secrets(webhook.webhook_id, [sealed])
+        return _without_values(webhook), secret
+
+    async def _replace(
+        self, named: NamedWebhook, found: StoredWebhook, spec: WebhookSpec, now_ms: int
+    ) -> Webhook:
+        before = self._opener.open_headers(found)
+        if spec.source != before.spec.source:
+            detail = "What a webhook delivers cannot change: make another one"
+            raise ValidationFailed.at("/source", detail, "immutable")
+        if spec.headers is None:
+            spec = replace(spec, headers=before.spec.headers)
+        if spec == before.spec:
+            return _without_values(before)
+        changed = replace(
+            before,
+            spec=spec,
+            version=before.version + 1,
+            changed_at_ms=max(now_ms, before.changed_at_ms),
+        )
+        await named.update(changed, self._opener.seal_headers(changed))
+        return _without_values(changed)
+
+    async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
+        """Raise ValidationFailed unless there is something to deliver, and somewhere for what cannot be."""
+        namespace, source = name.namespace, spec.source
+        if source.kind is SourceKind.QUEUE:
+            await self._require_queue(QueueName(source.name, namespace), "/source")
+            return
+        try:
+            group = await self._groups.get(GroupName(source.name, namespace))
+        except GroupNotFound as error:
+            raise ValidationFailed.at("/source", error.detail, "not_found") from None
+        if group.spec.kind is GroupKind.SIMPLE:
+            detail = "A webhook is a member of its group, and a simple group has none"
+            raise ValidationFailed.at("/source", detail, "not_supported")
+        if spec.dead_letter_queue is not None:
+            target = QueueName(spec.dead_letter_queue, namespace)
+            await self._require_queue(target, "/dead_letter_queue")
+
+    async def _require_queue(self, queue: QueueName, pointer: str) -> None:
+        try:
+            await self._catalog.fresh_queue(queue)
+        except QueueNotFound as error:
+            raise ValidationFailed.at(pointer, error.detail, "not_found") from None
+
+    async def get(self, name: WebhookName) -> Webhook:
+        """The webhook, and how it does."""
+        return (await self._find(name)).webhook
+
+    async def delete(self, name: WebhookName, *, if_match: int | None = None) -> None:
+        """Delete the webhook, its secrets and its log. Raises PreconditionFailed."""
+        async with self._rows.named(name) as named:
+            found = _required(named.found, name)
+            _check_version(found.webhook, if_match)
+            await named.delete()
+
+    async def list_webhooks(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Webhook]:
+        """Webhooks whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        if not _could_name(after):
+            raise InvalidCursor
+        if not _could_name(prefix):
+            return []
+        return await self._rows.page(namespace, prefix, after, limit)
+
+    async def rotate(self, name: WebhookName, overlap_ms: int) -> tuple[Secret, int | None]:
+        """A new secret, and until when the one before signs as well: for `overlap_ms` from now."""
+        if not 0 <= overlap_ms <= limits.WEBHOOK_OVERLAP_MS_MAX:
+            most = limits.WEBHOOK_OVERLAP_MS_MAX // limits.SECOND_MS
+            raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
+        now_ms = self._clock.now_ms()
+        async with self._rows.named(name) as named:
+            found = _required(named.found, name)
+            webhook, old = found.webhook, await named.secrets()
+            secret, until_ms = Secret(_new_secret(), now_ms), now_ms + overlap_ms
+            number = old[0].number + 1 if old else 1
+            sealed = self._opener.seal_secret(webhook.webhook_id, number, secret)
+            kept = [replace(one, expires_at_ms=_sooner(one.expires_at_ms, until_ms)) for one in old]
+            living = [one for one in kept if (one.expires_at_ms or 0) > now_ms]
+            secrets = [sealed, *living][: limits.WEBHOOK_SECRETS_MAX]
+            await named.put_secrets(webhook.webhook_id, secrets)
+            await named.update(_next_version(webhook, now_ms), found.sealed_headers)
+            return secret, until_ms if living else None
+
+    async def enable(self, name: WebhookName) -> Webhook:
+        """Switch the webhook on, whoever switched it off; what waits for a retry of its own is tried at once."""
+        now_ms = self._clock.now_ms()
+        async with self._rows.named(name) as named:
+            found = _required(named.found, name)
+            webhook = found.webhook
+            enabled = replace(
+                _next_version(webhook, now_ms),
+                spec=replace(webhook.spec, enabled=True),
+                disabled_at_ms=None,
+                disabled_because=None,
+                health=replace(webhook.health, failing_since_ms=None, blocked={}),
+            )
+            await named.update(enabled, found.sealed_headers)
+            return enabled
+
+    async def opened(self, name: WebhookName) -> Served:
+        """The webhook with the values of its headers and its secrets, to send something on request. It has no lease."""
+        found = await self._find(name)
+        secrets = await self._rows.secrets(found.webhook.webhook_id)
+        return self._opener.open(found, secrets)
+
+    async def _find(self, name: WebhookName) -> StoredWebhook:
+        return _required(await self._rows.find(name), name)
+
+
+class Opener:
+    """Seals and opens what is secret of a webhook; each is bound to the webhook it belongs to."""
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+
+    def seal_secret(self, webhook_id: str, number: int, secret: Secret) -> SealedSecret:
+        """A secret as it is stored."""
+        sealed = self._box.seal(secret.word.encode(), webhook_id)
+        return SealedSecret(number, sealed, secret.created_at_ms, secret.expires_at_ms)
+
+    def seal_headers(self, webhook: Webhook) -> bytes | None:
+        """The values of a webhook's headers as they are stored; None where it has none."""
+        if not webhook.spec.headers:
+            return None
+        return self._box.seal(msgspec.msgpack.encode(webhook.spec.headers), webhook.webhook_id)
+
+    def open_headers(self, found: StoredWebhook) -> Webhook:
+        """The webhook with the values of its headers."""
+        if found.sealed_headers is None:
+            return found.webhook
+        packed = self._box.open(found.sealed_headers, found.webhook.webhook_id)
+        headers = msgspec.msgpack.decode(packed, type=tuple[tuple[str, str], ...])
+        return replace(found.webhook, spec=replace(found.webhook.spec, headers=headers))
+
+    def open(self, found: StoredWebhook, secrets: Sequence[SealedSecret]) -> Served:
+        """The webhook with everything that is needed to serve it, the newest secret first."""
+        webhook_id = found.webhook.webhook_id
+        opened = tuple(
+            Secret(
+                self._box.open(one.sealed, webhook_id).decode(),
+                one.created_at_ms,
+                one.expires_at_ms,
+            )
+            for one in secrets
+        )
+        return Served(self.open_headers(found), WebhookLease(webhook_id, found.lease_epoch), opened)
+
+
+def _new_secret() -> str:
+    return _SECRET_PREFIX + base64.b64encode(os.urandom(limits.WEBHOOK_SECRET_BYTES)).decode()
+
+
+def _sooner(one_ms: int | None, other_ms: int) -> int:
+    return other_ms if one_ms is None else min(one_ms, other_ms)
+
+
+def _next_version(webhook: Webhook, now_ms: int) -> Webhook:
+    changed_at_ms = max(now_ms, webhook.changed_at_ms)
+    return replace(webhook, version=webhook.version + 1, changed_at_ms=changed_at_ms)
+
+
+def _without_values(webhook: Webhook) -> Webhook:
+    named = tuple((name, "") for name, _ in webhook.spec.headers or ())
+    return replace(webhook, spec=replace(webhook.spec, headers=named))
+
+
+def _required(found: StoredWebhook | None, name: WebhookName) -> StoredWebhook:
+    if found is None:
+        raise WebhookNotFound(f"There is no webhook '{name.name}'.")
+    return found
+
+
+def _check_version(found: Webhook | None, if_match: int | None) -> None:
+    if if_match is not None and (found is None or found.version != if_match):
+        raise PreconditionFailed("The webhook does not have this version.")
+
+
+def _could_name(part: str) -> bool:
+    return part.isascii() and (part == "" or part.isprintable())
