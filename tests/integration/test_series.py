@@ -361,7 +361,7 @@ async def test_ten_thousand_queues_take_bounded_calls_and_little_room(
     assert (
         len(ticking) - 10_000 <= 30
     )  # rates are known now: 20 calls keep them; claim, totals, finish
-    assert calls == ["read_latest", "read_latest"]
+    assert calls == ["get_latest_samples", "get_latest_samples"]
     with redis.Redis.from_url(redis_url) as client:
         chunks = set(client.scan_iter("*series:*", count=10_000))
         held = client.memory_usage("ms:default:{series}:queues", samples=0)

@@ -51,7 +51,7 @@ class HotPresence:
         self, process: str, summary: bytes, sockets: bytes, now: ScriptTime
     ) -> tuple[str, ...]:
         reply = await self._pipeline.write(
-            "beat_presence",
+            "heartbeat_process",
             presence_keys(),
             now,
             process,
@@ -64,14 +64,14 @@ class HotPresence:
     async def see(self, now: ScriptTime, *, sockets: bool) -> list[Seen]:
         """Everyone who has been heard lately, with their sockets or without."""
         reply = await self._pipeline.read(
-            "see_presence", presence_keys(), now, limits.PRESENCE_STALE_MS, int(sockets)
+            "list_processes", presence_keys(), now, limits.PRESENCE_STALE_MS, int(sockets)
         )
         return [_seen(*row) for row in reply]
 
     async def ask_to_close(self, process: str, socket: str, now: ScriptTime) -> None:
         """Leave word for a process, and wake it."""
         await self._pipeline.write(
-            "ask_to_close", presence_keys()[2:], now, process, socket, channel_of(process)
+            "request_socket_close", presence_keys()[2:], now, process, socket, channel_of(process)
         )
 
 

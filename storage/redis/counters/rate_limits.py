@@ -51,7 +51,7 @@ class HotRates:
     ) -> bool:
         """Say that this process has so many places; False when all would be more than `most`, and nothing changed."""
         reply = await self._pipeline.write(
-            "hold_places",
+            "renew_connection_slots",
             [places_key(namespace)],
             now,
             self._process,

@@ -73,13 +73,13 @@ class HotSeries:
     async def claim(self, slot: int, owner: str) -> Claimed:
         """Take a slot, unless it is taken."""
         mine, before, taken, done = await self._pipeline.write(
-            "claim_tick", [tick_key()], slot, owner, limits.SERIES_CLOCK_SLOTS
+            "claim_sample_slot", [tick_key()], slot, owner, limits.SERIES_CLOCK_SLOTS
         )
         return Claimed(bool(mine), before.decode() == owner, int(taken), int(done))
 
     async def finish(self, slot: int, owner: str) -> bool:
         """The slot is measured; False when another process is further already."""
-        return bool(await self._pipeline.write("finish_tick", [tick_key()], slot, owner))
+        return bool(await self._pipeline.write("finish_sample_slot", [tick_key()], slot, owner))
 
     async def look_at_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
@@ -121,7 +121,7 @@ class HotSeries:
             lost = [name for name, one in some if one is None]
             pairs = [word for name, one in some if one is not None for word in (name, one)]
             await self._pipeline.write(
-                "keep_latest", [latest_key(namespace, kind)], len(lost), *lost, *pairs
+                "put_latest_sample", [latest_key(namespace, kind)], len(lost), *lost, *pairs
             )
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:
@@ -133,13 +133,13 @@ class HotSeries:
                 ring.chunk(ring.slot(now_ms - ring.life_ms)), ring.chunk(ring.slot(now_ms)) + 1
             )
         ]
-        await self._pipeline.write("drop_series", keys)
+        await self._pipeline.write("delete_series", keys)
 
     # Read
 
     async def latest(self, namespace: str, kind: str) -> dict[str, Kept]:
         """What was last measured of all resources of a kind, by name."""
-        reply: Any = await self._pipeline.read("read_latest", [latest_key(namespace, kind)])
+        reply: Any = await self._pipeline.read("get_latest_samples", [latest_key(namespace, kind)])
         names, samples = reply[::2], reply[1::2]
         return {
             name.decode(): _decoder.decode(packed)
@@ -148,7 +148,9 @@ class HotSeries:
 
     async def latest_of(self, namespace: str, kind: str, names: Sequence[str]) -> list[Kept | None]:
         """The same of some."""
-        reply = await self._pipeline.read("read_latest", [latest_key(namespace, kind)], *names)
+        reply = await self._pipeline.read(
+            "get_latest_samples", [latest_key(namespace, kind)], *names
+        )
         return [None if packed is None else _decoder.decode(packed) for packed in reply]
 
     async def chunks(

@@ -100,7 +100,7 @@ class HotContents:
         """Drop one message; whether it was there."""
         reply = checked(
             await self._pipeline.write(
-                "drop_message", queue_keys_of(queue), fifo_word(queue), offset, now
+                "delete_message", queue_keys_of(queue), fifo_word(queue), offset, now
             )
         )
         return bool(reply[1])

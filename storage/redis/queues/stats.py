@@ -32,7 +32,7 @@ class HotQueueStates:
         """One bounded round of upkeep."""
         reply = checked(
             await self._pipeline.write(
-                "tidy_queue",
+                "sweep_queue",
                 queue_keys_of(queue),
                 *upkeep_arguments(queue, self._limits, now),
                 history_word(queue),

@@ -63,7 +63,7 @@ class HotMoves:
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
         """What is on its way from `source`, in the order it was sent in."""
         reply = checked(
-            await self._pipeline.write("list_moving", queue_keys_of(source), messages_max)
+            await self._pipeline.write("list_transfers", queue_keys_of(source), messages_max)
         )
         return [_moving(row) for row in reply[1:]]
 
@@ -72,7 +72,7 @@ class HotMoves:
         spec = source.spec
         reply = checked(
             await self._pipeline.write(
-                "depart_messages",
+                "start_transfer",
                 queue_keys_of(source),
                 now,
                 messages_max,
@@ -102,7 +102,7 @@ class HotMoves:
             arguments += (one.source, encode_batch((one.record,)), _encoder.encode(facts))
         reply = checked(
             await self._pipeline.write(
-                "take_in",
+                "accept_transfer",
                 queue_keys_of(target),
                 now,
                 store_epoch,
@@ -121,7 +121,7 @@ class HotMoves:
         back = "1" if put_back else "0"
         reply = checked(
             await self._pipeline.write(
-                "clear_moved", queue_keys_of(source), fifo_word(source), back, now, *offsets
+                "finish_transfer", queue_keys_of(source), fifo_word(source), back, now, *offsets
             )
         )
         return int(reply[1])

@@ -1,4 +1,4 @@
-"""The Lua scripts, one operation each, and how they are read from their files.
+"""Lua scripts of the hot store, one operation each, and their loader.
 
 A line `-- @include name` stands for `lib/name.lua`. A header says what the script is for, its KEYS, ARGV
 and answer, and the numbered invariants it keeps.
@@ -24,15 +24,21 @@ class Script(NamedTuple):
 
 @cache
 def script(name: str) -> Script:
-    """The script in `<name>.lua`."""
-    text = _INCLUDE.sub(_included, (_FOLDER / f"{name}.lua").read_text())
+    """Return the script of this name, from whichever folder holds it."""
+    text = _INCLUDE.sub(_included, _paths()[name].read_text())
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     return Script(name, text, sha)
 
 
 def script_names() -> list[str]:
-    """The names of all scripts."""
-    return sorted(path.stem for path in _FOLDER.glob("*.lua"))
+    """Return the names of all scripts, sorted."""
+    return sorted(_paths())
+
+
+@cache
+def _paths() -> dict[str, Path]:
+    """The script files by name; names are unique across the folders."""
+    return {path.stem: path for path in _FOLDER.glob("*/*.lua") if path.parent.name != "lib"}
 
 
 def _included(match: re.Match[str]) -> str:

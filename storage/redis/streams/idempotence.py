@@ -30,7 +30,7 @@ class HotRising:
     async def recall(self, at: LogAddress, producer_ids: Sequence[str]) -> Recalled:
         """The producers' last sequences: see `storage.domain.streams.idempotence` for what is none."""
         keys = rising_keys(at.namespace, at.log_id)
-        reply = checked(await self._pipeline.read("recall_rising", keys, *producer_ids))
+        reply = checked(await self._pipeline.read("get_writer_watermark", keys, *producer_ids))
         return Recalled(bool(reply[1]), reply[2], bool(reply[3]), reply[4:])
 
     async def forget(self, at: LogAddress, producer_ids: Sequence[str], now: ScriptTime) -> int:
@@ -38,7 +38,7 @@ class HotRising:
         keys = rising_keys(at.namespace, at.log_id)
         reply = checked(
             await self._pipeline.write(
-                "forget_rising",
+                "retire_writer",
                 keys,
                 now,
                 limits.RISING_OVER_MS,

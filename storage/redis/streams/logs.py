@@ -138,11 +138,11 @@ class HotLogs:
 
     async def bury(self, at: LogAddress) -> None:
         """Delete everything the log holds and leave a tombstone."""
-        await self._pipeline.write("bury_log", every_key(at.namespace, at.log_id))
+        await self._pipeline.write("tombstone_log", every_key(at.namespace, at.log_id))
 
     async def forget(self, at: LogAddress) -> None:
         """Drop a tombstone."""
-        await self._pipeline.write("forget_log", [_meta(at)])
+        await self._pipeline.write("delete_log", [_meta(at)])
 
     async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
         """Append a part together with others of the same flush."""
@@ -160,7 +160,7 @@ class HotLogs:
     async def recall_producer(self, at: LogAddress, producer_id: str) -> ProducerState | None:
         """What a closed log remembers of a producer, or None. Raises LogOpen if it is not closed yet."""
         keys = log_keys(at.namespace, at.log_id)[1:4]
-        reply = checked(await self._pipeline.read("recall_producer", keys, producer_id))
+        reply = checked(await self._pipeline.read("get_producer", keys, producer_id))
         if not reply[1]:
             raise LogOpen
         return _state_decoder.decode(reply[2]) if reply[2] else None
@@ -195,7 +195,7 @@ class HotLogs:
 
     async def weigh(self, at: LogAddress) -> int:
         """The bytes of log that it holds; 0 for one that is not there."""
-        return int(await self._pipeline.read("weigh_log", _readable(at)[:2]))
+        return int(await self._pipeline.read("measure_log_bytes", _readable(at)[:2]))
 
     async def trim(
         self,
@@ -233,7 +233,7 @@ class HotLogs:
         window_ms = limits.ON_DEMAND_WINDOW_MS
         reply = checked(
             await self._pipeline.write(
-                "sample_load", [_meta(at)], now, window_ms, quiet_records, quiet_bytes
+                "measure_shard_load", [_meta(at)], now, window_ms, quiet_records, quiet_bytes
             )
         )
         return Load(*reply[2:]) if reply[1] else None
@@ -243,7 +243,7 @@ class HotLogs:
         when it had one that has expired, or may have had one."""
         keys = log_keys(at.namespace, at.log_id)
         names = [keys[0], keys[1], keys[6]]
-        reply = checked(await self._pipeline.read("latest_of_key", names, key))
+        reply = checked(await self._pipeline.read("get_latest_of_key", names, key))
         if reply[1] < 0:
             return bool(reply[1] == -2)
         return _records_from(reply[1], [reply[2]], 1)[0]
@@ -251,7 +251,7 @@ class HotLogs:
     async def tidy_keys(self, at: LogAddress, keys_max: int) -> int:
         """Forget some keys whose newest record has expired; gives their number."""
         keys = log_keys(at.namespace, at.log_id)
-        reply = checked(await self._pipeline.write("tidy_keys", [keys[1], keys[6]], keys_max))
+        reply = checked(await self._pipeline.write("sweep_key_index", [keys[1], keys[6]], keys_max))
         return int(reply[1])
 
     async def truncate(self, at: LogAddress, before: int, entries_max: int) -> int:

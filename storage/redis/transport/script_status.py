@@ -1,6 +1,6 @@
 """What a script may answer to a call as a whole, before it looks at what was asked.
 
-The numbers are those of `scripts/lib/answers.lua`.
+The numbers are those of `scripts/lib/status.lua`.
 """
 
 from enum import IntEnum

@@ -1,0 +1,30 @@
+-- Count a queue's messages by state, exactly, as of now: what is due moves first.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 to 7 as sweep_queue.lua
+-- Returns  { OK, ready, delayed, in flight, dead-lettered, sent, deduplicated, acknowledged, expired, purged,
+--          receives, bytes sent, arrival of the oldest ready message in ms or -1, moving, moved in, moved out, parked,
+--          dropped, bytes held, dead since no attempt was left, since they were rejected, since the queue was full },
+--          or what lib/status.lua says
+-- Keeps    Q10: sent + moved in is the sum of the states and of what is gone, each counted on its own
+-- @include numbers
+-- @include time
+-- @include notify
+-- @include status
+-- @include history
+-- @include queue
+-- @include sweep
+-- @include counts
+fifo = ARGV[7] == '1'
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
+if held[3] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local now = now_at(ARGV[1], held[2])
+if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then
+  wake(K.meta)
+end
+count('expired', drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
+  + drop_old_dead(now, tonumber(ARGV[4]), tonumber(ARGV[6])))
+return counts_of(now, tonumber(held[1]))

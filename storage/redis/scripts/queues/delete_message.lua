@@ -1,0 +1,45 @@
+-- Drop one message, whatever its state: ready, delayed, in flight or dead-lettered.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 '1' for fifo  2 offset  3 now_ms or empty
+-- Returns  { OK, 1 when it was there, else 0 }, or what lib/status.lua says
+-- Keeps    Q1; Q6 a group goes on without it; Q10: what is dropped counts as purged
+-- @include numbers
+-- @include time
+-- @include notify
+-- @include status
+-- @include history
+-- @include queue
+-- @include sweep
+local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
+if held[2] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+fifo = ARGV[1] == '1'
+local offset = ARGV[2]
+now_at(ARGV[3], held[3])
+
+local function drop_wherever_it_is()
+  local record = record_of(offset)
+  if record then
+    detach(offset, record)
+    forget(offset, record)
+    return 1
+  elseif redis.call('HDEL', K.dead_letters, offset) == 1 then
+    redis.call('ZREM', K.dead, offset)
+    redis.call('ZREM', K.dead_due, offset)
+    return 1
+  end
+  local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
+  redis.call('ZREM', K.expiring, offset)
+  return drop_entry(entry)
+end
+
+local dropped = drop_wherever_it_is()
+count('purged', dropped)
+if dropped == 1 then
+  note(offset, 'purged')
+  wake(K.meta)
+end
+return { OK, dropped }

@@ -1,0 +1,22 @@
+-- Show the messages that are on their way from this queue to another, in the order they were sent in.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 how many at most
+-- Returns  { OK, { offset, arrival ms, group, receives, first received ms, batch, move id or empty,
+--          priority }... }, or
+--          what lib/status.lua says
+-- @include status
+-- @include history
+-- @include queue
+local held = redis.call('HMGET', K.meta, 'next', 'deleted')
+if held[2] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local answer = { OK }
+for _, packed in ipairs(redis.call('ZRANGE', K.moving, 0, tonumber(ARGV[1]) - 1)) do
+  local offset, record, batch, move_id = unpack(cmsgpack.unpack(packed))
+  table.insert(answer, { tonumber(offset), record[ARRIVAL], record[GROUP], record[RECEIVES] - record[BEFORE],
+    record[FIRST], batch, move_id, record[PRIORITY] })
+end
+return answer

@@ -1,0 +1,275 @@
+-- Add the messages of one flush to a queue: several calls' parts, each under its own idempotency key.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 now_ms or empty  2 store epoch  3 '1' for a fifo queue
+--          4 idempotency window ms  5 keys at most  6 deduplication window ms
+--          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
+--          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
+--          11 events of its history at most, 0 for no history  12 rising producers at most
+--          then for each part: the number of its messages, its key or empty, the fingerprint of its content, empty or
+--          MessagePack claims of rising producers (lib/writer_watermarks.lua), and two for each message: a batch v1 and its options: empty, or
+--          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
+-- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
+--          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
+--          { QUEUE_FULL } when nothing of the part was added; of a part with claims also { RISEN_BEFORE } when all of
+--          it was, { STRADDLES, last sequences }, { PRODUCER_OVER } or { PRODUCERS_FULL } when nothing of it was },
+--          or what lib/status.lua says
+-- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
+--          deduplication id and window; Q8 never early; Q10 what makes room counts as dropped, or is dead-lettered;
+--          S1, S2
+-- @include numbers
+-- @include time
+-- @include notify
+-- @include status
+-- @include writable
+-- @include two_generations
+-- @include history
+-- @include queue
+-- @include sweep
+-- @include capacity
+-- @include view
+-- @include writer_watermarks
+local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
+local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 4, 5, 6, 7
+local FIRST_PART, PART_ARGS = 13, 4
+local LONG = 900000  -- ms; SQS knows no longer delay
+
+fifo = ARGV[3] == '1'
+local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
+  'history')
+local wanted, index = 0, FIRST_PART
+while index <= #ARGV do
+  local messages = tonumber(ARGV[index])
+  wanted = wanted + messages
+  index = index + PART_ARGS + 2 * messages
+end
+local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
+if refused then
+  return refused
+end
+local now = now_at(ARGV[1], held[5])
+local at = '-' .. word(now)
+local next_offset = tonumber(held[1])
+local has_view = held[7]
+if ARGV[10] == '1' and not has_view then
+  begin_view(held[1])
+  has_view = true
+end
+keep_history(held[8], ARGV[11])
+local bytes, duplicates, due_at = 0, 0, 0
+local last_due = tonumber(held[6] or '0')
+
+local messages_max, bytes_max = tonumber(ARGV[7]), tonumber(ARGV[8])
+local capped = messages_max > 0 or bytes_max > 0
+
+local function sent_before(dedup_id)
+  local known = recall(K.dedup, K.dedup_old, dedup_id)
+  if known then
+    local offset, sent = string.match(known, '^(%d+) (%d+)$')
+    if now - tonumber(sent) < tonumber(ARGV[6]) then
+      return tonumber(offset)
+    end
+  end
+end
+
+-- Records and turns of this call are written together, a command for many of them.
+local records, turns = {}, {}
+local TOGETHER = 1000
+
+local function write_together()
+  for first = 1, #records, TOGETHER do
+    redis.call('HSET', K.records, unpack(records, first, math.min(first + TOGETHER - 1, #records)))
+  end
+  for first = 1, #turns, TOGETHER do
+    redis.call('RPUSH', K.turns, unpack(turns, first, math.min(first + TOGETHER - 1, #turns)))
+  end
+  records, turns = {}, {}
+end
+
+-- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
+-- Retention counts from the sending, or from the due time of one that waits longer than LONG.
+local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
+  local record = new_record(now, group, size)
+  record[PRIORITY] = priority
+  local due = now + delay_ms
+  if fifo then
+    due = math.max(due, last_due)
+    last_due = due
+  end
+  if due > now then
+    due_at = due
+    if delay_ms > LONG then
+      renew(offset, record, due)
+    end
+    redis.call('ZADD', K.delayed, word(due), offset)
+  elseif group == '' then
+    make_ready(offset, record)
+  elseif join_group(offset, group) then
+    turns[#turns + 1] = group
+  end
+  record[EXPIRES] = ttl_ms > 0 and due + ttl_ms or 0
+  records[#records + 1], records[#records + 2] = offset, cmsgpack.pack(record)
+  return record[EXPIRES]
+end
+
+-- Put a message where it waits for its delivery, or for its time.
+local function place(offset, batch, options)
+  if not options then
+    redis.call('XADD', K.log, offset .. at, 'd', batch)
+    return
+  end
+  local delay_ms, group, ttl_ms, priority = options[1], options[2], options[4], options[5]
+  local expires
+  if delay_ms == 0 and group == '' and priority == 0 then
+    expires = now + ttl_ms
+    redis.call('XADD', K.log, offset .. at, 'd', batch, 't', word(expires))
+  else
+    redis.call('XADD', K.log, offset .. at, 'd', batch, 'x', '1')
+    expires = keep_apart(offset, #batch, delay_ms, group, ttl_ms, priority)
+  end
+  if ttl_ms > 0 then
+    redis.call('ZADD', K.expiring, word(expires), offset)
+  end
+end
+
+-- Gives the message's offset, and true when it was sent before.
+local function send(batch, packed)
+  local options = packed ~= '' and cmsgpack.unpack(packed)
+  if fifo and options[3] ~= '' then
+    local earlier = sent_before(options[3])
+    if earlier then
+      duplicates = duplicates + 1
+      return earlier, true
+    end
+    -- 1e9 items: deduplication has a window, and no cap that would let a duplicate in early.
+    remember(K.meta, K.dedup, K.dedup_old, 'dedup_since', now, tonumber(ARGV[6]), 1e9, options[3],
+      word(next_offset) .. ' ' .. word(now))
+  end
+  local offset = word(next_offset)
+  due_at = 0
+  place(offset, batch, options)
+  if noted_max then
+    note(offset, 'sent', due_at)
+  end
+  if has_view then
+    add_to_view(offset .. at, batch)
+  end
+  next_offset = next_offset + 1
+  bytes = bytes + #batch
+  return next_offset - 1, false
+end
+
+-- How many messages of a part are new, and their bytes.
+local function weigh(first, messages)
+  local many, size = 0, 0
+  for position = first, first + 2 * messages - 1, 2 do
+    local packed = ARGV[position + 1]
+    local dedup_id = fifo and cmsgpack.unpack(packed)[3] or ''
+    if dedup_id == '' or not sent_before(dedup_id) then
+      many, size = many + 1, size + #ARGV[position]
+    end
+  end
+  return many, size
+end
+
+local function send_part(first, messages)
+  if capped then
+    write_together()
+    local many, size = weigh(first, messages)
+    if not make_room(many, size, bytes, { messages_max, bytes_max, ARGV[9] }, now) then
+      return { QUEUE_FULL }
+    end
+  end
+  local offsets, mixed = { MIXED }, false
+  for position = first, first + 2 * messages - 1, 2 do
+    local offset, duplicate = send(ARGV[position], ARGV[position + 1])
+    table.insert(offsets, duplicate and -1 - offset or offset)
+    mixed = mixed or duplicate
+  end
+  return mixed and offsets or { SENT, offsets[2] }
+end
+
+-- What a key's first call was answered: { KEY_REUSED }, or its offsets, now all duplicates.
+local function answered_before(key, fingerprint)
+  local known = recall(K.idem, K.idem_old, key)
+  if known then
+    local answered = cmsgpack.unpack(known)
+    if now - answered[2] < tonumber(ARGV[4]) then
+      if answered[1] ~= fingerprint then
+        return { KEY_REUSED }
+      end
+      local offsets = { MIXED }
+      for position = 3, #answered do
+        table.insert(offsets, -1 - answered[position])
+      end
+      return offsets
+    end
+  end
+end
+
+local function remember_answer(key, fingerprint, verdict, messages)
+  local answered = { fingerprint, now }
+  for position = 1, messages do
+    local offset = verdict[1] == SENT and verdict[2] + position - 1 or verdict[position + 1]
+    table.insert(answered, offset < 0 and -1 - offset or offset)
+  end
+  remember(K.meta, K.idem, K.idem_old, 'idem_since', now, tonumber(ARGV[4]), tonumber(ARGV[5]), key,
+    cmsgpack.pack(answered))
+end
+
+-- What speaks against a part with claims, if anything does.
+local function verdict_of_claims(claims)
+  local stands, lasts = judge_claims(K.rising, K.rising_over, K.rising_over_old, claims, tonumber(ARGV[12]))
+  if stands == BELOW then
+    return { RISEN_BEFORE }
+  elseif stands == ACROSS then
+    return { STRADDLES, lasts }
+  elseif stands == OVER then
+    return { PRODUCER_OVER }
+  elseif stands == TOO_MANY then
+    return { PRODUCERS_FULL }
+  end
+end
+
+local function send_rising(first, messages, claims)
+  local verdict = verdict_of_claims(claims)
+  if not verdict then
+    verdict = send_part(first, messages)
+    if verdict[1] ~= QUEUE_FULL then
+      rise(K.rising, claims)
+    end
+  end
+  return verdict
+end
+
+local answer = { OK, now, 0 }
+index = FIRST_PART
+while index <= #ARGV do
+  local messages, key, fingerprint, claims = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
+  local verdict = key ~= '' and answered_before(key, fingerprint)
+  if claims ~= '' then
+    verdict = send_rising(index + PART_ARGS, messages, cmsgpack.unpack(claims))
+  elseif not verdict then
+    verdict = send_part(index + PART_ARGS, messages)
+    if key ~= '' and verdict[1] ~= QUEUE_FULL then
+      remember_answer(key, fingerprint, verdict, messages)
+    end
+  end
+  table.insert(answer, verdict)
+  index = index + PART_ARGS + 2 * messages
+end
+
+write_together()
+write_risen(K.rising)
+local added = next_offset - tonumber(held[1])
+if added > 0 then
+  redis.call('HSET', K.meta, 'next', word(next_offset), 'last_ms', word(now))
+  redis.call('HINCRBY', K.meta, 'bytes', bytes)
+  if last_due > now then
+    redis.call('HSET', K.meta, 'last_due', word(last_due))
+  end
+  wake(K.meta)
+  end_view(next_offset, now)
+end
+count('deduplicated', duplicates)
+answer[3] = tonumber(held[2]) - next_offset
+return answer

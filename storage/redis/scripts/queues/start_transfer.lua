@@ -1,0 +1,84 @@
+-- Send ready messages on their way to other queues, oldest first, as a move asks.
+-- KEYS     as lib/queue.lua names them
+-- ARGV     1 now_ms or empty  2 how many at most  3 attempts at most, as lib/queue.lua has it  4 retention ms
+--          5 due moves at most  6 '1' for fifo  7 move id
+-- Returns  { OK, messages that departed }, or what lib/status.lua says. Fewer than asked: no more are ready.
+-- Keeps    Q1 one state; Q6 a group's messages depart in order, none past one in flight; Q10
+-- @include numbers
+-- @include time
+-- @include status
+-- @include history
+-- @include queue
+local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted')
+if held[4] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+fifo = ARGV[6] == '1'
+local now = now_at(ARGV[1], held[3])
+local wanted, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[4])
+local departed, lapsed = 0, 0
+move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
+
+local function leave(offset, record)
+  if expired(record, now, retention_ms) then
+    forget(offset, record)
+    note(offset, 'expired')
+    lapsed = lapsed + 1
+  else
+    depart(offset, record, ARGV[7])
+    departed = departed + 1
+  end
+end
+
+local function returned_ones()
+  while departed < wanted do
+    local offset = redis.call('ZPOPMIN', K.returned)[1]
+    if not offset then
+      return
+    end
+    leave(offset, record_of(offset))
+  end
+end
+
+local function grouped_ones()
+  while departed < wanted do
+    local group = redis.call('LPOP', K.turns)
+    local offset = group and redis.call('LPOP', waiting_of(group))
+    if not offset then
+      return
+    end
+    if may_deliver(group) then
+      redis.call('LPUSH', K.turns, group)
+    end
+    leave(offset, record_of(offset))
+  end
+end
+
+local function new_ones()
+  local cursor = held[2]
+  while departed < wanted and tonumber(cursor) < tonumber(held[1]) do
+    local entry = redis.call('XRANGE', K.log, cursor, '+', 'COUNT', 1)[1]
+    if not entry then
+      cursor = held[1]
+      break
+    end
+    local offset, arrival = string.match(entry[1], '^(%d+)-(%d+)$')
+    if entry[2][3] ~= 'x' then
+      local record = new_record(tonumber(arrival), '', #entry[2][2])
+      record[EXPIRES] = entry[2][3] == 't' and tonumber(entry[2][4]) or 0
+      leave(offset, record)
+    end
+    cursor = word(tonumber(offset) + 1)
+  end
+  redis.call('HSET', K.meta, 'cursor', cursor)
+end
+
+returned_ones()
+grouped_ones()
+if not fifo then
+  new_ones()
+end
+count('expired', lapsed)
+return { OK, departed }

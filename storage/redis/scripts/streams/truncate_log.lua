@@ -1,0 +1,23 @@
+-- Forget the records before an offset.
+-- KEYS     1 log  2 meta
+-- ARGV     1 offset: what lies before it goes  2 entries to free at most in this call
+-- Returns  { OK, start, next }, nothing done when the offset lies beyond next; or what lib/status.lua says
+-- Keeps    S1: a record is there or has expired; the start never goes back
+-- @include numbers
+-- @include status
+-- @include entries
+-- @include trim
+local log, meta = KEYS[1], KEYS[2]
+local held = redis.call('HMGET', meta, 'next', 'start', 'deleted')
+if held[3] then
+  return { DELETED }
+elseif not held[1] then
+  return { UNKNOWN_LOG }
+end
+local next_offset, start = tonumber(held[1]), tonumber(held[2])
+if tonumber(ARGV[1]) > next_offset then
+  return { OK, start, next_offset }
+end
+local cut = math.max(start, tonumber(ARGV[1]))
+cut_at(log, meta, start, next_offset, cut, ARGV[2])
+return { OK, cut, next_offset }
