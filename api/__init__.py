@@ -1,1 +1,1 @@
-"""Every front door of Millstream, and the only place that knows HTTP."""
+"""The wire protocols, the dashboard and the command line. The only package that knows HTTP."""

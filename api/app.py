@@ -18,74 +18,75 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
-from api import garbage, health
-from api.admin import door as admin_door
-from api.answers import AccessLog
-from api.asyncapi import build_asyncapi
-from api.auth.auditing import Auditing
-from api.auth.gate import Gate, OpenMode, TrustingMode
-from api.auth.jwt_issuers import JwtIssuers
-from api.auth.keys import KeyGate
-from api.auth.standing import Standing
-from api.aws.kinesis.kept import Kept
+from api.admin import routes as admin_door
+from api.auth.audit import Auditing
+from api.auth.authenticator import Gate, OpenMode, TrustingMode
+from api.auth.credentials import KeyGate
+from api.auth.jwt import JwtIssuers
+from api.auth.revalidation import Standing
 from api.aws.kinesis.service import KINESIS
-from api.aws.sqs.parity import LikeAmazon
+from api.aws.kinesis.state.process_state import Kept
+from api.aws.protocol.endpoint import AwsDoor, Deployment
+from api.aws.protocol.target_protocol import Fork, TargetDoor
+from api.aws.sqs.aws_limits_mode import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.sts.service import STS
-from api.aws.wire.door import AwsDoor, Deployment
-from api.aws.wire.target import Fork, TargetDoor
-from api.collecting import close_tracing, open_tracing
-from api.dataplane import Dispatcher, Opened
-from api.doors import Doors
-from api.logs import configure_logs
-from api.metrics import (
+from api.config.settings import Settings, read_settings
+from api.http.responses import AccessLog
+from api.http.routing import Dispatcher, Opened
+from api.native.record_formats import FORMATS
+from api.observability.logging import configure_logs
+from api.observability.metric_definitions import (
     EVENT_LOOP_LAG_SECONDS,
     Counts,
     DoorMetrics,
     Refusals,
     StoreCounts,
 )
-from api.metrics_routes import metrics_router
-from api.openapi import build_document
-from api.push import door as push_door
-from api.push import events
-from api.push.door import PushDoor
-from api.push.formats import FORMATS
-from api.push.present import SocketsHere
-from api.push.publishing import Publisher, PublishMetrics
-from api.push.sessions import Sessions
-from api.push.subscribing import Sources
-from api.push.working import WorkEngine
-from api.rest import (
+from api.observability.store_metrics import StateMetrics
+from api.observability.tracing import Tracing
+from api.observability.tracing_setup import close_tracing, open_tracing
+from api.rest.exception_handlers import install_handlers
+from api.rest.routes import (
     archives,
+    arrow_records,
     audit,
-    callers,
-    columns,
-    contents,
+    columnar_records,
     group_records,
     groups,
+    health,
+    identity,
     jobs,
     keys,
     messages,
     moves,
     namespaces,
     processes,
+    queue_contents,
     queues,
     records,
     replays,
-    series,
     shards,
     sockets,
+    staged_writes,
     streams,
-    tables,
+    timeseries,
     webhook_deliveries,
     webhooks,
-    writes,
 )
-from api.rest.handlers import install_handlers
-from api.settings import Settings, read_settings
-from api.state_metrics import StateMetrics
-from api.tracing import Tracing
+from api.rest.routes.metrics import metrics_router
+from api.server import gc_tuning
+from api.server.gateway import Doors
+from api.spec.asyncapi import build_asyncapi
+from api.spec.openapi import build_document
+from api.sse import endpoint
+from api.websocket import endpoint as push_door
+from api.websocket.endpoint import PushDoor
+from api.websocket.presence import SocketsHere
+from api.websocket.publisher import Publisher, PublishMetrics
+from api.websocket.session_registry import Sessions
+from api.websocket.subscriptions.factory import Sources
+from api.websocket.subscriptions.queue import WorkEngine
 from consumers.feeds import Feeds
 from consumers.webhooks.requested import Requested
 from storage.bootstrap import Storage, open_storage
@@ -107,9 +108,9 @@ def create_app(
     planes = (
         messages.dataplane,
         records.dataplane,
-        columns.dataplane,
+        columnar_records.dataplane,
         group_records.dataplane,
-        events.dataplane,
+        endpoint.dataplane,
     )
     routes = [route for plane in planes for route in plane.routes]
     dispatcher = Dispatcher(routes, counts, settings.durability)
@@ -204,11 +205,11 @@ def _control_plane(
     operator = _operator_routes(app, dispatcher)
     routers = (
         queues.router,
-        contents.router,
+        queue_contents.router,
         moves.router,
         streams.router,
-        writes.router,
-        tables.router,
+        staged_writes.router,
+        arrow_records.router,
         shards.router,
         groups.router,
         webhooks.router,
@@ -216,12 +217,12 @@ def _control_plane(
         jobs.router,
         replays.router,
         archives.router,
-        series.router,
+        timeseries.router,
         namespaces.router,
         processes.router,
         sockets.router,
         keys.router,
-        callers.router,
+        identity.router,
         audit.router,
         health.router,
         metrics_router(counts, lambda: app.state.state_metrics),
@@ -277,7 +278,7 @@ def _lifespan(
                 present(storage.presence, ProcessRole.API, here, known.presence_beat_ms)
             )
             stack.callback(counts.flush)
-            garbage.settle()
+            gc_tuning.settle()
             yield
 
     return lifespan

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.access.credentials import CredentialKind, CredentialRequest, NewSecret, Rights

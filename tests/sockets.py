@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from api.app import create_app
-from api.push.frames import JSON_PROTOCOL, MSGPACK_PROTOCOL
-from api.settings import Settings
+from api.config.settings import Settings
+from api.websocket.frames import JSON_PROTOCOL, MSGPACK_PROTOCOL
 from storage.bootstrap import Storage
 from storage.domain.limits import Limits
 
@@ -156,8 +156,8 @@ async def serving(
     config = uvicorn.Config(
         create_app(settings or Settings(), storage, known),
         port=0,
-        http="api.hot_http:HotProtocol",
-        ws="api.push.protocol:PushProtocol",
+        http="api.server.http_protocol:HotProtocol",
+        ws="api.websocket.uvicorn_protocol:PushProtocol",
         ws_per_message_deflate=False,
         lifespan="on",
         log_level="warning",

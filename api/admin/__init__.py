@@ -1,1 +1,1 @@
-"""The dashboard at `/ui`: pages that read the engines. What it does, it does through the REST API, from the browser."""
+"""The dashboard at `/ui`. Pages read the engines; changes go through the REST API from the browser."""

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from api.admin import words
+from api.admin import formatting
 from api.admin.assets import accepts_gzip, address_of
-from api.admin.bodies import spelled_out, summary
-from api.admin.snippets import Reached
-from api.admin.sparks import spark
-from api.base_url import base_url_of
+from api.admin.body_preview import spelled_out, summary
+from api.admin.queue_snippets import Reached
+from api.admin.sparklines import spark
+from api.http.public_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
 from api.native.fields import rfc3339
 from storage.domain.access.permissions import Action, Principal
@@ -100,18 +100,18 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters.update(
-        count=words.count,
-        rate=words.rate,
-        size=words.size,
-        duration=words.duration,
-        plural=words.plural,
-        seconds=words.seconds,
+        count=formatting.count,
+        rate=formatting.rate,
+        size=formatting.size,
+        duration=formatting.duration,
+        plural=formatting.plural,
+        seconds=formatting.seconds,
         rfc3339=rfc3339,
         spark=spark,
         headertext=summary,
         shown_text=spelled_out,
     )
-    made.globals.update(asset=address_of, percent=words.percent, nothing=words.NOTHING)
+    made.globals.update(asset=address_of, percent=formatting.percent, nothing=formatting.NOTHING)
     return made
 
 

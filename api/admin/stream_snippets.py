@@ -1,6 +1,6 @@
 """Programs for one stream, to be copied and run as they are; for queues see `snippets`."""
 
-from api.admin.snippets import Reached, Snippet
+from api.admin.queue_snippets import Reached, Snippet
 
 
 def stream_snippets(at: Reached, stream: str) -> tuple[Snippet, ...]:

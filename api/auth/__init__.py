@@ -1,1 +1,1 @@
-"""Who is calling: every door asks here."""
+"""Authentication of callers and the audit of their calls."""

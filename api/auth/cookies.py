@@ -7,8 +7,8 @@ good there only: elsewhere a page of a sibling host could plant it.
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from api.payloads import RequestHeaders
-from api.settings import LOOPBACK_HOSTS
+from api.config.settings import LOOPBACK_HOSTS
+from api.types import RequestHeaders
 
 SECURE_COOKIE = "__Host-ms_session"
 LOCAL_COOKIE = "ms_session"

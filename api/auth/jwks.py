@@ -16,7 +16,7 @@ import httpx
 import jwt
 import msgspec
 
-from api.logs import get_logger
+from api.observability.logging import get_logger
 from storage.domain import limits
 from storage.domain.clock import Clock
 

@@ -1,1 +1,1 @@
-"""The doors for programs written against Amazon's APIs; the only place that knows Amazon's words."""
+"""AWS-compatible endpoints. The only package that uses AWS terms."""

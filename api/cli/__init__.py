@@ -1,1 +1,1 @@
-"""The `millstream` command: starts the processes, and otherwise talks HTTP."""
+"""The `millstream` command. It starts the processes; everything else it does over HTTP."""

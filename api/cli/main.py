@@ -11,7 +11,6 @@ from contextlib import suppress
 import typer
 from typer import Abort, TyperException
 
-from api import garbage
 from api.cli.commands.archive import archive
 from api.cli.commands.audit import audit
 from api.cli.commands.backups import backups
@@ -31,8 +30,9 @@ from api.cli.commands.replay import replay
 from api.cli.commands.socket import process, socket
 from api.cli.commands.stream import stream
 from api.cli.commands.webhook import webhook
-from api.cli.terminal import CONTEXT
-from api.cli.trouble import ExitCode, PipeClosed, Terminated, Trouble
+from api.cli.errors import ExitCode, PipeClosed, Terminated, Trouble
+from api.cli.shell.terminal import CONTEXT
+from api.server import gc_tuning
 from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.settings import AddressUnusable
 
@@ -70,11 +70,11 @@ for verbs in (bench, backups, documents):
 
 def main() -> None:
     """Run the command line, and end as it went."""
-    garbage.look_seldom()
+    gc_tuning.look_seldom()
     try:
         sys.exit(run(sys.argv[1:]))
     finally:
-        garbage.let_go()
+        gc_tuning.let_go()
 
 
 def run(words: Sequence[str]) -> int:

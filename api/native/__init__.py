@@ -1,1 +1,1 @@
-"""What the native doors, REST and push, have alike on the wire: fields, messages, records, problems, cursors."""
+"""Wire types shared by REST and WebSocket: fields, messages, records, problems and cursors."""

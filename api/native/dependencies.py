@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple, cast
 
 from fastapi import Depends, Path, Query, Request, params
 
-from api.payloads import UNNAMED, media_type, unsupported
+from api.http.codecs import UNNAMED, media_type, unsupported
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal

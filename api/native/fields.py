@@ -18,7 +18,8 @@ from typing import Any
 
 import msgspec
 
-from api.payloads import JSON, RequestHeaders, media_type
+from api.http.codecs import JSON, media_type
+from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import RESERVED, Headers
@@ -28,7 +29,6 @@ from storage.domain.trace_context import TRACEPARENT, TRACESTATE, is_context
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-TRACE_HEADERS = (TRACEPARENT, TRACESTATE)
 
 _FORM = "application/x-www-form-urlencoded"  # what `curl -d` says of any bytes: it means nothing
 _text = msgspec.json.Decoder(str)
@@ -235,15 +235,6 @@ def trace_headers(headers: RequestHeaders) -> Headers:
     if state := headers.get(b"tracestate"):
         found = (*found, (TRACESTATE, "", state))
     return found
-
-
-def with_trace(headers: Headers, trace: Headers) -> Headers:
-    """A message's headers and the request's trace context, unless it has its own."""
-    if any(name in TRACE_HEADERS for name, _, _ in headers):
-        return headers
-    if len(headers) + len(trace) > limits.HEADERS_MAX:
-        return headers
-    return (*headers, *trace)
 
 
 _KEY = re.compile(rb'"?([\x21\x23-\x7e]{1,255})"?')

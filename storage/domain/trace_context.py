@@ -8,6 +8,7 @@ The own ones count before what was noted.
 
 import re
 
+from storage.domain import limits
 from storage.domain.log.record_batch import Header, Headers
 
 TRACEPARENT = "traceparent"
@@ -64,3 +65,12 @@ def without_context(headers: Headers) -> Headers:
     if any(name in OF_TRACES for name, _, _ in headers):
         return tuple(header for header in headers if header[0] not in OF_TRACES)
     return headers
+
+
+def with_trace(headers: Headers, trace: Headers) -> Headers:
+    """Add the request's trace context to a message's headers, unless it has its own or no room is left."""
+    if any(name in (TRACEPARENT, TRACESTATE) for name, _, _ in headers):
+        return headers
+    if len(headers) + len(trace) > limits.HEADERS_MAX:
+        return headers
+    return (*headers, *trace)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 
-from api.cli.programs import worker_program
+from api.cli.up.programs import worker_program
 from storage.bootstrap import open_storage
 from storage.domain.names import StreamName
 from storage.embedded.processes import child_setup, open_log

@@ -15,11 +15,11 @@ from time import monotonic, sleep
 
 import redis
 
-from api.cli.listener import listening
-from api.cli.programs import APPLICATION, api_programs
-from api.cli.supervisor import Program
-from api.cli.up import readiness
-from api.settings import Settings, read_settings
+from api.cli.up.listener import listening
+from api.cli.up.programs import APPLICATION, api_programs
+from api.cli.up.supervisor import Program
+from api.cli.up.up import readiness
+from api.config.settings import Settings, read_settings
 from storage.embedded.postgres import running_postgres
 from storage.embedded.processes import child_setup, open_log
 from storage.embedded.servers import running

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.access.credentials import CredentialRequest, NewSecret, Rights

@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from api.admin.snippets import Reached
+from api.admin.queue_snippets import Reached
 from api.admin.stream_snippets import stream_snippets
 from storage.domain.access.permissions import Role
 from storage.domain.names import StreamName

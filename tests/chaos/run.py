@@ -13,7 +13,7 @@ from random import SystemRandom
 
 import msgspec
 
-from api.cli.archiving import why_not
+from api.cli.up.archive_mode import why_not
 from tests.chaos.checker import OF_THE_ARCHIVE, check
 from tests.chaos.checking.findings import Finding
 from tests.chaos.damage import flip_bytes

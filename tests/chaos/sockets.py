@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from api.push.frames import JSON_PROTOCOL, is_worth_coming_back
+from api.websocket.frames import JSON_PROTOCOL, is_worth_coming_back
 from tests.chaos.callers import ANSWER_S
 
 Frame = dict[str, Any]

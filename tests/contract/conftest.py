@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from redis import Redis
 
-from api.cli.programs import APPLICATION, manners
-from api.settings import Settings
+from api.cli.up.programs import APPLICATION, manners
+from api.config.settings import Settings
 from storage.access.secret_box import new_key
 from storage.domain.clock import SystemClock
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen

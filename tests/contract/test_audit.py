@@ -7,8 +7,8 @@ import pytest
 from api.app import create_app
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
-from api.native.audited import AuditedRoute
-from api.settings import Settings
+from api.config.settings import Settings
+from api.native.audited_route import AuditedRoute
 from storage.domain.access.audit import Chain, is_administrative
 from tests.amazon import aws_client
 

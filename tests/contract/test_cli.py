@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from api.cli.commands.bench import bench
-from api.cli.completing import queue_names
 from api.cli.main import NOUNS
-from api.cli.terminal import Terminal
+from api.cli.shell.completion import queue_names
+from api.cli.shell.terminal import Terminal
 from tests.commands import Ran, millstream
 
 NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")

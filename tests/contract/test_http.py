@@ -1,6 +1,6 @@
 """HTTP itself, byte for byte: every way in which a request may come gets the same answer.
 
-Hot requests have a short way through the server (api/hot_http.py); what is unusual takes the long one.
+Hot requests have a short way through the server (api/server/http_protocol.py); what is unusual takes the long one.
 """
 
 import json

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
-from api.push.frames import JSON_PROTOCOL
+from api.websocket.frames import JSON_PROTOCOL
 from storage.domain import limits
 from tests.javascript import install, steps_of
 from tests.proxies import PATIENCE_S, Proxy, running_haproxy, running_nginx

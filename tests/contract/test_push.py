@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.push.frames import ClientFrame, Close, ServerFrame
+from api.websocket.frames import ClientFrame, Close, ServerFrame
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "push.md").read_text()
 SOCKET = PAGE[PAGE.index("## WebSocket") : PAGE.index("## Server-sent events")]

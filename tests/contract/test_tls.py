@@ -13,9 +13,9 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from api.cli.tls import check_tls
-from api.cli.trouble import Trouble
-from api.settings import Settings
+from api.cli.errors import Trouble
+from api.cli.up.tls import check_tls
+from api.config.settings import Settings
 from millstream_client import Millstream
 from storage.embedded.processes import child_setup
 from tests.commands import millstream

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from api.rest.examples import (
+from api.spec.examples import (
     API_KEY,
     EXAMPLES,
     JOB_ID,

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from api.app import create_app
-from api.auth.auditing import About, Auditing, Caller, Ration, claimed_id
-from api.settings import Settings
+from api.auth.audit import About, Auditing, Caller, Ration, claimed_id
+from api.config.settings import Settings
 from storage.domain import limits
 from storage.domain.access.audit import Door, Wanted
 from storage.domain.access.permissions import GRANTS_OF, Action, Policy, Principal, Role

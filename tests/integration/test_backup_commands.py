@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.data import locked
+from api.cli.up.data_directory import locked
 from storage.bootstrap import open_storage
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage

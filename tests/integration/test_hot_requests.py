@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from api.dataplane import HotRequest
+from api.http.routing import HotRequest
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec

@@ -7,7 +7,7 @@ import httpx
 import jwt
 import pytest
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.access.secret_box import new_key
 from storage.bootstrap import open_storage
 from storage.domain.access.credentials import CredentialRequest, Rights

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from api.app import create_app
-from api.aws.kinesis.throughput import CONSUMERS_MAX_AT_AMAZON
-from api.settings import Settings
+from api.aws.kinesis.default_throughput import CONSUMERS_MAX_AT_AMAZON
+from api.config.settings import Settings
 from storage.bootstrap import open_storage
 from storage.catalog.catalog import Catalog
 from storage.domain import limits

@@ -14,9 +14,9 @@ from botocore.exceptions import ClientError
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from api.answers import AccessLog, Circumstances
-from api.logs import configure_logs
-from api.settings import Settings
+from api.config.settings import Settings
+from api.http.responses import AccessLog, Circumstances
+from api.observability.logging import configure_logs
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.access.credentials import CredentialKind, NewSecret

@@ -21,8 +21,8 @@ from websockets.typing import Subprotocol
 from api.app import create_app
 from api.aws.kinesis.service import KINESIS
 from api.aws.sqs.service import SQS
+from api.config.settings import Settings
 from api.native.dependencies import right_of
-from api.settings import Settings
 from storage.domain.access.credentials import CredentialKind, Rights
 from storage.domain.access.permissions import EVERYTHING, GRANTS_OF, Action, Policy, Principal, Role
 from storage.domain.groups.group import GroupSpec

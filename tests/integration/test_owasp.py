@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from api.admin import entrance
+from api.admin import access
 from api.app import create_app
-from api.cli.programs import PROTOCOLS
-from api.settings import Settings
+from api.cli.up.programs import PROTOCOLS
+from api.config.settings import Settings
 from storage.domain import limits
 from storage.domain.access.audit import Wanted
 from storage.domain.access.credentials import Rights
@@ -273,10 +273,10 @@ def test_api9_improper_inventory_management():
         (method, re.sub(r":path\}", "}", route.path))
         for route in app.control.state.cold_routes
         for method in route.methods
-        if not entrance.is_page(route.path)
+        if not access.is_page(route.path)
     } | {(route.method, route.path) for route in app.dispatcher.routes}
 
-    pages = [route for route in app.control.state.cold_routes if entrance.is_page(route.path)]
+    pages = [route for route in app.control.state.cold_routes if access.is_page(route.path)]
     assert {method for route in pages for method in route.methods} == {"GET"}
     assert {path for _, path in served - documented} == {
         "/metrics",

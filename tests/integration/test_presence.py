@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from api.push.present import SocketsHere
-from api.push.session import Session
-from api.push.sessions import Sessions
-from api.push.wire import JSON
+from api.websocket.codec import JSON
+from api.websocket.presence import SocketsHere
+from api.websocket.session import Session
+from api.websocket.session_registry import Sessions
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.access.credentials import Rights

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.domain.limits import Limits
 from tests.sockets import serving
 

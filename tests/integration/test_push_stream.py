@@ -82,7 +82,7 @@ async def test_reading_begins_where_it_is_asked_to(server, storage):
 
 async def test_a_cursor_of_rest_is_a_position(server, storage):
     await put(storage, 0, 3)
-    from api.native.pages import encode_cursor
+    from api.native.cursors import encode_cursor
 
     stream = await storage.catalog.stream(CLICKS)
     cursor = encode_cursor(("records", stream.stream_id), {0: 2})

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import httpx
 
 from api.app import create_app
-from api.settings import Settings
+from api.config.settings import Settings
 
 
 def client_of(storage: Any, profile: Literal["native", "aws"]) -> httpx.AsyncClient:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.bootstrap import Storage
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName, StreamName

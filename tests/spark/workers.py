@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from api.cli.signals import until_told_to_stop
-from api.logs import configure_logs
+from api.cli.up.signals import until_told_to_stop
+from api.observability.logging import configure_logs
 from spark_worker.main import work
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings

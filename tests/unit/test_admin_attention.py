@@ -2,15 +2,7 @@
 
 from typing import Any
 
-from api.admin.attention import (
-    BAD,
-    MEMORY_FULL,
-    NAMED_MAX,
-    WAITS_LONG_MS,
-    WARN,
-    Seen,
-    concerns,
-)
+from api.admin.alerts import BAD, MEMORY_FULL, NAMED_MAX, WAITS_LONG_MS, WARN, Seen, concerns
 from storage.domain.presence import ProcessRole, ProcessSeen
 from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
 

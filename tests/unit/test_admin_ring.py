@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.admin.records import At, Place, _cut, moment, wants
-from api.admin.ring import arcs, neighbours, share_of
+from api.admin.hash_ring_chart import arcs, neighbours, share_of
+from api.admin.record_browser import At, Place, _cut, moment, wants
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.lineage import ENDED

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.admin import words
-from api.admin.bodies import SHOWN_BYTES_MAX, Form, shown, spelled_out, summary
+from api.admin import formatting
+from api.admin.body_preview import SHOWN_BYTES_MAX, Form, shown, spelled_out, summary
 from api.admin.lists import PAGE_ROWS, asked, slice_of, sorted_names
-from api.admin.sparks import spark
+from api.admin.sparklines import spark
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from api.admin.sparks import spark
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (1536, "1.5 KiB"), (5 * 1024**3, "5.0 GiB")],
 )
 def test_sizes(value, text):
-    assert words.size(value) == text
+    assert formatting.size(value) == text
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,19 @@ def test_sizes(value, text):
     ],
 )
 def test_durations(ms, text):
-    assert words.duration(ms) == text
+    assert formatting.duration(ms) == text
 
 
 def test_what_is_not_known_reads_as_a_dash():
-    spells = (words.count, words.rate, words.size, words.duration)
+    spells = (formatting.count, formatting.rate, formatting.size, formatting.duration)
 
-    assert {spell(None) for spell in spells} == {words.NOTHING}
-    assert words.percent(1, 0) == words.NOTHING
+    assert {spell(None) for spell in spells} == {formatting.NOTHING}
+    assert formatting.percent(1, 0) == formatting.NOTHING
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (0.01, "<0.1"), (3.14, "3.1"), (250, "250")])
 def test_rates(value, text):
-    assert words.rate(value) == text
+    assert formatting.rate(value) == text
 
 
 def test_json_is_indented_and_its_other_forms_are_offered():

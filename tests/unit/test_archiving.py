@@ -2,9 +2,9 @@
 
 import pytest
 
-from api.cli import archiving
-from api.cli.archiving import NO_SPARK, decide
-from api.settings import Settings
+from api.cli.up import archive_mode
+from api.cli.up.archive_mode import NO_SPARK, decide
+from api.config.settings import Settings
 
 
 def settings(archive_url=None) -> Settings:
@@ -13,12 +13,12 @@ def settings(archive_url=None) -> Settings:
 
 @pytest.fixture
 def without_spark(monkeypatch):
-    monkeypatch.setattr(archiving, "has_pyspark", lambda: False)
+    monkeypatch.setattr(archive_mode, "has_pyspark", lambda: False)
 
 
 @pytest.fixture
 def with_spark(monkeypatch):
-    monkeypatch.setattr(archiving, "why_not", lambda: None)
+    monkeypatch.setattr(archive_mode, "why_not", lambda: None)
 
 
 def test_the_archive_is_a_directory_of_the_data_unless_told_otherwise(tmp_path, with_spark):

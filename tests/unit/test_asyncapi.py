@@ -9,9 +9,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from api.asyncapi import CLIENT_FRAMES, CLOSE_CODES, SERVER_FRAMES, build_asyncapi
-from api.push.frame_examples import EXAMPLES
-from api.push.frames import ClientFrame, Close, ServerFrame
+from api.spec.asyncapi import CLIENT_FRAMES, CLOSE_CODES, SERVER_FRAMES, build_asyncapi
+from api.spec.frame_examples import EXAMPLES
+from api.websocket.frames import ClientFrame, Close, ServerFrame
 
 COMMITTED = Path(__file__).parents[2] / "openapi" / "asyncapi.json"
 FRAMES = (*CLIENT_FRAMES, *SERVER_FRAMES)

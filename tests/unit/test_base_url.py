@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.base_url import base_url_of
+from api.http.public_url import base_url_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from api.cli.bench.histogram import Histogram, bucket_of, end_of
 from api.cli.bench.report import comparison, differences, read_result
 from api.cli.bench.schedule import Pace, run_open_loop
-from api.cli.trouble import Trouble
+from api.cli.errors import Trouble
 
 CALL_S = 0.001
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.settings import read_settings
+from api.config.settings import read_settings
 from tests.commands import millstream
 
 

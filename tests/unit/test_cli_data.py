@@ -8,11 +8,11 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from api.cli.data import LAYOUT_VERSION, check_version, data_directory, in_use, locked
-from api.cli.listener import check_host, listening, url_of
-from api.cli.settings import child_environment
-from api.cli.trouble import ExitCode, Trouble
-from api.settings import Settings
+from api.cli.config.process_settings import child_environment
+from api.cli.errors import ExitCode, Trouble
+from api.cli.up.data_directory import LAYOUT_VERSION, check_version, data_directory, in_use, locked
+from api.cli.up.listener import check_host, listening, url_of
+from api.config.settings import Settings
 
 
 def test_a_new_directory_gets_our_version(tmp_path):

@@ -6,13 +6,13 @@ import logging
 import msgspec
 import pytest
 
-from api.cli.faults import trouble_of
-from api.cli.output import Column, Form, Output, harmless, table, to_row
-from api.cli.payloads import NotAnItem, delivery_row, key_in, message_from, record_from
-from api.cli.pipes import line_batches
-from api.cli.progress import Lines, Setbacks, sentence
-from api.cli.remarks import listen
-from api.cli.trouble import ExitCode
+from api.cli.errors import ExitCode
+from api.cli.io.rows import NotAnItem, delivery_row, key_in, message_from, record_from
+from api.cli.io.stdin import line_batches
+from api.cli.shell.error_messages import trouble_of
+from api.cli.shell.output import Column, Form, Output, harmless, table, to_row
+from api.cli.shell.progress import Lines, Setbacks, sentence
+from api.cli.shell.sdk_warnings import listen
 from millstream_client import NewMessage
 from millstream_client.errors import (
     ConnectionFailed,

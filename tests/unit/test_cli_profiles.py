@@ -2,8 +2,8 @@
 
 import pytest
 
-from api.cli.profiles import config_path, find_target
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.config.profiles import config_path, find_target
+from api.cli.errors import ExitCode, Trouble
 
 PROFILES = """
 profile = "local"

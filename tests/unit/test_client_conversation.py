@@ -1,4 +1,4 @@
-"""The subscriber's side of the WebSocket protocol, without a socket. Frames are those of `api/push/frames.py`."""
+"""The subscriber's side of the WebSocket protocol, without a socket. Frames are those of `api/websocket/frames.py`."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.native.message_schemas import ReceivedMessageOut
-from api.native.record_schemas import RecordOut
-from api.push import frames as server
+from api.native.messages import ReceivedMessageOut
+from api.native.records import RecordOut
+from api.websocket import frames as server
 from millstream_client.conversing import Ask, Conversation, Refusal
 from millstream_client.errors import Conflict, ItemRefused
 from millstream_client.frames import ServerFrame, decode_frames

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from api.complaints import from_msgspec, from_pydantic
+from api.http.validation_errors import from_msgspec, from_pydantic
 
 
 class Action(Enum):

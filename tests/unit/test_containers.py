@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import containers
-from api.containers import _after_cbor, _after_msgpack, _walk, check_cbor, check_json, check_msgpack
-from api.refusals import Refusal
-from api.rest import messages
+from api.errors import Refusal
+from api.http import item_limits
+from api.http.item_limits import (
+    _after_cbor,
+    _after_msgpack,
+    _walk,
+    check_cbor,
+    check_json,
+    check_msgpack,
+)
+from api.rest.routes import messages
 from storage.domain import limits
 
 JSON = {b"content-type": b"application/json"}
@@ -101,6 +108,6 @@ def test_the_routes_refuse_it_before_they_decode(kind, payload):
 
 
 def test_small_bodies_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(containers, "_walk", None)
+    monkeypatch.setattr(item_limits, "_walk", None)
 
     check_msgpack(b"\x80" * limits.BATCH_LOOKED_AT_BYTES)

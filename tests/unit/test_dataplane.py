@@ -6,21 +6,13 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from api.dataplane import Dispatcher, is_open, read_body, read_query
-from api.metrics import Counts
-from api.native.message_schemas import MessageOrBatch, PackedMessageOrBatch, SendMessages
-from api.payloads import (
-    JSON,
-    MSGPACK,
-    NDJSON,
-    Items,
-    ItemsBody,
-    answer_type,
-    media_type,
-)
-from api.refusals import ClientGone, Refusal
-from api.request_ids import request_id_of
-from api.rest import messages, records
+from api.errors import ClientGone, Refusal
+from api.http.codecs import JSON, MSGPACK, NDJSON, Items, ItemsBody, answer_type, media_type
+from api.http.request_id import request_id_of
+from api.http.routing import Dispatcher, is_open, read_body, read_query
+from api.native.messages import MessageOrBatch, PackedMessageOrBatch, SendMessages
+from api.observability.metric_definitions import Counts
+from api.rest.routes import messages, records
 from storage.domain.errors import ValidationFailed
 from storage.domain.queues.message import NewMessage
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from api.cli.main import app
-from api.cli.reference.writing import made_pages
-from api.settings import Settings
+from api.cli.reference.generator import made_pages
+from api.config.settings import Settings
 from tests.documentation import DOCS, ROOT, anchors, blocks, links, name_of, pages
 
 KINDS = ("tutorials", "how-to", "reference", "explanation")

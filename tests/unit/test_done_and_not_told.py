@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from api.aws.kinesis.actions.put import _as_placed
-from api.rest.shard_schemas import Reshard, Split
-from api.rest.shards import reshard_stream
+from api.rest.routes.shards import reshard_stream
+from api.rest.schemas.shard import Reshard, Split
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import Appended

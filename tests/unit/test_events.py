@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.push.event_text import HeartbeatTold, LineText, Text, text_for
-from api.push.events import Events
-from api.push.formats import FORMATS, JSON_OF_SHARD
-from api.push.places import Place, place_before, read_place, tell_place
+from api.native.record_formats import FORMATS, JSON_OF_SHARD
+from api.sse.encoding import HeartbeatTold, LineText, Text, text_for
+from api.sse.endpoint import Events
+from api.sse.event_id import Place, place_before, read_place, tell_place
 from consumers.chunks import Block, Chunk
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
@@ -160,7 +160,7 @@ async def test_a_reader_whose_filter_takes_nothing_gets_on_all_the_same():
 
 
 async def test_a_follower_outlives_an_outage(monkeypatch):
-    monkeypatch.setattr("api.push.events.OUTAGE_PAUSE_S", 0.001)
+    monkeypatch.setattr("api.sse.endpoint.OUTAGE_PAUSE_S", 0.001)
     tail = SomeTail(StorageUnavailable(), StorageUnavailable(), chunk(b"a"))
 
     told = await first(events(tail, LineText("x")), 3)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from api import garbage
 from api.cli import main as command_line
+from api.server import gc_tuning
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _as_before() -> Iterator[None]:
 
 def test_what_is_in_use_is_not_looked_at_again() -> None:
     gc.unfreeze()
-    garbage.settle()
+    gc_tuning.settle()
     assert gc.get_freeze_count() > len(gc.get_objects())
 
 

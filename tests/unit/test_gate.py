@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.auth.gate import OpenMode, TrustingMode
+from api.auth.authenticator import OpenMode, TrustingMode
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import Forbidden
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from api import health
-from api.health import Readiness
+from api.rest.routes import health
+from api.rest.routes.health import Readiness
 
 
 class Checks:

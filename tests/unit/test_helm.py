@@ -18,7 +18,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from api.cli.main import app
-from api.settings import Settings
+from api.config.settings import Settings
 from tests.unit.helm.rendering import CHART, RENDERED, VALUES, digest_of, render
 
 COMMANDS = typer.main.get_group(app).commands

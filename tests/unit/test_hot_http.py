@@ -7,7 +7,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.hot_http import HotProtocol, _lines
+from api.server.http_protocol import HotProtocol, _lines
 
 KEEP_ALIVE_S = 5
 

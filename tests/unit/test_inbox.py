@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from api.push.inbox import Inbox
+from api.websocket.inbox import Inbox
 
 
 async def reading(inbox: Inbox[int]) -> asyncio.Task[int]:

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
-from api.auth.jwt_issuers import JwtIssuers
-from api.cli.settings import settings_said
-from api.cli.trouble import Trouble
-from api.issuers import Issuer, read_issuers
+from api.auth.jwt import JwtIssuers
+from api.cli.config.process_settings import settings_said
+from api.cli.errors import Trouble
+from api.config.jwt_issuers import Issuer, read_issuers
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import ManualClock

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.aws.kinesis.deaggregation import MAGIC, RECORDS_MAX, parts_of
+from api.aws.kinesis.records.deaggregation import MAGIC, RECORDS_MAX, parts_of
 
 
 def varint(number: int) -> bytes:

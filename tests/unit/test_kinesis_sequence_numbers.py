@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.aws.kinesis.sequence_numbers import (
+from api.aws.kinesis.records.sequence_numbers import (
     OFFSET_MAX,
     STEP,
     Place,

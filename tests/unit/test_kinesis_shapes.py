@@ -12,10 +12,10 @@ import pytest
 from api.aws.kinesis import errors
 from api.aws.kinesis.actions.subscribe import SubscribeToShardEvent
 from api.aws.kinesis.service import KINESIS
-from api.aws.wire.constraints import Bounds, Rule, rule_of
-from api.aws.wire.errors import Fault
-from api.aws.wire.event_stream import EventStream
-from api.aws.wire.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
+from api.aws.protocol.codecs.event_stream import EventStream
+from api.aws.protocol.constraints import Bounds, Rule, rule_of
+from api.aws.protocol.errors import Fault
+from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from storage.domain.errors import ErrorCode, MillstreamError
 
 [SERVICE] = (Path(botocore.__file__).parent / "data/kinesis/2013-12-02").glob("service-2.json*")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from api.aws.kinesis.subscriptions import SETTLED_S, Subscriptions
-from api.aws.kinesis.throttles import BUCKETS_MAX, MIB, Pace, Throttles
-from api.aws.wire.errors import AwsError
+from api.aws.kinesis.state.subscriptions import SETTLED_S, Subscriptions
+from api.aws.kinesis.state.throttles import BUCKETS_MAX, MIB, Pace, Throttles
+from api.aws.protocol.errors import AwsError
 
 SHARD = ("stream", 0)
 

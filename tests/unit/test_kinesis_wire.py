@@ -10,10 +10,10 @@ from botocore.eventstream import EventStreamBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.aws.wire import cbor
-from api.aws.wire.constraints import REQUIRED, bounds, check
-from api.aws.wire.errors import BAD_REQUEST, AwsError
-from api.aws.wire.event_stream import EventStream, event, exception
+from api.aws.protocol.codecs import cbor
+from api.aws.protocol.codecs.event_stream import EventStream, event, exception
+from api.aws.protocol.constraints import REQUIRED, bounds, check
+from api.aws.protocol.errors import BAD_REQUEST, AwsError
 
 
 class Told(msgspec.Struct):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from api.cli.up import memory_bytes
-from api.native.errors import problem
-from api.settings import Settings
+from api.cli.up.up import memory_bytes
+from api.config.settings import Settings
+from api.native.problems import problem
 from storage.domain import limits
 from storage.domain.errors import BacklogFull
 from storage.operations.health import memory_finding

@@ -5,10 +5,10 @@ import re
 import pytest
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
-from api import metrics, object_metrics, state_metrics
-from api.metrics import LATENCY_SECONDS, METRICS, Counts, RequestMetrics
-from api.object_metrics import OBJECT_METRICS
-from api.state_metrics import STATE_METRICS, StateMetric
+from api.observability import metric_definitions, resource_metrics, store_metrics
+from api.observability.metric_definitions import LATENCY_SECONDS, METRICS, Counts, RequestMetrics
+from api.observability.resource_metrics import OBJECT_METRICS
+from api.observability.store_metrics import STATE_METRICS, StateMetric
 
 
 def sample(name: str, **labels: str) -> float:
@@ -17,7 +17,9 @@ def sample(name: str, **labels: str) -> float:
 
 def test_every_metric_is_in_the_list():
     defined = {
-        value for value in vars(metrics).values() if isinstance(value, Counter | Gauge | Histogram)
+        value
+        for value in vars(metric_definitions).values()
+        if isinstance(value, Counter | Gauge | Histogram)
     }
 
     assert defined == set(METRICS)
@@ -32,7 +34,7 @@ def test_names_follow_the_rules(metric):
 
 
 @pytest.mark.parametrize(
-    ("module", "listed"), [(state_metrics, STATE_METRICS), (object_metrics, OBJECT_METRICS)]
+    ("module", "listed"), [(store_metrics, STATE_METRICS), (resource_metrics, OBJECT_METRICS)]
 )
 def test_every_metric_of_what_the_stores_hold_is_in_its_list(module, listed):
     defined = {value for value in vars(module).values() if isinstance(value, StateMetric)}
@@ -49,7 +51,7 @@ def test_names_tell_what_kind_of_metric_it_is(metric):
 
 def test_what_is_counted_shows_after_a_flush():
     counts = Counts()
-    tally = counts.tally(metrics.MESSAGES_NACKED.labels("test-tally"))
+    tally = counts.tally(metric_definitions.MESSAGES_NACKED.labels("test-tally"))
     tally.count += 3
     before = sample("millstream_messages_nacked_total", kind="test-tally")
 

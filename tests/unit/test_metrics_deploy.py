@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from api.metrics_catalogue import catalogue, row
+from api.observability.metrics_catalogue import catalogue, row
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = list(catalogue())

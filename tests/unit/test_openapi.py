@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from api.app import create_app
-from api.native.errors import TABLE
-from api.rest.examples import EXAMPLES
-from api.rest.repeats import GUARDS, KEYED, SAFE_POSTS
+from api.native.problems import TABLE
+from api.spec.examples import EXAMPLES
+from api.spec.retry_semantics import GUARDS, KEYED, SAFE_POSTS
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"

@@ -1,7 +1,7 @@
 """Settings are told with who said them, and never with their secrets."""
 
-from api.origins import COMMAND, DEFAULT, told_settings, with_origins
-from api.settings import ORIGINS, read_settings
+from api.config.settings import ORIGINS, read_settings
+from api.config.sources import COMMAND, DEFAULT, told_settings, with_origins
 
 
 def told(settings):

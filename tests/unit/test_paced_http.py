@@ -7,8 +7,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.hot_http import HotProtocol
-from api.unfinished import Unfinished, may_take_s
+from api.server.http_protocol import HotProtocol
+from api.server.slow_requests import Unfinished, may_take_s
 from storage.domain import limits
 
 HEAD_S = limits.HEAD_MS_MAX / 1_000

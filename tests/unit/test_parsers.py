@@ -12,27 +12,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.auditing import claimed_id
+from api.auth.audit import claimed_id
 from api.aws.kinesis.arns import read_arn
 from api.aws.kinesis.tokens import ListToken, NotOurs, ShardIterator, unseal
+from api.aws.protocol.codecs import cbor
+from api.aws.protocol.codecs.query import parse_parameters, read_parameters
+from api.aws.protocol.codecs.xml import error_xml
+from api.aws.protocol.errors import BAD_REQUEST, AwsError
 from api.aws.sqs.actions.move_tasks import _decode as read_task_handle
-from api.aws.sqs.pages import page_of
+from api.aws.sqs.pagination import page_of
 from api.aws.sqs.service import SQS
 from api.aws.sqs.shapes import SendMessageBatch
-from api.aws.wire import cbor
-from api.aws.wire.errors import BAD_REQUEST, AwsError
-from api.aws.wire.query import parse_parameters, read_parameters
-from api.aws.wire.xml import error_xml
 from api.cli.commands.audit import parse_known
-from api.dataplane import read_query
+from api.errors import Refusal
+from api.http.routing import read_query
 from api.native import fields
-from api.native.pages import decode_cursor
-from api.push.places import read_place
-from api.push.wire import JSON as JSON_WIRE
-from api.push.wire import MSGPACK as MSGPACK_WIRE
-from api.push.wire import BadFrame, Malformed
-from api.refusals import Refusal
-from api.rest import columns, group_records, messages, records
+from api.native.cursors import decode_cursor
+from api.rest.routes import columnar_records, group_records, messages, records
+from api.sse.event_id import read_place
+from api.websocket.codec import JSON as JSON_WIRE
+from api.websocket.codec import MSGPACK as MSGPACK_WIRE
+from api.websocket.codec import BadFrame, Malformed
 from storage.domain.access.credentials import could_be_id, parse_key
 from storage.domain.access.permissions import Effect, Grant, Policy
 from storage.domain.errors import MillstreamError, ValidationFailed
@@ -128,7 +128,7 @@ def test_xml_tells_what_it_was_given(text):
     ),
 )
 def test_bodies_of_the_native_api(payload, kind):
-    planes = (messages, records, columns, group_records)
+    planes = (messages, records, columnar_records, group_records)
     for route in (one for plane in planes for one in plane.dataplane.routes if one.body):
         assert route.body is not None
         only(route.body.decode, payload, {b"content-type": kind}, raises=(Refusal, MillstreamError))
@@ -136,7 +136,7 @@ def test_bodies_of_the_native_api(payload, kind):
 
 @given(ANYTHING)
 def test_queries_of_the_native_api(query_string):
-    planes = (messages, records, columns, group_records)
+    planes = (messages, records, columnar_records, group_records)
     for route in (one for plane in planes for one in plane.dataplane.routes if one.query):
         only(read_query, query_string, route.query, raises=(MillstreamError,))
 

@@ -8,10 +8,10 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.answers import Answer, Place
-from api.dataplane import HotRequest
-from api.doors import _send_pieces
-from api.hot_http import HotProtocol
+from api.http.responses import Answer, Place
+from api.http.routing import HotRequest
+from api.server.gateway import _send_pieces
+from api.server.http_protocol import HotProtocol
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
 

@@ -3,8 +3,8 @@
 import socket
 from pathlib import Path
 
-from api.cli.programs import api_programs
-from api.settings import Settings
+from api.cli.up.programs import api_programs
+from api.config.settings import Settings
 
 
 def test_idle_connections_are_kept_as_long_as_the_setting_says(tmp_path: Path) -> None:

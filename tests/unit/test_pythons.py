@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from api.cli.doctor import PYTHON_LAST, PYTHON_MIN
+from api.cli.ops.doctor import PYTHON_LAST, PYTHON_MIN
 
 ROOT = Path(__file__).parents[2]
 FIRST, LAST, NOT_YET = (
@@ -25,6 +25,6 @@ def test_what_is_told_to_readers_is_the_same() -> None:
         "README.md",
         "docs/tutorials/first-ten-minutes.md",
         "Makefile",
-        "api/cli/doctor.py",
+        "api/cli/ops/doctor.py",
     ):
         assert f"Python {FIRST} to {LAST}" in (ROOT / page).read_text(), page

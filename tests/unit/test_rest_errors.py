@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from api.native.errors import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
-from api.refusals import DoorCode, Refusal
+from api.errors import DoorCode, Refusal
+from api.native.problems import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
 from storage.domain.errors import (
     ErrorCode,
     MillstreamError,

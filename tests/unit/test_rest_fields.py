@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.native.cursors import decode_cursor, encode_cursor
 from api.native.fields import (
     body_from_json,
     body_from_msgpack,
@@ -14,13 +15,12 @@ from api.native.fields import (
     show_headers,
     to_ms,
     to_seconds,
-    with_trace,
 )
-from api.native.pages import decode_cursor, encode_cursor
-from api.rest.queue_schemas import QueuePatch
+from api.rest.schemas.queue import QueuePatch
 from storage.domain.errors import InvalidCursor, ValidationFailed
 from storage.domain.limits import HEADERS_MAX
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.trace_context import with_trace
 
 UNSET = msgspec.UNSET
 TRACE = (("traceparent", "", b"t"),)

@@ -9,8 +9,8 @@ import pytest
 from starlette.types import Message
 
 from api.app import create_app
-from api.native.message_schemas import ReceivedMessageOut
-from api.settings import Settings
+from api.config.settings import Settings
+from api.native.messages import ReceivedMessageOut
 from storage.access.authorization import Access
 from storage.domain.queues.message import ReceivedMessage
 from storage.settings import Durability

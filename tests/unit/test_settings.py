@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from api.settings import Settings
+from api.config.settings import Settings
 from storage.parquet.object_store import open_root
 from storage.redis.transport.client import open_client, open_pool
 from storage.settings import AddressUnusable

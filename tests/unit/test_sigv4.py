@@ -13,15 +13,15 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.aws.wire.errors import (
+from api.aws.protocol.errors import (
     INCOMPLETE_SIGNATURE,
     MISSING_SIGNATURE,
     UNKNOWN_CLIENT,
     WRONG_SIGNATURE,
     AwsError,
 )
-from api.aws.wire.sigv4 import SignedRequest, moment_s
-from api.dataplane import HotRequest
+from api.aws.protocol.sigv4 import SignedRequest, moment_s
+from api.http.routing import HotRequest
 from storage.domain import limits
 
 KEY_ID, SECRET = "MSAKABCDEFGHIJKLMNOP", "s3cr3t/With+Signs=and40CharactersInAllYes"

@@ -5,10 +5,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from api.aws.sqs.arns import Arns
-from api.aws.sqs.attributes import apply_attributes, first_difference, read_attributes
-from api.aws.sqs.policies import add_permission, remove_permission
-from api.aws.wire.errors import AwsError
+from api.aws.protocol.errors import AwsError
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.queues.attributes import apply_attributes, first_difference, read_attributes
+from api.aws.sqs.queues.policies import add_permission, remove_permission
 from storage.domain.queues.queue import (
     DeadLetterTarget,
     DedupScope,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.aws.sqs.digests import attributes_digest, body_digest, content_deduplication_id
+from api.aws.sqs.messages.digests import attributes_digest, body_digest, content_deduplication_id
 
 
 @pytest.mark.parametrize(

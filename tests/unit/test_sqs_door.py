@@ -2,17 +2,17 @@
 
 import pytest
 
-from api.auth.auditing import Auditing
-from api.auth.gate import OpenMode
-from api.auth.standing import Standing
+from api.auth.audit import Auditing
+from api.auth.authenticator import OpenMode
+from api.auth.revalidation import Standing
+from api.aws.protocol.endpoint import AwsDoor, Deployment
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.request_id import new_request_id
 from api.aws.sqs.actions.receive import _release_if_gone
+from api.aws.sqs.queues.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
 from api.aws.sqs.service import SQS
-from api.aws.sqs.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
-from api.aws.wire.door import AwsDoor, Deployment
-from api.aws.wire.errors import AwsError
-from api.aws.wire.request_ids import new_request_id
-from api.metrics import Counts
-from api.refusals import ClientGone
+from api.errors import ClientGone
+from api.observability.metric_definitions import Counts
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName
 

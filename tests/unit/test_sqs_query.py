@@ -4,6 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from api.aws.protocol.codecs.query import parse_parameters, read_parameters
+from api.aws.protocol.codecs.xml import answer_xml, error_xml
+from api.aws.protocol.errors import BAD_REQUEST, AwsError
 from api.aws.sqs.actions.move_tasks import ListMessageMoveTasksResult, MoveTask
 from api.aws.sqs.actions.queue_attributes import GetQueueAttributesResult, SetQueueAttributes
 from api.aws.sqs.actions.queues import CreateQueue
@@ -18,9 +21,6 @@ from api.aws.sqs.shapes import (
     SendMessageBatchResult,
     SendMessageBatchResultEntry,
 )
-from api.aws.wire.errors import BAD_REQUEST, AwsError
-from api.aws.wire.query import parse_parameters, read_parameters
-from api.aws.wire.xml import answer_xml, error_xml
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 

@@ -8,10 +8,10 @@ from typing import Any, get_type_hints
 import botocore
 import pytest
 
+from api.aws.protocol.errors import Fault
+from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from api.aws.sqs import errors
 from api.aws.sqs.service import SQS
-from api.aws.wire.errors import Fault
-from api.aws.wire.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from storage.domain.errors import ErrorCode, MillstreamError
 
 [SERVICE] = (Path(botocore.__file__).parent / "data/sqs/2012-11-05").glob("service-2.json*")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.supervisor import (
+from api.cli.up.supervisor import (
     BACK_OFF_S_MAX,
     BACK_OFF_S_MIN,
     Program,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.aws.sqs.traces import from_traceparent, to_traceparent
-from api.tracing import RECEIVE, SEND, SETTLE, verb_of
+from api.aws.sqs.messages.traces import from_traceparent, to_traceparent
+from api.observability.tracing import RECEIVE, SEND, SETTLE, verb_of
 from storage.domain.access.permissions import Action
 from storage.domain.trace_context import context_of, is_context, noted, parts_of, with_noted
 

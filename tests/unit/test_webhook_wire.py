@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from api.cli.data import own_secret_keys
-from api.settings import Settings
+from api.cli.up.data_directory import own_secret_keys
+from api.config.settings import Settings
 from consumers.webhooks.rendering import render
 from consumers.webhooks.signing import Signer
 from storage.access.secret_box import SecretBox, new_key

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import REGISTRY
 
-from api.cli.working import _count
+from api.cli.up.worker import _count
 from spark_worker.runner import _gained
 from storage.domain.jobs import JobKind, JobState
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may_all
 from storage.domain import limits

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import Start, Words, slice_of, sorted_names
 from api.admin.pages.stream import groups_of, tabs
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import GroupPath, PrincipalDep, StorageDep, StreamPath, may
 from storage.domain.access.permissions import Action

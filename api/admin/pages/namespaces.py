@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may_all
 from storage.domain.access.permissions import Action

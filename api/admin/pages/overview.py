@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from api.admin.attention import Seen, concerns
+from api.admin.alerts import Seen, concerns
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep
 from storage.bootstrap import Storage

@@ -5,9 +5,9 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from api.admin.refusing import PageRoute
+from api.admin.error_pages import PageRoute
+from api.admin.queue_snippets import queue_snippets
 from api.admin.rendering import Tab, reached, render
-from api.admin.snippets import queue_snippets
 from api.native.dependencies import PrincipalDep, QueuePath, StorageDep, may
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import Queue, QueueStats, QueueType

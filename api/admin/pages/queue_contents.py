@@ -6,10 +6,10 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.admin.bodies import shown, summary
+from api.admin.body_preview import shown, summary
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.pages.queue import queue_page
-from api.admin.refusing import PageRoute
 from api.admin.rendering import as_file
 from api.native.dependencies import QueuePath, StorageDep, may
 from storage.bootstrap import Storage

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from api.admin.attention import is_stuck
+from api.admin.alerts import is_stuck
+from api.admin.error_pages import PageRoute
 from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.bootstrap import Storage

@@ -4,11 +4,11 @@ from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import PrincipalDep, StorageDep, may
-from api.native.pages import decode_cursor, page_of
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock

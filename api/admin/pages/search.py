@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep
 from storage.bootstrap import Storage

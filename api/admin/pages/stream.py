@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from api.admin.refusing import PageRoute
+from api.admin.error_pages import PageRoute
 from api.admin.rendering import Tab, reached, render
 from api.admin.stream_snippets import stream_snippets
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may

@@ -4,9 +4,9 @@ from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
 from api.admin.pages.stream import tabs
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
 from storage.archive.admin import ShardArchive, StreamArchive

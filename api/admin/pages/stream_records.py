@@ -6,25 +6,15 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.admin.bodies import Shown, shown, spelled_out, summary
+from api.admin.body_preview import Shown, shown, spelled_out, summary
+from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
 from api.admin.pages.stream import tabs
-from api.admin.records import (
-    ROWS,
-    At,
-    Found,
-    From,
-    Place,
-    look,
-    moment,
-    place_at,
-    wants,
-)
-from api.admin.refusing import PageRoute
+from api.admin.record_browser import ROWS, At, Found, From, Place, look, moment, place_at, wants
 from api.admin.rendering import as_file, render
+from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import StorageDep, StreamPath, may
-from api.native.pages import decode_cursor, encode_cursor
-from api.native.record_schemas import RecordOut
+from api.native.records import RecordOut
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from api.admin.error_pages import PageRoute
+from api.admin.hash_ring_chart import SIZE, arcs, neighbours
 from api.admin.pages.stream import tabs
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
-from api.admin.ring import SIZE, arcs, neighbours
 from api.native.dependencies import StorageDep, StreamPath, may
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import RING_SIZE, Shard, ShardState

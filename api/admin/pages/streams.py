@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import Slice, Start, Words, asked, slice_of, sorted_names
-from api.admin.refusing import PageRoute
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.domain import limits

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
-from api.admin.refusing import PageRoute
 from api.admin.rendering import Tab, render
+from api.config.sources import told_settings
+from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import PrincipalDep, StorageDep, may
-from api.native.pages import decode_cursor, encode_cursor
-from api.origins import told_settings
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError

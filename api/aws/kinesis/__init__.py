@@ -1,1 +1,1 @@
-"""The Kinesis door: streams as an unmodified Kinesis Data Streams client sees them."""
+"""The Kinesis-compatible API, for unmodified Kinesis Data Streams clients."""

@@ -2,9 +2,9 @@
 
 from msgspec import field
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotation
-from api.aws.kinesis.calls import shard_id
+from api.aws.kinesis import metadata
+from api.aws.kinesis.call_helpers import shard_id
+from api.aws.kinesis.metadata import annotation
 from api.aws.kinesis.shapes import (
     KMS,
     NONE,
@@ -17,8 +17,8 @@ from api.aws.kinesis.shapes import (
     WarmThroughput,
 )
 from api.aws.kinesis.shards import shard_out
-from api.aws.kinesis.times import seconds
-from api.aws.wire.shapes import Output
+from api.aws.kinesis.timestamps import seconds
+from api.aws.protocol.shapes import Output
 from storage.domain import limits
 from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
 
@@ -81,7 +81,7 @@ def mode_of(spec: StreamSpec) -> str:
 
 def metrics_of(spec: StreamSpec) -> list[str]:
     """The metrics that its owner asked to have for each shard."""
-    kept = annotation(spec, annotations.METRICS)
+    kept = annotation(spec, metadata.METRICS)
     return kept.split(",") if kept else []
 
 
@@ -92,7 +92,7 @@ def retention_hours(spec: StreamSpec) -> int:
 
 def warm_throughput(spec: StreamSpec) -> WarmThroughput | None:
     """What was asked for."""
-    kept = annotation(spec, annotations.WARM_THROUGHPUT)
+    kept = annotation(spec, metadata.WARM_THROUGHPUT)
     return None if kept is None else WarmThroughput(int(kept), int(kept))
 
 
@@ -115,7 +115,7 @@ def summary_of_list(stream: Stream, arn: str) -> StreamSummary:
 def description(stream: Stream, arn: str, after: str, limit: int) -> StreamDescription:
     """A stream with the shards behind the one named `after`."""
     behind = [shard for shard in stream.shards if shard_id(shard.index) > after]
-    key = annotation(stream.spec, annotations.KEY)
+    key = annotation(stream.spec, metadata.KEY)
     return StreamDescription(
         stream_name=stream.name.name,
         stream_arn=arn,
@@ -134,8 +134,8 @@ def description(stream: Stream, arn: str, after: str, limit: int) -> StreamDescr
 def summary(stream: Stream, arn: str, consumers: int) -> StreamDescriptionSummary:
     """A stream without its shards."""
     spec = stream.spec
-    key = annotation(spec, annotations.KEY)
-    strategy = annotation(spec, annotations.DISTRIBUTION) or USER_PARTITION_KEY
+    key = annotation(spec, metadata.KEY)
+    strategy = annotation(spec, metadata.DISTRIBUTION) or USER_PARTITION_KEY
     return StreamDescriptionSummary(
         stream_name=stream.name.name,
         stream_arn=arn,

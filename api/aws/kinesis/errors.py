@@ -6,13 +6,7 @@ known from records of it.
 
 from typing import NoReturn, assert_never
 
-from api.aws.wire.errors import (
-    ACCESS_DENIED,
-    BAD_REQUEST,
-    SERVICE_UNAVAILABLE,
-    AwsError,
-    Fault,
-)
+from api.aws.protocol.errors import ACCESS_DENIED, BAD_REQUEST, SERVICE_UNAVAILABLE, AwsError, Fault
 from storage.domain.errors import ErrorCode, MillstreamError
 
 

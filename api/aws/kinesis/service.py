@@ -15,8 +15,8 @@ from api.aws.kinesis.actions import (
     tags,
 )
 from api.aws.kinesis.errors import spell, translate
-from api.aws.kinesis.loads import load_of, throttled
-from api.aws.wire.service import Service
+from api.aws.kinesis.quota_cost import load_of, throttled
+from api.aws.protocol.service import Service
 
 KINESIS = Service(
     target="Kinesis_20131202",

@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.shapes import Input, Output
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.shapes import Input, Output
 
 _WORD = r"[a-zA-Z0-9_.-]+"
 RECORDS_MAX = 500

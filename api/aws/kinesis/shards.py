@@ -7,9 +7,9 @@ opened ──────────── closed ─────────�
 from collections.abc import Callable, Sequence
 from typing import Annotated, assert_never, cast
 
-from api.aws.kinesis.calls import shard_id
+from api.aws.kinesis.call_helpers import shard_id
 from api.aws.kinesis.errors import invalid
-from api.aws.kinesis.sequence_numbers import ending_number, starting_number
+from api.aws.kinesis.records.sequence_numbers import ending_number, starting_number
 from api.aws.kinesis.shapes import (
     ChildShard,
     HashKeyRange,
@@ -18,9 +18,9 @@ from api.aws.kinesis.shapes import (
     ShardIdIn,
     ShardOut,
 )
-from api.aws.kinesis.times import moment_ms
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.shapes import Input
+from api.aws.kinesis.timestamps import moment_ms
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.shapes import Input
 from storage.domain.streams.stream import Shard, Stream
 
 FILTERS = (

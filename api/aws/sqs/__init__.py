@@ -1,1 +1,1 @@
-"""The SQS door: queues as an unmodified SQS client sees them."""
+"""The SQS-compatible API, for unmodified SQS clients."""

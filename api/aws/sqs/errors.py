@@ -5,7 +5,7 @@ Texts are what Amazon answers, as far as they are known from records of it.
 
 from typing import NoReturn, assert_never
 
-from api.aws.wire.errors import (
+from api.aws.protocol.errors import (
     ACCESS_DENIED,
     INTERNAL_FAILURE,
     SERVICE_UNAVAILABLE,

@@ -1,5 +1,6 @@
 """The SQS service: all 23 operations."""
 
+from api.aws.protocol.service import Service
 from api.aws.sqs.actions import (
     change_visibility,
     dead_letters,
@@ -13,8 +14,7 @@ from api.aws.sqs.actions import (
     tags,
 )
 from api.aws.sqs.errors import translate
-from api.aws.sqs.loads import load_of, throttled
-from api.aws.wire.service import Service
+from api.aws.sqs.quota_cost import load_of, throttled
 
 SQS = Service(
     target="AmazonSQS",

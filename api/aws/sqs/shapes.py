@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.wire.shapes import Input, Output, named
+from api.aws.protocol.shapes import Input, Output, named
 
 Names = list[str] | None
 AttributeMap = Annotated[dict[str, str] | None, named("Attribute", "Name", "Value")]

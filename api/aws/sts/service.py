@@ -7,7 +7,7 @@ and ARNs. Nothing here gives out temporary keys: the other operations are not kn
 from typing import Any
 from urllib.parse import quote
 
-from api.aws.wire.errors import (
+from api.aws.protocol.errors import (
     ACCESS_DENIED,
     BAD_REQUEST,
     INTERNAL_FAILURE,
@@ -15,8 +15,8 @@ from api.aws.wire.errors import (
     AwsError,
     Fault,
 )
-from api.aws.wire.service import Call, Load, Operation, Operations, Service
-from api.aws.wire.shapes import Input, Output
+from api.aws.protocol.service import Call, Load, Operation, Operations, Service
+from api.aws.protocol.shapes import Input, Output
 from storage.domain.errors import ErrorCode, MillstreamError, QuotaExceeded
 
 THROTTLING = Fault("Throttling", "Throttling")

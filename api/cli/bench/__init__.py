@@ -1,1 +1,1 @@
-"""`millstream bench`: open-loop load on any service, and what its users would have waited."""
+"""`millstream bench`: open-loop load on a running service."""

@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import msgspec
 
+from api.cli.bench.options import Over, Protocol, What
 from api.cli.bench.schedule import BenchClock, Pace, Tally, Work, run_open_loop
-from api.cli.bench.words import Over, Protocol, What
 from millstream_client import AsyncMillstream, AsyncQueue, AsyncStream, Retries
 from millstream_client.calls import IDEMPOTENCY_KEY, Call
 from millstream_client.messages import path

@@ -10,8 +10,8 @@ import msgspec
 
 from api.cli.bench.loads import Load
 from api.cli.bench.schedule import Tally
-from api.cli.output import Row, table
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.output import Row, table
 
 COMPARED = table("figure", "before", "now", "change")
 LATENCIES = ("p50", "p95", "p99", "p99.9", "max")

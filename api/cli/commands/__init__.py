@@ -1,1 +1,1 @@
-"""The nouns of the command line, one in a file."""
+"""CLI commands, one noun in each module."""

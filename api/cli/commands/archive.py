@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.commands.processes import Data
-from api.cli.options import Most, Prefix, StreamName
-from api.cli.output import Row, table, to_row
-from api.cli.progress import Setbacks, progress
-from api.cli.settings import settings_said
-from api.cli.terminal import LONG_S, Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.config.process_settings import settings_said
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.options import Most, Prefix, StreamName
+from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.progress import Setbacks, progress
+from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 archive = noun("The archive: streams as Parquet files.")
 
@@ -130,8 +130,8 @@ def verify(
 
     The stores are those of REDIS_URL and DATABASE_URL, or else of the `millstream up` that runs on the data directory.
     """
-    from api.cli.archive import verify as run
-    from api.cli.found import with_found_stores
+    from api.cli.ops.archive_verify import verify as run
+    from api.cli.up.running_stores import with_found_stores
 
     settings = settings_said(data=data)
     if (told := with_found_stores(settings)) is None:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.options import Most, moment
-from api.cli.output import Row, table
-from api.cli.settings import settings_said, with_stores
-from api.cli.terminal import Terminal, noun, parsed_by, verb
-from api.cli.trouble import Trouble
+from api.cli.config.process_settings import settings_said, with_stores
+from api.cli.errors import Trouble
+from api.cli.shell.options import Most, moment
+from api.cli.shell.output import Row, table
+from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
 from storage.domain.access.audit import Chain, Fault, Wanted
 

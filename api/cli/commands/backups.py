@@ -7,8 +7,8 @@ import msgspec
 import typer
 
 from api.cli.commands.processes import Data, Server
-from api.cli.settings import settings_said
-from api.cli.terminal import noun
+from api.cli.config.process_settings import settings_said
+from api.cli.shell.terminal import noun
 from storage.domain.backup_manifest import Manifest
 
 backups = noun("Backups.")
@@ -49,7 +49,7 @@ def backup(
 
     The stores are those of REDIS_URL and DATABASE_URL, or else of the data directory.
     """
-    from api.cli.backups import backup as run
+    from api.cli.ops.backup import backup as run
 
     manifest = run(settings_said(data=data), target, with_archive=with_archive)
     _tell(MADE_WITH_ARCHIVE if with_archive else MADE, target, manifest, as_json=as_json)
@@ -63,7 +63,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Restore a backup into empty stores: those of REDIS_URL and DATABASE_URL, or else a new data directory."""
-    from api.cli.backups import restore as run
+    from api.cli.ops.backup import restore as run
 
     manifest = run(settings_said(data=data, server=server), source)
     sentence = RESTORED_WITH_ARCHIVE if manifest.archived else RESTORED

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.bench.words import Over, Protocol, What
-from api.cli.options import duration
-from api.cli.output import Row
-from api.cli.terminal import Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.bench.options import Over, Protocol, What
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.options import duration
+from api.cli.shell.output import Row
+from api.cli.shell.terminal import Terminal, noun, verb
 
 if TYPE_CHECKING:
     from api.cli.bench.loads import Load

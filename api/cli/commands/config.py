@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from api.cli.origins import faults, settings_told
-from api.cli.output import Row, table
-from api.cli.profiles import Said, config_path
-from api.cli.settings import environment
-from api.cli.terminal import Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.config.process_settings import environment
+from api.cli.config.profiles import Said, config_path
+from api.cli.config.sources import faults, settings_told
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.output import Row, table
+from api.cli.shell.terminal import Terminal, noun, verb
 
 config = noun("Settings: those in force here, and where they come from.")
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.commands.messages import BODY, with_text
-from api.cli.options import Most, QueueName, fields
-from api.cli.output import table, to_row
-from api.cli.progress import progress
-from api.cli.terminal import LONG_S, Terminal, noun, verb
-from api.cli.trouble import Trouble
+from api.cli.errors import Trouble
+from api.cli.shell.options import Most, QueueName, fields
+from api.cli.shell.output import table, to_row
+from api.cli.shell.progress import progress
+from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 if TYPE_CHECKING:
     from millstream_client.core.models.move_out import MoveOut

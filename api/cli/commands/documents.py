@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.terminal import noun
+from api.cli.shell.terminal import noun
 
 documents = noun("What describes the service.")
 
@@ -23,7 +23,7 @@ def openapi() -> None:
 @documents.command()
 def asyncapi() -> None:
     """Print the AsyncAPI document of the WebSocket endpoint."""
-    from api.asyncapi import build_asyncapi
+    from api.spec.asyncapi import build_asyncapi
 
     typer.echo(json.dumps(build_asyncapi(), indent=2, ensure_ascii=False))
 
@@ -34,7 +34,7 @@ def reference(
     folder: Annotated[Path, typer.Argument(help="Where they are written.", exists=True)],
 ) -> None:
     """Write the pages of the documentation that are made of the code."""
-    from api.cli.reference.writing import write_pages
+    from api.cli.reference.generator import write_pages
 
     write_pages(folder, context.find_root().command)
 

@@ -5,9 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.moments import EARLIEST, LATEST, parse_offsets, parse_time
-from api.cli.options import (
+from api.cli.shell.options import (
     GroupName,
     GroupNames,
     OnlyNew,
@@ -18,8 +16,10 @@ from api.cli.options import (
     fields,
     now,
 )
-from api.cli.output import Column, table, to_row
-from api.cli.terminal import Terminal, noun, parsed_by, verb
+from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.parsing import EARLIEST, LATEST, parse_offsets, parse_time
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
 group = noun("Consumer groups: readers that share a stream.")
 

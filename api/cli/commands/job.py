@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from api.cli.options import Most
-from api.cli.output import Column, table, to_row
-from api.cli.terminal import Terminal, noun, verb
+from api.cli.shell.options import Most
+from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.terminal import Terminal, noun, verb
 
 job = noun("Jobs: the long work that a worker does.")
 

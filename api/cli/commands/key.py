@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.options import Settings, Yes, duration, fields, now
-from api.cli.output import Row, table, to_row
-from api.cli.terminal import Terminal, noun, parsed_by, verb
+from api.cli.shell.options import Settings, Yes, duration, fields, now
+from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
 key = noun("Keys: who may call, and what they may do.")
 
@@ -158,7 +158,7 @@ def _config(
 
 def _create(cli: Terminal, config: dict[str, Any], local: bool, data: Path | None) -> Row:
     if local:
-        from api.cli.local_keys import create as create_locally
+        from api.cli.ops.local_keys import create as create_locally
 
         return create_locally(config, data)
     from millstream_client.core.api.keys.create_key import create_key

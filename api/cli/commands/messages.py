@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.options import ContentType, Headers, Most, QueueName, duration
-from api.cli.output import Column, Row, show_value, table, to_row
-from api.cli.pipes import read_stdin, said
-from api.cli.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.errors import ExitCode, Trouble
+from api.cli.io.stdin import read_stdin, said
+from api.cli.shell.options import ContentType, Headers, Most, QueueName, duration
+from api.cli.shell.output import Column, Row, show_value, table, to_row
+from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 messages = noun("Messages of a queue.")
 
@@ -85,8 +85,8 @@ def send(
     headers: Headers = None,
 ) -> None:
     """Send messages: bodies as they are said, or the lines of standard input."""
-    from api.cli.carrying import Carrier
-    from api.cli.payloads import message_from, parse_json
+    from api.cli.io.bulk_sender import Carrier
+    from api.cli.io.rows import message_from, parse_json
     from millstream_client import NewMessage
 
     def message(body: bytes) -> NewMessage:
@@ -145,7 +145,7 @@ def receive(
     Their bodies are written, each on a line; with -o json or ndjson all there is of them. What was received and cannot
     be written, as when the pipe is closed or Ctrl-C comes between, goes back at once.
     """
-    from api.cli.receiving import Receiver
+    from api.cli.io.queue_receiver import Receiver
 
     source = cli.client.queue(name)
     if follow:
@@ -252,7 +252,7 @@ def peek(
 
 def with_text(cli: Terminal, found: Iterable[Any]) -> Iterator[Row]:
     """Rows; for people with the body as a line of text."""
-    from api.cli.payloads import payload_text
+    from api.cli.io.rows import payload_text
 
     for row in map(to_row, found):
         yield {**row, "text": payload_text(row, "body")} if cli.out.for_people else row

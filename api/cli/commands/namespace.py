@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.options import OnlyNew, Prefix, Settings, Yes, fields
-from api.cli.output import Row, table, to_row
-from api.cli.terminal import Terminal, noun, verb
+from api.cli.shell.options import OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, verb
 
 namespace = noun("Namespaces: tenants with queues, streams, keys and quotas of their own.")
 

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from api.cli.settings import settings_said, with_stores
-from api.cli.terminal import noun
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.config.process_settings import settings_said, with_stores
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.terminal import noun
 
 processes = noun("The service.")
 
@@ -56,7 +56,7 @@ def up(
     Every option is also a setting: MILLSTREAM_PORT is --port. Servers that REDIS_URL and
     DATABASE_URL name are used, and not started.
     """
-    from api.cli.up import up as run
+    from api.cli.up.up import up as run
 
     settings = settings_said(
         host=host,
@@ -78,7 +78,7 @@ def serve(
     host: Host = None, port: Port = None, workers: Workers = None, insecure: Insecure = None
 ) -> None:
     """Run the API alone, against REDIS_URL and DATABASE_URL."""
-    from api.cli.up import serve as run
+    from api.cli.up.up import serve as run
 
     settings = settings_said(host=host, port=port, workers=workers, insecure=insecure)
     _remark_on_unknown_settings()
@@ -87,7 +87,7 @@ def serve(
 
 def _remark_on_unknown_settings() -> None:
     """A misspelt setting would have no effect, and nobody would know."""
-    from api.cli.origins import unknown
+    from api.cli.config.sources import unknown
 
     for fault in unknown(Path.cwd()):
         typer.echo(f"millstream: {fault}", err=True)
@@ -97,7 +97,7 @@ def _remark_on_unknown_settings() -> None:
 def sweep() -> None:
     """Run the sweeper alone, against REDIS_URL and DATABASE_URL."""
     settings = with_stores(settings_said())
-    from api.cli.sweeping import run
+    from api.cli.up.sweeper import run
 
     run(settings)
 
@@ -106,7 +106,7 @@ def sweep() -> None:
 def deliver() -> None:
     """Deliver webhooks, against REDIS_URL and DATABASE_URL; any number of these share them."""
     settings = with_stores(settings_said())
-    from api.cli.delivering import run
+    from api.cli.up.deliverer import run
 
     run(settings)
 
@@ -115,7 +115,7 @@ def deliver() -> None:
 def worker() -> None:
     """Run a Spark worker alone, against REDIS_URL and DATABASE_URL: the archive, and replays."""
     settings = with_stores(settings_said())
-    from api.cli.working import run
+    from api.cli.up.worker import run
 
     run(settings)
 
@@ -135,7 +135,7 @@ def migrate() -> None:
 @processes.command("first-key", hidden=True)
 def first_key() -> None:
     """Say the key of a new deployment's administrator, once; say nothing in an old one."""
-    from api.cli.local_keys import create_first
+    from api.cli.ops.local_keys import create_first
 
     word = create_first()
     if word is not None:
@@ -153,7 +153,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
 ) -> None:
     """Look for what is wrong, or soon will be."""
-    from api.cli.doctor import examine, show
+    from api.cli.ops.doctor import examine, show
 
     findings = examine(settings_said(host=host, port=port, data=data))
     show(findings, as_json=as_json)

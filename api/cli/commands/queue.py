@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.options import (
+from api.cli.shell.options import (
     OnlyNew,
     Prefix,
     QueueName,
@@ -15,8 +14,9 @@ from api.cli.options import (
     duration,
     fields,
 )
-from api.cli.output import Column, Row, table, to_row
-from api.cli.terminal import Terminal, noun, verb
+from api.cli.shell.output import Column, Row, table, to_row
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, verb
 
 queue = noun("Queues: work to be done once.")
 

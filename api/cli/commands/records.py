@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.moments import Place
-from api.cli.options import ContentType, Headers, Most, StreamName, place
-from api.cli.pipes import read_stdin, said
-from api.cli.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
+from api.cli.io.stdin import read_stdin, said
+from api.cli.shell.options import ContentType, Headers, Most, StreamName, place
+from api.cli.shell.parsing import Place
+from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 records = noun("Records of a stream.")
 
@@ -55,8 +55,8 @@ def put(
     headers: Headers = None,
 ) -> None:
     """Append records: data as they are said, or the lines of standard input, as they come."""
-    from api.cli.carrying import Carrier
-    from api.cli.payloads import key_in, parse_json, record_from
+    from api.cli.io.bulk_sender import Carrier
+    from api.cli.io.rows import key_in, parse_json, record_from
     from millstream_client import NewRecord
 
     check_one_form(lines, as_json, as_records)
@@ -100,7 +100,7 @@ def read(
     The records' data are written, each on a line; with -o json or ndjson all there is of them. A gap is told on
     standard error.
     """
-    from api.cli.reading import Writer, read_on
+    from api.cli.io.stream_reader import Writer, read_on
 
     cli.client.stream(name).config()  # that it is there
     writer = Writer(cli, long=long)
@@ -130,7 +130,7 @@ def tail(
     long: Long = False,
 ) -> None:
     """Write the last records of a stream, and with -f those that come, also after the service was away."""
-    from api.cli.reading import Writer, follow_on, last_records
+    from api.cli.io.stream_reader import Writer, follow_on, last_records
 
     writer = Writer(cli, long=long)
     found, offsets = last_records(cli.client.stream(name), last, shard)

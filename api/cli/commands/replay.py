@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.commands.job import StateWord
-from api.cli.moments import Place
-from api.cli.options import Most, StreamName, fields, place
-from api.cli.output import Column, Row, table, to_row
-from api.cli.progress import Setbacks, progress
-from api.cli.terminal import LONG_S, Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.options import Most, StreamName, fields, place
+from api.cli.shell.output import Column, Row, table, to_row
+from api.cli.shell.parsing import Place
+from api.cli.shell.progress import Setbacks, progress
+from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 if TYPE_CHECKING:
     from millstream_client import Replay

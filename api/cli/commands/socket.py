@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.options import Most
-from api.cli.output import Column, table, to_row
-from api.cli.terminal import Terminal, noun, verb
+from api.cli.shell.options import Most
+from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.terminal import Terminal, noun, verb
 
 socket = noun("Sockets: who is connected over WebSocket.")
 process = noun("Processes: what a deployment is made of.")

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.options import (
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.options import (
     OnlyNew,
     Prefix,
     Settings,
@@ -15,9 +15,9 @@ from api.cli.options import (
     duration,
     fields,
 )
-from api.cli.output import Column, table, to_row
-from api.cli.terminal import Terminal, noun, verb
-from api.cli.trouble import ExitCode, Trouble
+from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, verb
 
 stream = noun("Streams: an ordered record of what happened.")
 

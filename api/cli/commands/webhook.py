@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.confirming import confirm
-from api.cli.options import Headers, Most, OnlyNew, Prefix, Settings, Yes, fields
-from api.cli.output import Row, table, to_row
-from api.cli.terminal import Terminal, noun, verb
-from api.cli.trouble import Trouble
+from api.cli.errors import Trouble
+from api.cli.shell.options import Headers, Most, OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, verb
 
 webhook = noun("Webhooks: queues and groups that are delivered to a URL.")
 

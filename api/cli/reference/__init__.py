@@ -1,1 +1,1 @@
-"""The pages of docs/reference that are made of the code: settings, commands, operations, frames, errors, limits."""
+"""Generator of the reference pages in docs/reference."""

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from api.cli.reference.markdown import code, page, table
-from api.cli.terminal import COMMON
+from api.cli.shell.terminal import COMMON
 
 INTRO = """\
 Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, talk to a running service, and also have these options:

@@ -1,12 +1,12 @@
 """What can go wrong, in the words of each door."""
 
 from api.aws.kinesis.errors import translate as to_kinesis
+from api.aws.protocol.errors import BAD_REQUEST
 from api.aws.sqs.errors import UNSUPPORTED_OPERATION
 from api.aws.sqs.errors import translate as to_sqs
-from api.aws.wire.errors import BAD_REQUEST
+from api.cli.errors import ExitCode
 from api.cli.reference.markdown import code, page, table, yes
-from api.cli.trouble import ExitCode
-from api.native.errors import TABLE, AnyCode, error_of, is_retryable, nothing_happened
+from api.native.problems import TABLE, AnyCode, error_of, is_retryable, nothing_happened
 from storage.domain.errors import ErrorCode
 
 INTRO = """\

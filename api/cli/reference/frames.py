@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from api.asyncapi import build_asyncapi
 from api.cli.reference.markdown import code, page, table
+from api.spec.asyncapi import build_asyncapi
 
 INTRO = """\
 Every frame of `/v1/ws`, with an example. [Push](push.md) explains what they are for. The AsyncAPI document, `openapi/asyncapi.json` or `/asyncapi.json` of a running service, has every field with its type and bounds.

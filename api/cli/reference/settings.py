@@ -9,7 +9,7 @@ from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
 
 from api.cli.reference.markdown import code, page, table
-from api.settings import Settings
+from api.config.settings import Settings
 
 INTRO = """\
 You can give each setting as an environment variable, as a line of `.env`, or as a key of `millstream.toml`, both in the folder where the command is started. Some are also options of `millstream up`. The first of these wins: option, environment, `.env`,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from botocore.exceptions import EventStreamError
 
-from api.aws.wire.event_stream import KIND
+from api.aws.protocol.codecs.event_stream import KIND
 from tests.contract.kinesis.conftest import CBOR, JSON, arn_of, client_of, read, refusal
 
 NOT_FOUND, IN_USE = "ResourceNotFoundException", "ResourceInUseException"

@@ -11,7 +11,7 @@ import cbor2
 import pytest
 
 from api.aws.kinesis.service import KINESIS
-from api.aws.wire.shapes import ListOf, MapOf, Scalar, plan_of
+from api.aws.protocol.shapes import ListOf, MapOf, Scalar, plan_of
 from tests.contract.kinesis.conftest import CBOR, JSON, arn_of, read, records_of
 
 CALLS = 500

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from api.aws.kinesis.sequence_numbers import read_number
+from api.aws.kinesis.records.sequence_numbers import read_number
 from tests.contract.kinesis.conftest import arn_of, iterator_of, records_of, refusal, shards_of
 
 RING = 2**128

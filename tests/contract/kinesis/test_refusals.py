@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from api.aws.kinesis.sequence_numbers import sequence_number
+from api.aws.kinesis.records.sequence_numbers import sequence_number
 from tests.contract.kinesis.conftest import (
     CBOR,
     JSON,

@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from api.aws.protocol.shapes import ListOf, MapOf, Scalar, plan_of
 from api.aws.sqs.service import SQS
-from api.aws.wire.shapes import ListOf, MapOf, Scalar, plan_of
 
 CALLS = 400
 SEED = 20_121_105

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from api.auth.jwt_issuers import JwtIssuers
-from api.auth.keys import KeyGate
+from api.auth.credentials import KeyGate
+from api.auth.jwt import JwtIssuers
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
 from storage.domain.clock import ManualClock, SystemClock

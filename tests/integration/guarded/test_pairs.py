@@ -12,8 +12,8 @@ from botocore.credentials import Credentials as AwsCredentials
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from api.auth.jwt_issuers import JwtIssuers
-from api.auth.keys import KeyGate
+from api.auth.credentials import KeyGate
+from api.auth.jwt import JwtIssuers
 from storage.domain.access.audit import Wanted
 from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import standardwebhooks
 
-from api.spans import Spans
+from api.observability.otel import Spans
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS

@@ -121,7 +121,7 @@ function follow(body) {
   go();
 }
 
-// As `spelled_out` of api/admin/bodies.py: what would change how the rest of a line reads is told by its number.
+// As `spelled_out` of api/admin/body_preview.py: what would change how the rest of a line reads is told by its number.
 const MISLEADING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 const spelled = (words) => words.replace(MISLEADING, (one) => `\u27e8U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
 

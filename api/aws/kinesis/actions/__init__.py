@@ -1,1 +1,1 @@
-"""The operations of Kinesis, closely related ones together."""
+"""Kinesis operations, one group of related actions in each module."""

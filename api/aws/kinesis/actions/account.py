@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.aws.kinesis.calls import now_ms, pace
+from api.aws.kinesis.call_helpers import now_ms, pace
+from api.aws.kinesis.default_throughput import ON_DEMAND_STREAMS_MAX, SHARDS_OF_AN_ACCOUNT
 from api.aws.kinesis.descriptions import mode_of
 from api.aws.kinesis.shapes import ON_DEMAND
-from api.aws.kinesis.throughput import ON_DEMAND_STREAMS_MAX, SHARDS_OF_AN_ACCOUNT
-from api.aws.kinesis.times import seconds
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.kinesis.timestamps import seconds
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 

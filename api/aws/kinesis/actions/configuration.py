@@ -6,11 +6,12 @@ from typing import Annotated, Any
 from msgspec import field
 from msgspec.structs import replace
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotated, annotation
-from api.aws.kinesis.calls import arn_of, pace, stream_of
+from api.aws.kinesis import metadata
+from api.aws.kinesis.call_helpers import arn_of, pace, stream_of
+from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, mode_of, retention_hours
 from api.aws.kinesis.errors import VALIDATION, invalid, refuse
+from api.aws.kinesis.metadata import annotated, annotation
 from api.aws.kinesis.shapes import (
     AUTO,
     ON_DEMAND,
@@ -23,10 +24,9 @@ from api.aws.kinesis.shapes import (
     StreamIdIn,
     WarmThroughput,
 )
-from api.aws.kinesis.throughput import WARM_THROUGHPUT_MAX
-from api.aws.wire.constraints import REQUIRED
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.protocol.constraints import REQUIRED
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import Stream, StreamMode, StreamSpec
@@ -174,10 +174,10 @@ async def update_stream_mode(call: Call[UpdateStreamMode]) -> None:
     def change(spec: StreamSpec) -> StreamSpec:
         spec = replace(spec, mode=StreamMode[mode])
         if mode != ON_DEMAND:
-            spec = annotated(spec, annotations.WARM_THROUGHPUT, None)
-            return annotated(spec, annotations.DISTRIBUTION, None)
+            spec = annotated(spec, metadata.WARM_THROUGHPUT, None)
+            return annotated(spec, metadata.DISTRIBUTION, None)
         if warm is not None:
-            spec = annotated(spec, annotations.WARM_THROUGHPUT, str(warm))
+            spec = annotated(spec, metadata.WARM_THROUGHPUT, str(warm))
         return spec
 
     await _change(call, stream, change)
@@ -191,11 +191,11 @@ async def update_warm_throughput(
     asked, wanted = call.asked, call.asked.warm_throughput_mi_bps or 0
     stream = await stream_of(call, asked.stream_name, asked.stream_arn)
     await pace(call, "UpdateStreamWarmThroughput", 5, None)
-    before = annotation(stream.spec, annotations.WARM_THROUGHPUT)
+    before = annotation(stream.spec, metadata.WARM_THROUGHPUT)
 
     def change(spec: StreamSpec) -> StreamSpec:
         _check_warm(mode_of(spec), wanted)
-        return annotated(spec, annotations.WARM_THROUGHPUT, str(wanted))
+        return annotated(spec, metadata.WARM_THROUGHPUT, str(wanted))
 
     await _change(call, stream, change)
     told = WarmThroughput(wanted, int(before or 0))
@@ -220,6 +220,6 @@ async def update_distribution(call: Call[UpdateDistribution]) -> None:
     def change(spec: StreamSpec) -> StreamSpec:
         if mode_of(spec) != ON_DEMAND:
             refuse(VALIDATION, "RecordDistributionStrategy is for streams in on-demand mode.")
-        return annotated(spec, annotations.DISTRIBUTION, AUTO if strategy == AUTO else None)
+        return annotated(spec, metadata.DISTRIBUTION, AUTO if strategy == AUTO else None)
 
     await _change(call, stream, change)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.kinesis.calls import arn_of, kept, pace, stream_of
+from api.aws.kinesis.call_helpers import arn_of, kept, pace, stream_of
+from api.aws.kinesis.default_throughput import CONSUMERS_MAX, CONSUMERS_MAX_AT_AMAZON
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
     LIMIT_EXCEEDED,
@@ -12,8 +13,9 @@ from api.aws.kinesis.errors import (
     invalid,
     refuse,
 )
-from api.aws.kinesis.pages import list_token, next_token
-from api.aws.kinesis.registered import consumer_named, consumer_out, no_such_consumer
+from api.aws.kinesis.pagination import list_token, next_token
+from api.aws.kinesis.resources.consumer_views import consumer_named, consumer_out, no_such_consumer
+from api.aws.kinesis.resources.tags import with_tags
 from api.aws.kinesis.shapes import (
     Consumer,
     ConsumerArnIn,
@@ -25,12 +27,10 @@ from api.aws.kinesis.shapes import (
     StreamIdIn,
     TagsIn,
 )
-from api.aws.kinesis.tags import with_tags
-from api.aws.kinesis.throughput import CONSUMERS_MAX, CONSUMERS_MAX_AT_AMAZON
-from api.aws.kinesis.times import moment_ms, seconds
-from api.aws.wire.constraints import REQUIRED
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.kinesis.timestamps import moment_ms, seconds
+from api.aws.protocol.constraints import REQUIRED
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain.access.permissions import Action
 from storage.domain.streams.consumers import RegisteredConsumer
 from storage.domain.streams.stream import Stream

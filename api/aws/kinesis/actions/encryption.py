@@ -1,11 +1,11 @@
 """StartStreamEncryption and StopStreamEncryption: the key is kept and told again; nothing is encrypted by it."""
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotated
-from api.aws.kinesis.calls import kept, now_ms, stream_of
+from api.aws.kinesis import metadata
+from api.aws.kinesis.call_helpers import kept, now_ms, stream_of
 from api.aws.kinesis.errors import INVALID_ARGUMENT, refuse
+from api.aws.kinesis.metadata import annotated
 from api.aws.kinesis.shapes import KMS, EncryptionTypeIn, KeyIdIn, StreamIdentity
-from api.aws.wire.service import Call, Operations
+from api.aws.protocol.service import Call, Operations
 from storage.domain.access.permissions import Action
 
 operations = Operations()
@@ -50,5 +50,5 @@ async def _encrypt(call: Call[StartEncryption] | Call[StopEncryption], key: str 
     now_s = now_ms(call) / 1_000
     kept(call).pace.daily("StreamEncryption", stream.stream_id, CHANGES_A_DAY, now_s)
     await call.storage.catalog.change_stream(
-        stream.name, lambda spec: annotated(spec, annotations.KEY, key)
+        stream.name, lambda spec: annotated(spec, metadata.KEY, key)
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from api.aws.kinesis.calls import (
+from api.aws.kinesis.call_helpers import (
     kept,
     now_ms,
     secret,
@@ -14,8 +14,8 @@ from api.aws.kinesis.calls import (
     stream_of,
 )
 from api.aws.kinesis.errors import EXPIRED_ITERATOR, dry_run, invalid, no_such_stream, refuse
-from api.aws.kinesis.positions import offset_at, read_on
-from api.aws.kinesis.records import told_records
+from api.aws.kinesis.records.positions import offset_at, read_on
+from api.aws.kinesis.records.record import told_records
 from api.aws.kinesis.shapes import (
     ChildShard,
     PageIn,
@@ -29,11 +29,11 @@ from api.aws.kinesis.shapes import (
     StreamIdIn,
 )
 from api.aws.kinesis.shards import child_shard
-from api.aws.kinesis.times import java_date
+from api.aws.kinesis.timestamps import java_date
 from api.aws.kinesis.tokens import LIFETIME_MS, NotOurs, ShardIterator, seal, unseal
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import Shard, ShardRead, Stream

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import field
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotated
-from api.aws.kinesis.calls import arn_of, stream_of
+from api.aws.kinesis import metadata
+from api.aws.kinesis.call_helpers import arn_of, stream_of
 from api.aws.kinesis.descriptions import metrics_of
+from api.aws.kinesis.metadata import annotated
 from api.aws.kinesis.shapes import METRICS, MetricsIn, StreamIdentity
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Output
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Output
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import StreamSpec
 
@@ -68,7 +68,7 @@ async def _monitor(
     def change(spec: StreamSpec) -> StreamSpec:
         after = frozenset(combine(metrics_of(spec), named))
         words = ",".join(metric for metric in every if metric in after)
-        return annotated(spec, annotations.METRICS, words or None)
+        return annotated(spec, metadata.METRICS, words or None)
 
     changed = await call.storage.catalog.change_stream(stream.name, change)
     return EnhancedMonitoringResult(

@@ -3,11 +3,11 @@
 from typing import Annotated
 
 from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, refuse
-from api.aws.kinesis.policies import check_policy
-from api.aws.kinesis.resources import ByResource, change_policy, policy_of
-from api.aws.wire.constraints import REQUIRED
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Output
+from api.aws.kinesis.resources.policies import check_policy
+from api.aws.kinesis.resources.resource import ByResource, change_policy, policy_of
+from api.aws.protocol.constraints import REQUIRED
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Output
 from storage.domain.access.permissions import Action
 
 operations = Operations()

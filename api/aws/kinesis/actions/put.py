@@ -12,9 +12,8 @@ from typing import Annotated, cast
 
 import msgspec
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotation
-from api.aws.kinesis.calls import kept, now_ms, shard_id, stream_of
+from api.aws.kinesis import metadata
+from api.aws.kinesis.call_helpers import kept, now_ms, shard_id, stream_of
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
     VALIDATION,
@@ -23,16 +22,17 @@ from api.aws.kinesis.errors import (
     refuse,
     translate,
 )
-from api.aws.kinesis.pacing import append_at_pace
-from api.aws.kinesis.placed import (
+from api.aws.kinesis.metadata import annotation
+from api.aws.kinesis.records.pacing import append_at_pace
+from api.aws.kinesis.records.put_results import (
     PutRecordsResultEntry,
     Result,
     number_of,
     told_ranges,
     told_results,
 )
-from api.aws.kinesis.records import encryption_of
-from api.aws.kinesis.sequence_numbers import read_number
+from api.aws.kinesis.records.record import encryption_of
+from api.aws.kinesis.records.sequence_numbers import read_number
 from api.aws.kinesis.shapes import (
     AUTO,
     KEY_CHARACTERS_MAX,
@@ -43,10 +43,10 @@ from api.aws.kinesis.shapes import (
     SequenceNumberIn,
     StreamIdentity,
 )
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.errors import AwsError
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Output
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageUnavailable
@@ -196,7 +196,7 @@ async def _put(
 def _is_auto(stream: Stream) -> bool:
     """Whether records go to any shard."""
     kept_there = stream.spec.annotations
-    return bool(kept_there) and annotation(stream.spec, annotations.DISTRIBUTION) == AUTO
+    return bool(kept_there) and annotation(stream.spec, metadata.DISTRIBUTION) == AUTO
 
 
 def _check_keys(entries: Sequence[PutRecordsEntry], path: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.kinesis.calls import (
+from api.aws.kinesis.call_helpers import (
     arn_of,
     kept,
     now_ms,
@@ -19,7 +19,7 @@ from api.aws.kinesis.calls import (
 )
 from api.aws.kinesis.descriptions import mode_of
 from api.aws.kinesis.errors import INVALID_ARGUMENT, LIMIT_EXCEEDED, VALIDATION, invalid, refuse
-from api.aws.kinesis.pages import list_token, next_token
+from api.aws.kinesis.pagination import list_token, next_token
 from api.aws.kinesis.shapes import (
     ON_DEMAND,
     HashKeyIn,
@@ -32,11 +32,11 @@ from api.aws.kinesis.shapes import (
     StreamIdentity,
 )
 from api.aws.kinesis.shards import ShardFilter, chosen_shards, shard_out
-from api.aws.kinesis.times import moment_ms
+from api.aws.kinesis.timestamps import moment_ms
 from api.aws.kinesis.tokens import ListToken
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Output
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import OutcomeUnknown

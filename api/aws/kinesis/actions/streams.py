@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.kinesis import annotations
-from api.aws.kinesis.annotations import annotated
+from api.aws.kinesis import metadata
 from api.aws.kinesis.arns import stream_arn
-from api.aws.kinesis.calls import arn_of, pace, stream_of
+from api.aws.kinesis.call_helpers import arn_of, pace, stream_of
+from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import (
     StreamDescription,
     StreamDescriptionSummary,
@@ -24,7 +24,9 @@ from api.aws.kinesis.errors import (
     invalid,
     refuse,
 )
-from api.aws.kinesis.pages import list_token, next_token
+from api.aws.kinesis.metadata import annotated
+from api.aws.kinesis.pagination import list_token, next_token
+from api.aws.kinesis.resources.tags import with_tags
 from api.aws.kinesis.shapes import (
     AUTO,
     ON_DEMAND,
@@ -40,11 +42,9 @@ from api.aws.kinesis.shapes import (
     StreamNameIn,
     TagsIn,
 )
-from api.aws.kinesis.tags import with_tags
-from api.aws.kinesis.throughput import WARM_THROUGHPUT_MAX
-from api.aws.wire.constraints import REQUIRED
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.protocol.constraints import REQUIRED
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import PreconditionFailed, StreamReadOnly, ValidationFailed
@@ -158,10 +158,10 @@ def _spec_of(asked: CreateStream) -> StreamSpec:
         tags=with_tags({}, asked.tags or {}),
     )
     if asked.record_distribution_strategy == AUTO:
-        spec = annotated(spec, annotations.DISTRIBUTION, AUTO)
+        spec = annotated(spec, metadata.DISTRIBUTION, AUTO)
     if asked.warm_throughput_mi_bps is not None:
         warm = str(asked.warm_throughput_mi_bps)
-        spec = annotated(spec, annotations.WARM_THROUGHPUT, warm)
+        spec = annotated(spec, metadata.WARM_THROUGHPUT, warm)
     return spec
 
 

@@ -11,12 +11,12 @@ from typing import Annotated
 import msgspec
 from msgspec import field
 
-from api.aws.kinesis.calls import kept, now_ms, shard_id, shard_of
+from api.aws.kinesis.call_helpers import kept, now_ms, shard_id, shard_of
 from api.aws.kinesis.errors import RESOURCE_IN_USE, dry_run, refuse, translate
-from api.aws.kinesis.positions import offset_at, read_on
-from api.aws.kinesis.records import told_records
-from api.aws.kinesis.registered import consumer_named
-from api.aws.kinesis.sequence_numbers import number_before, sequence_number
+from api.aws.kinesis.records.positions import offset_at, read_on
+from api.aws.kinesis.records.record import told_records
+from api.aws.kinesis.records.sequence_numbers import number_before, sequence_number
+from api.aws.kinesis.resources.consumer_views import consumer_named
 from api.aws.kinesis.shapes import (
     ChildShard,
     ConsumerArnIn,
@@ -26,12 +26,12 @@ from api.aws.kinesis.shapes import (
     StreamIdIn,
 )
 from api.aws.kinesis.shards import child_shard
-from api.aws.kinesis.subscriptions import LIFETIME_S, Subscription
-from api.aws.kinesis.throttles import READ_BYTES
-from api.aws.wire.constraints import REQUIRED
-from api.aws.wire.event_stream import EventStream
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
+from api.aws.kinesis.state.subscriptions import LIFETIME_S, Subscription
+from api.aws.kinesis.state.throttles import READ_BYTES
+from api.aws.protocol.codecs.event_stream import EventStream
+from api.aws.protocol.constraints import REQUIRED
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError

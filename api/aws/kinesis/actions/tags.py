@@ -5,13 +5,13 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from api.aws.kinesis.calls import pace, stream_of
-from api.aws.kinesis.resources import ByResource, change_tags, tags_of
+from api.aws.kinesis.call_helpers import pace, stream_of
+from api.aws.kinesis.resources.resource import ByResource, change_tags, tags_of
+from api.aws.kinesis.resources.tags import tag_list, with_tags, without_tags
 from api.aws.kinesis.shapes import StreamIdentity, Tag, TagKeysIn, TagsIn
-from api.aws.kinesis.tags import tag_list, with_tags, without_tags
-from api.aws.wire.constraints import REQUIRED, bounds
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Output
+from api.aws.protocol.constraints import REQUIRED, bounds
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Output
 from storage.domain.access.permissions import Action
 
 operations = Operations()

@@ -1,1 +1,1 @@
-"""The operations of SQS, closely related ones together."""
+"""SQS operations, one group of related actions in each module."""

@@ -4,19 +4,19 @@ The new timeout counts from now, and does not carry over to the next delivery. 0
 once: no failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hours at most.
 """
 
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call, Operations
 from api.aws.sqs.actions.delete import bad_handle
 from api.aws.sqs.actions.receive import VISIBILITY_SECONDS_MAX
-from api.aws.sqs.batches import failed, named_entries
-from api.aws.sqs.calls import queue_at
+from api.aws.sqs.call_helpers import queue_at
 from api.aws.sqs.errors import invalid_value, missing, required
+from api.aws.sqs.messages.batches import failed, named_entries
 from api.aws.sqs.shapes import (
     BatchResultEntry,
     ChangeMessageVisibility,
     ChangeMessageVisibilityBatch,
     ChangeMessageVisibilityBatchResult,
 )
-from api.aws.wire.errors import AwsError
-from api.aws.wire.service import Call, Operations
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode

@@ -2,11 +2,11 @@
 
 from msgspec import field
 
-from api.aws.sqs.calls import queue_at, url_of
-from api.aws.sqs.pages import bad_token, next_token, page_of
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
+from api.aws.sqs.call_helpers import queue_at, url_of
+from api.aws.sqs.pagination import bad_token, next_token, page_of
 from api.aws.sqs.shapes import QueueUrls
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
 from storage.domain.access.permissions import Action
 from storage.domain.errors import InvalidCursor
 

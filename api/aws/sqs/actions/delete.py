@@ -6,17 +6,17 @@ ends with its delivery. A message that is gone is deleted.
 
 from collections.abc import Sequence
 
-from api.aws.sqs.batches import failed, named_entries
-from api.aws.sqs.calls import queue_at
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call, Operations
+from api.aws.sqs.call_helpers import queue_at
 from api.aws.sqs.errors import RECEIPT_HANDLE_IS_INVALID, invalid_value, missing, required
+from api.aws.sqs.messages.batches import failed, named_entries
 from api.aws.sqs.shapes import (
     BatchResultEntry,
     DeleteMessage,
     DeleteMessageBatch,
     DeleteMessageBatchResult,
 )
-from api.aws.wire.errors import AwsError
-from api.aws.wire.service import Call, Operations
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode
 from storage.domain.queues.message import SettleAction, Settled, Settlement

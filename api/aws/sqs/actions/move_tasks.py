@@ -9,13 +9,13 @@ from typing import Annotated
 
 import msgspec
 
-from api.aws.sqs.arns import Arns
-from api.aws.sqs.calls import arns_of
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output, named
+from api.aws.sqs.call_helpers import arns_of
 from api.aws.sqs.errors import RESOURCE_NOT_FOUND, invalid, invalid_value, required
-from api.aws.sqs.urls import check_arn
-from api.aws.wire.errors import AwsError
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output, named
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.queues.urls import check_arn
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MoveNotFound, MoveRefused, QueueNotFound
 from storage.domain.names import QueueName

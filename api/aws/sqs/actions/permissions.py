@@ -4,14 +4,14 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.sqs.annotations import annotated, annotation
-from api.aws.sqs.attributes import POLICY
-from api.aws.sqs.calls import arns_of, queue_name
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, named
+from api.aws.sqs.call_helpers import arns_of, queue_name
 from api.aws.sqs.errors import missing, required
-from api.aws.sqs.policies import add_permission, check_honoured, remove_permission
+from api.aws.sqs.metadata import annotated, annotation
+from api.aws.sqs.queues.attributes import POLICY
+from api.aws.sqs.queues.policies import add_permission, check_honoured, remove_permission
 from api.aws.sqs.shapes import Names
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, named
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import QueueSpec
 

@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from api.aws.sqs.attributes import POLICY, apply_attributes
-from api.aws.sqs.calls import arns_of, queue_at
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output, named
+from api.aws.sqs.call_helpers import arns_of, queue_at
 from api.aws.sqs.errors import missing, required
-from api.aws.sqs.policies import check_honoured
-from api.aws.sqs.queue_attributes import check_names, told_attributes, wants_counts
+from api.aws.sqs.queues.attributes import POLICY, apply_attributes
+from api.aws.sqs.queues.policies import check_honoured
+from api.aws.sqs.queues.queue_attributes import check_names, told_attributes, wants_counts
+from api.aws.sqs.queues.redrive_target import check_redrive_target
 from api.aws.sqs.shapes import AttributeMap, Names
-from api.aws.sqs.targets import check_redrive_target
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output, named
 from storage.domain.access.permissions import Action
 
 operations = Operations()

@@ -9,9 +9,10 @@ from typing import cast
 
 from msgspec import field
 
-from api.aws.sqs.arns import Arns
-from api.aws.sqs.attributes import FIFO_QUEUE, POLICY, apply_attributes, first_difference
-from api.aws.sqs.calls import arns_of, queue_name, url_of
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output
+from api.aws.sqs.aws_limits_mode import NAME_RESTS_MS, LikeAmazon
+from api.aws.sqs.call_helpers import arns_of, queue_name, url_of
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
     PURGE_QUEUE_IN_PROGRESS,
@@ -22,15 +23,14 @@ from api.aws.sqs.errors import (
     refuse,
     required,
 )
-from api.aws.sqs.pages import bad_token, next_token, page_of
-from api.aws.sqs.parity import NAME_RESTS_MS, LikeAmazon
-from api.aws.sqs.policies import check_honoured
+from api.aws.sqs.pagination import bad_token, next_token, page_of
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.queues.attributes import FIFO_QUEUE, POLICY, apply_attributes, first_difference
+from api.aws.sqs.queues.policies import check_honoured
+from api.aws.sqs.queues.redrive_target import check_redrive_target
+from api.aws.sqs.queues.tags import check_tags
+from api.aws.sqs.queues.urls import queue_url
 from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
-from api.aws.sqs.tags import check_tags
-from api.aws.sqs.targets import check_redrive_target
-from api.aws.sqs.urls import queue_url
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import (

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from api.aws.sqs.calls import arns_of, queue_at
+from api.aws.protocol.service import Call, Operations
+from api.aws.sqs.call_helpers import arns_of, queue_at
 from api.aws.sqs.errors import (
     INVALID_ATTRIBUTE_NAME,
     invalid,
@@ -10,13 +11,12 @@ from api.aws.sqs.errors import (
     refuse,
     wrong_queue_type,
 )
-from api.aws.sqs.message_attributes import TRACE_HEADER
-from api.aws.sqs.messages import ALL, received_message
-from api.aws.sqs.queue_attributes import QUEUE_ATTRIBUTE_NAMES
+from api.aws.sqs.messages.message import ALL, received_message
+from api.aws.sqs.messages.message_attributes import TRACE_HEADER
+from api.aws.sqs.queues.queue_attributes import QUEUE_ATTRIBUTE_NAMES
 from api.aws.sqs.shapes import ReceiveMessage, ReceiveMessageResult
-from api.aws.wire.service import Call, Operations
-from api.refusals import ClientGone
-from api.tracing import contexts_of
+from api.errors import ClientGone
+from api.observability.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName

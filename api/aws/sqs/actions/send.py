@@ -1,9 +1,11 @@
 """SendMessage and SendMessageBatch."""
 
-from api.aws.sqs.batches import failed, named_entries
-from api.aws.sqs.calls import queue_at
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call, Operations
+from api.aws.sqs.call_helpers import queue_at
 from api.aws.sqs.errors import BATCH_REQUEST_TOO_LONG, refuse, required
-from api.aws.sqs.messages import (
+from api.aws.sqs.messages.batches import failed, named_entries
+from api.aws.sqs.messages.message import (
     Digests,
     check_batch_words,
     digests_of,
@@ -19,8 +21,6 @@ from api.aws.sqs.shapes import (
     SendMessageEntry,
     SendMessageResult,
 )
-from api.aws.wire.errors import AwsError
-from api.aws.wire.service import Call, Operations
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.queues.message import NewMessage, SentMessage

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from api.aws.sqs.calls import queue_at, queue_name
+from api.aws.protocol.service import Call, Operations
+from api.aws.protocol.shapes import Input, Output, named
+from api.aws.sqs.call_helpers import queue_at, queue_name
 from api.aws.sqs.errors import missing
+from api.aws.sqs.queues.tags import check_tags
 from api.aws.sqs.shapes import Names, TagMap
-from api.aws.sqs.tags import check_tags
-from api.aws.wire.service import Call, Operations
-from api.aws.wire.shapes import Input, Output, named
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import QueueSpec
 

@@ -1,0 +1,236 @@
+"""What needs attention, and why: rules over what was last measured. The worst comes first.
+
+Each rule looks at everything of its kind and names the few that are worst; how many more there are is told too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from api.admin import formatting
+from storage.domain import limits
+from storage.domain.jobs import Job
+from storage.domain.presence import ProcessRole, ProcessSeen
+from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
+from storage.domain.webhooks import Webhook
+
+WAITS_LONG_MS = 5 * limits.MINUTE_MS
+"""From then on a ready message, or an unread record, waits for too long."""
+
+ARCHIVE_LATE_MS = limits.HOUR_MS
+"""From then on the archive is behind."""
+
+MEMORY_HIGH, MEMORY_FULL = 0.8, 0.85
+"""Of the store's memory: there is little left, and writes are refused (storage.room)."""
+
+LOOP_LATE_MS = 200
+"""An event loop that comes back so much too late keeps every request waiting."""
+
+STARTS_MS = 30 * limits.SECOND_MS
+"""So long processes have to begin, after the first of them did."""
+
+NAMED_MAX = 6
+"""So many of one kind are named; the rest is counted."""
+
+BAD, WARN = "bad", "warn"
+
+
+class Concern(NamedTuple):
+    """Something to look at: what it is, why it is one, and where it is mended."""
+
+    level: str
+    title: str
+    detail: str
+    path: str
+    parameters: Mapping[str, str] = {}
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules look at, as of `now_ms`. `died`: of some queues, how many dead letters came within the hour.
+
+    `sees_deployment`: whether its viewer may know of what is not the namespace's.
+    """
+
+    now_ms: int
+    queues: Mapping[str, QueueSample]
+    groups: Mapping[str, GroupSample]
+    total: TotalSample | None
+    died: Mapping[str, int]
+    paused: frozenset[str]
+    webhooks: Sequence[Webhook]
+    failed_jobs: Sequence[Job]
+    processes: Sequence[ProcessSeen]
+    checks: Mapping[str, str]
+    sees_deployment: bool
+
+
+def concerns(seen: Seen) -> list[Concern]:
+    """All that needs attention, the worst first."""
+    found = [
+        *(_of_deployment(seen) if seen.sees_deployment else ()),
+        *_dead_letters(seen),
+        *_waiting(seen),
+        *_lagging(seen),
+        *_webhooks(seen.webhooks),
+        *_parked(seen),
+        *_jobs(seen.failed_jobs),
+    ]
+    return sorted(found, key=lambda concern: concern.level != BAD)
+
+
+# Queues
+
+
+def is_stuck(queue: QueueSample, now_ms: int) -> bool:
+    """Whether messages wait for long and nothing is handed out."""
+    return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and not queue.received_per_second
+
+
+def is_behind(queue: QueueSample, now_ms: int) -> bool:
+    """Whether messages wait for long, though some are handed out."""
+    return queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS and bool(queue.received_per_second)
+
+
+def _waiting(seen: Seen) -> Iterable[Concern]:
+    now_ms = seen.now_ms
+    ages = {name: queue.oldest_age_ms(now_ms) for name, queue in seen.queues.items()}
+    stuck = [name for name, queue in seen.queues.items() if is_stuck(queue, now_ms)]
+    for name in _worst(stuck, ages):
+        waits = f"{formatting.plural(seen.queues[name].ready, 'message')} ready, the oldest for {formatting.duration(ages[name])}."
+        if name in seen.paused:
+            yield Concern(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
+        else:
+            yield Concern(BAD, f"Nobody receives from {name}", waits, f"/ui/queues/{name}/messages")
+    yield from _more(stuck, "queues hand nothing out", "/ui/queues", {"state": "stuck"})
+    behind = [name for name, queue in seen.queues.items() if is_behind(queue, now_ms)]
+    for name in _worst(behind, ages):
+        queue = seen.queues[name]
+        detail = (
+            f"The oldest has waited for {formatting.duration(ages[name])}: {formatting.rate(queue.sent_per_second)} a second "
+            f"come, {formatting.rate(queue.acknowledged_per_second)} are acknowledged."
+        )
+        yield Concern(WARN, f"{name} is behind", detail, f"/ui/queues/{name}")
+    yield from _more(behind, "queues are behind", "/ui/queues", {"sort": "-oldest"})
+
+
+def _dead_letters(seen: Seen) -> Iterable[Concern]:
+    counts = {name: queue.dead_lettered for name, queue in seen.queues.items()}
+    dead = [name for name, count in counts.items() if count]
+    for name in _worst(dead, {name: (seen.died.get(name, 0), counts[name]) for name in dead}):
+        new, path = seen.died.get(name, 0), f"/ui/queues/{name}/dead-letters"
+        title = f"{formatting.plural(counts[name], 'dead letter')} in {name}"
+        if new > 0:
+            yield Concern(
+                BAD, title, f"{formatting.count(new)} of them within the last hour.", path
+            )
+        else:
+            yield Concern(WARN, title, "None is new within the last hour.", path)
+    yield from _more(dead, "queues have dead letters", "/ui/queues", {"state": "dead"})
+
+
+def _parked(seen: Seen) -> Iterable[Concern]:
+    parked = {name: queue.parked for name, queue in seen.queues.items() if queue.parked}
+    for name in _worst(parked, parked):
+        title = f"Parked groups in {name}"
+        detail = (
+            f"{formatting.plural(parked[name], 'message')} wait until someone resumes their groups."
+        )
+        yield Concern(WARN, title, detail, f"/ui/queues/{name}/groups")
+    yield from _more(parked, "queues have parked groups", "/ui/queues", {"state": "parked"})
+
+
+# Groups, webhooks, jobs
+
+
+def _lagging(seen: Seen) -> Iterable[Concern]:
+    late = {name: group.lag_ms(seen.now_ms) for name, group in seen.groups.items()}
+    lagging = [name for name, lag_ms in late.items() if lag_ms >= WAITS_LONG_MS]
+    for name in _worst(lagging, late):
+        group = seen.groups[name]
+        detail = f"{formatting.plural(group.lag_records, 'record')} behind, {formatting.duration(late[name])} in time."
+        if group.members:
+            yield Concern(WARN, f"{name} lags", detail, f"/ui/groups/{name}")
+        else:
+            yield Concern(BAD, f"{name} has no members", detail, f"/ui/groups/{name}")
+    yield from _more(lagging, "groups lag", "/ui/groups", {"sort": "-lag"})
+
+
+def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Concern]:
+    for webhook in webhooks:
+        name, path = webhook.name.name, f"/ui/webhooks/{webhook.name.name}"
+        if webhook.disabled_at_ms is not None:
+            yield Concern(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
+        elif webhook.health.failing_since_ms is not None:
+            yield Concern(WARN, f"Webhook {name} fails", webhook.health.last_failure, path)
+
+
+def _jobs(jobs: Sequence[Job]) -> Iterable[Concern]:
+    for job in jobs[:NAMED_MAX]:
+        why = job.failure.strip().splitlines()
+        title = f"{job.kind.capitalize()} of {job.subject} failed"
+        yield Concern(
+            WARN, title, why[-1][:200] if why else "", "/ui/system/jobs", {"state": "failed"}
+        )
+
+
+# The deployment
+
+
+def _of_deployment(seen: Seen) -> Iterable[Concern]:
+    for check, told in seen.checks.items():
+        if told != "ok":
+            yield Concern(BAD, f"{check.capitalize()} is not well", told, "/ui/system")
+    settled = any(seen.now_ms - one.started_at_ms >= STARTS_MS for one in seen.processes)
+    roles = {process.role for process in seen.processes}
+    if settled and ProcessRole.SWEEPER not in roles:
+        yield Concern(
+            BAD, "No sweeper is running", "Duties are not done: nothing is measured.", "/ui/system"
+        )
+    if seen.webhooks and settled and ProcessRole.DELIVERER not in roles:
+        yield Concern(
+            BAD, "No deliverer is running", "Webhooks deliver nothing meanwhile.", "/ui/system"
+        )
+    for process in seen.processes:
+        if process.event_loop_lag_ms >= LOOP_LATE_MS:
+            late = (
+                f"Its event loop comes back {formatting.duration(process.event_loop_lag_ms)} late."
+            )
+            yield Concern(WARN, f"Process {process.pid} is overloaded", late, "/ui/system")
+    if seen.total is not None:
+        yield from _of_store(seen.total, seen.now_ms)
+
+
+def _of_store(total: TotalSample, now_ms: int) -> Iterable[Concern]:
+    used, most = total.memory_used_bytes, total.memory_max_bytes
+    if used is not None and most and used / most >= MEMORY_HIGH:
+        full = used / most >= MEMORY_FULL
+        detail = f"{formatting.size(used)} of {formatting.size(most)}."
+        if full:
+            yield Concern(BAD, "The store is full", detail + " Writes are refused.", "/ui/system")
+        else:
+            yield Concern(
+                WARN, "The store fills up", detail + " Writes are refused at 85 %.", "/ui/system"
+            )
+    if (late_ms := total.archive_lag_ms(now_ms)) >= ARCHIVE_LATE_MS:
+        detail = (
+            f"The oldest record that is not archived has waited for {formatting.duration(late_ms)}."
+        )
+        yield Concern(WARN, "The archive is behind", detail, "/ui/streams")
+
+
+# Few of many
+
+
+def _worst(names: Iterable[str], weights: Mapping[str, object]) -> list[str]:
+    return sorted(names, key=lambda name: (weights[name], name), reverse=True)[:NAMED_MAX]
+
+
+def _more(
+    names: Sequence[str] | Mapping[str, object], what: str, path: str, parameters: Mapping[str, str]
+) -> Iterable[Concern]:
+    rest = len(names) - NAMED_MAX
+    if rest > 0:
+        yield Concern(
+            WARN, f"{formatting.count(rest)} more {what}", "Show all of them.", path, parameters
+        )

@@ -1,0 +1,56 @@
+"""What a page says when it cannot be shown, and who is sent to the login page instead."""
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
+
+from api.admin.rendering import render
+from api.http.responses import log_failure
+from api.native.dependencies import REQUEST_ID_KEY
+from api.native.problems import problem
+
+LOGIN_PATH = "/ui/login"
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class PageRoute(APIRoute):
+    """To be named to a router. What goes wrong in its routes is told as a page."""
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's, with refusals as pages."""
+        return partial(_told, super().get_route_handler())
+
+
+async def _told(handle: Handler, request: Request) -> Response:
+    try:
+        return await handle(request)
+    except Exception as error:
+        page = refused(request, error)
+        request_id = str(request.scope.get(REQUEST_ID_KEY, "")).encode()
+        log_failure(error, request.url.path, page.status_code, request_id)
+        return page
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """The page that says why there is no page."""
+    if isinstance(error, RequestValidationError):
+        status, detail = 400, "The address says something that this page does not know."
+    else:
+        request_id = request.scope.get(REQUEST_ID_KEY, "")
+        told = problem(error, instance=request.url.path, request_id=request_id)
+        status, detail = told.status, msgspec.json.decode(told.body)["detail"]
+    return render(request, "error.html", status, status=status, detail=detail)
+
+
+def to_login(path: str, query: bytes) -> Response:
+    """Where whoever is not known goes, to come back to where they wanted to be."""
+    wanted = f"{path}?{query.decode('latin-1')}" if query else path
+    return RedirectResponse(f"{LOGIN_PATH}?next={quote(wanted, safe='')}", 303)

@@ -1,0 +1,75 @@
+"""The dashboard's routes: its pages by noun, its files, the way in."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from api.admin import assets
+from api.admin.error_pages import LOGIN_PATH, PageRoute
+from api.admin.pages import (
+    audit,
+    groups,
+    keys,
+    namespaces,
+    overview,
+    queue,
+    queue_contents,
+    queues,
+    replays,
+    search,
+    sockets,
+    stream,
+    stream_archive,
+    stream_records,
+    stream_shards,
+    streams,
+    system,
+    webhooks,
+)
+from api.admin.rendering import render
+from api.errors import DoorCode, Refusal
+
+entry = APIRouter(include_in_schema=False, route_class=PageRoute)
+rest = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@entry.get(LOGIN_PATH)
+async def show_login(request: Request) -> Response:
+    """Where an API key is exchanged for a session."""
+    if not request.app.state.guarded:
+        return RedirectResponse("/ui", 303)
+    return render(request, "login.html")
+
+
+@rest.get("/ui/{path:path}")
+async def show_nothing(request: Request, path: str) -> Response:
+    """What no page is at; a page's path with a slash behind it leads there."""
+    if path.endswith("/") or not path:
+        there = f"/ui/{path}".rstrip("/")
+        return RedirectResponse(f"{there}?{request.url.query}".rstrip("?"), 307)
+    raise Refusal(DoorCode.NOT_FOUND, f"There is no page at /ui/{path}.")
+
+
+ROUTERS = (
+    assets.router,
+    entry,
+    overview.router,
+    queues.router,
+    queue.router,
+    queue_contents.router,
+    webhooks.router,
+    sockets.router,
+    keys.router,
+    namespaces.router,
+    audit.router,
+    system.router,
+    streams.router,
+    stream.router,
+    stream_records.router,
+    stream_shards.router,
+    stream_archive.router,
+    groups.router,
+    replays.router,
+    search.router,
+    rest,
+)
+"""In the order that they are asked in: what takes every path is last."""

@@ -1,0 +1,226 @@
+"""The gate of a service that wants credentials.
+
+    Authorization: Bearer msk_…   an API key        (or X-API-Key)
+    Authorization: Bearer e….e….  a JWT of an issuer that the settings name
+    Authorization: AWS4-…         a signature by an AWS-style pair, at the AWS doors
+    Cookie: ms_session=…          a session of the dashboard
+    ?ticket=mst_…, hello.token    a ticket, once, where a browser can send no header: at sockets
+
+What was checked once need not be checked again while the credential stays what it was: words are remembered by their
+digest, never as they are.
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from api.auth.authenticator import NAMESPACE, Signed, namespace_of
+from api.auth.cookies import session_word
+from api.types import RequestHeaders
+from storage.access.credential_cache import KnownCredential
+from storage.bootstrap import Storage
+from storage.concurrency.cached_value import Kept
+from storage.domain import limits
+from storage.domain.access.credentials import Credential, CredentialKind
+from storage.domain.access.permissions import Principal
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.errors import Forbidden, Unauthenticated
+from storage.domain.names import DEFAULT_NAMESPACE
+
+_BEARER = b"bearer "
+_TICKET = "mst_"
+_NOBODY = b"0" * 40  # a secret that nobody has
+_CLOCK = SystemClock()
+_REFUSED = "The API key is not known, or has ended."
+
+
+class Issuers(Protocol):
+    """Whom tokens are taken from."""
+
+    async def principal_of(self, token: str) -> Principal:
+        """Who a token speaks of. Raises Unauthenticated."""
+        ...
+
+
+class _Checked(NamedTuple):
+    """A credential that was shown rightly, what says whether it still is what it was, and who it makes its holder."""
+
+    credential: Credential
+    kept: Kept[KnownCredential]
+    principal: Principal
+
+
+_ShownWord = tuple[bytes, bytes | None]
+"""A word's digest, and the namespace it was shown with."""
+_Shown = _ShownWord | str
+"""That, or the id of a pair."""
+
+
+class KeyGate:
+    """As Gate. `storage`: what is open."""
+
+    guards = True
+
+    def __init__(
+        self,
+        storage: Callable[[], Storage],
+        issuers: Issuers,
+        clock: Clock = _CLOCK,
+    ) -> None:
+        self._storage = storage
+        self._issuers = issuers
+        self._clock = clock
+        self._checked: dict[_Shown, _Checked] = {}
+
+    async def admit(self, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        word = _word_in(headers)
+        if word is not None:
+            shown = _shown(word, headers)
+            known = self._known(shown, self._clock.now_ms())
+            return known.principal if known else await self._prove(word, shown)
+        if b"cookie" in headers:
+            return await self._of_cookie(headers)
+        raise Unauthenticated
+
+    async def admit_word(self, word: str, headers: RequestHeaders) -> Principal:
+        """As Gate."""
+        if word.startswith(_TICKET):
+            credential = await self._storage().credentials.redeem_ticket(word)
+            return self._principal(credential, headers.get(NAMESPACE))
+        return await self._prove(word.encode(), _shown(word.encode(), headers))
+
+    async def admit_signed(self, signed: Signed) -> Principal:
+        """As Gate. A key or a token in place of a signature is taken too; an unknown key id costs what a known one does."""
+        headers = signed.headers
+        if _is_bearer(headers.get(b"authorization", b"")) or b"x-api-key" in headers:
+            return await self.admit(headers)
+        key_id, now_ms = signed.key_id(), self._clock.now_ms()
+        known = self._known(key_id, now_ms)
+        credential = known.credential if known else await self._storage().credentials.find(key_id)
+        if credential is None or credential.kind is not CredentialKind.PAIR:
+            with suppress(Exception):
+                signed.check(_NOBODY, now_ms)
+            raise signed.unknown()
+        signed.check(credential.secret, now_ms)
+        if known is None:
+            self._storage().credentials.used(key_id)
+            self._remember(key_id, credential, credential.holder)
+        return credential.holder
+
+    def shows_nothing(self, headers: RequestHeaders) -> bool:
+        """As Gate."""
+        return not any(name in headers for name in (b"authorization", b"x-api-key", b"cookie"))
+
+    async def holds(self, principal: Principal) -> bool:
+        """As Gate. Raises StorageUnavailable."""
+        if principal.expires_ms and principal.expires_ms <= self._clock.now_ms():
+            return False
+        if not principal.credential:
+            return True
+        credentials = self._storage().credentials
+        found = credentials.cached(principal.credential) or await credentials.find(
+            principal.credential
+        )
+        return found is not None and found.grants == principal.policy.grants
+
+    # What was right before
+
+    def _known(self, shown: _Shown, now_ms: int) -> _Checked | None:
+        """It, if the credential is what it was, as far as this process knows."""
+        checked = self._checked.get(shown)
+        if checked is None or checked.kept.at(now_ms) is None:
+            return None
+        return None if 0 < checked.credential.expires_ms <= now_ms else checked
+
+    def _remember(self, shown: _Shown, credential: Credential, principal: Principal) -> None:
+        kept = self._storage().credentials.kept(credential.id)
+        if kept is not None and kept.value.credential is credential:
+            if len(self._checked) >= limits.CREDENTIALS_REMEMBERED_MAX:
+                self._checked.clear()
+            self._checked[shown] = _Checked(credential, kept, principal)
+
+    # Words
+
+    async def _prove(self, word: bytes, shown: _ShownWord) -> Principal:
+        """Whose word it is, by the word itself. Raises Unauthenticated, Forbidden."""
+        namespace = shown[1]
+        if len(word) > limits.CREDENTIAL_WORD_CHARACTERS_MAX:
+            raise Unauthenticated("A credential so long is none.")
+        text = word.decode("latin-1").strip()
+        if text.count(".") == 2:
+            return _in_namespace(await self._issuers.principal_of(text), namespace)
+        credential = await self._storage().credentials.proved(text)
+        if credential is None:
+            raise Unauthenticated(_REFUSED)
+        principal = self._principal(credential, namespace)
+        self._remember(shown, credential, principal)
+        return principal
+
+    def _has_ended(self, credential: Credential) -> bool:
+        return bool(credential.expires_ms) and credential.expires_ms <= self._clock.now_ms()
+
+    def _principal(self, credential: Credential | None, namespace: bytes | None) -> Principal:
+        if credential is None or self._has_ended(credential):
+            raise Unauthenticated(_REFUSED)
+        self._storage().credentials.used(credential.id)
+        where = DEFAULT_NAMESPACE if credential.everywhere else credential.namespace
+        return _in_namespace(credential.principal(where), namespace)
+
+    # Sessions
+
+    async def _of_cookie(self, headers: RequestHeaders) -> Principal:
+        """Of a session, unless another site's page made the request. Raises Unauthenticated, Forbidden."""
+        word = session_word(headers)
+        if word is None:
+            raise Unauthenticated
+        _check_own_page(headers)
+        return self._principal(
+            await self._storage().credentials.find_session(word), headers.get(NAMESPACE)
+        )
+
+
+def _word_in(headers: RequestHeaders) -> bytes | None:
+    """The key or the token that a request shows, if any. Raises Unauthenticated where it shows something else."""
+    authorization = headers.get(b"authorization")
+    if authorization is None:
+        return headers.get(b"x-api-key")
+    if not _is_bearer(authorization):
+        raise Unauthenticated
+    return authorization[len(_BEARER) :]
+
+
+def _shown(word: bytes, headers: RequestHeaders) -> _ShownWord:
+    return hashlib.sha256(word).digest(), headers.get(NAMESPACE)
+
+
+def _is_bearer(authorization: bytes) -> bool:
+    return authorization[: len(_BEARER)].lower() == _BEARER
+
+
+def _in_namespace(principal: Principal, asked: bytes | None) -> Principal:
+    """The principal where it asks to act. Raises Forbidden."""
+    if asked is None:
+        return principal
+    namespace = namespace_of(asked)
+    if namespace == principal.namespace:
+        return principal
+    if not principal.everywhere:
+        raise Forbidden(f"'{principal.name}' belongs to another namespace than '{namespace}'.")
+    return msgspec.structs.replace(principal, namespace=namespace)
+
+
+def _check_own_page(headers: RequestHeaders) -> None:
+    """Raise Forbidden when another site made a browser send its cookie; following a link from there is no such thing."""
+    site, mode = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode")
+    if site not in (None, b"same-origin", b"none") and mode != b"navigate":
+        raise Forbidden("A session is used by the service's own pages only.")
+    origin = headers.get(b"origin")
+    if origin is not None:
+        host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
+        if host != headers.get(b"host"):
+            raise Forbidden("A session is used by the service's own pages only.")

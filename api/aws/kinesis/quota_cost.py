@@ -1,0 +1,31 @@
+"""What calls cost their quotas, and what Kinesis says when there is no room."""
+
+from typing import Any
+
+from api.aws.kinesis.arns import read_arn
+from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Load, Operation
+from storage.domain.access.permissions import Action
+from storage.domain.errors import QuotaExceeded
+
+_OF_DATA = frozenset({Action.STREAM_PUT, Action.STREAM_READ})
+
+
+def load_of(operation: Operation, asked: Any) -> Load:
+    """A put costs its records; the stream is the one that is named, or that the ARN names."""
+    name = getattr(asked, "stream_name", None)
+    if name is None and (arn := getattr(asked, "stream_arn", None)) is not None:
+        named = read_arn(arn)
+        name = named.stream if named is not None else None
+    resource = f"stream/{name}" if name else ""
+    if operation.action is not Action.STREAM_PUT:
+        return Load(resource)
+    records = getattr(asked, "records", None)
+    return Load(resource, 1 if records is None else len(records))
+
+
+def throttled(operation: Operation, error: QuotaExceeded) -> AwsError:
+    """The words for data and for control calls differ; SDKs come back later with both."""
+    fault = THROUGHPUT_EXCEEDED if operation.action in _OF_DATA else LIMIT_EXCEEDED
+    return AwsError(fault, error.detail)

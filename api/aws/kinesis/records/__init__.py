@@ -1,0 +1,1 @@
+"""Records, sequence numbers, positions and deaggregation."""

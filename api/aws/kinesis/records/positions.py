@@ -1,0 +1,133 @@
+"""Where a reader starts: the five kinds of position, as offsets.
+
+TRIM_HORIZON is offset 0, since whoever asks for what is trimmed is moved to the oldest record.
+"""
+
+from typing import Any, cast
+
+from api.aws.kinesis.call_helpers import now_ms, shard_id
+from api.aws.kinesis.errors import invalid
+from api.aws.kinesis.records.sequence_numbers import OFFSET_MAX, SECOND_MS, read_number
+from api.aws.kinesis.timestamps import moment_ms
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call
+from storage.domain import limits
+from storage.domain.errors import OffsetExpired, OffsetOutOfRange
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import ReadFrom, Shard, ShardRead, Stream
+from storage.streams.engine import Streams
+from storage.streams.seek import offset_since
+
+_OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
+
+
+async def offset_at(
+    call: Call[Any],
+    stream: Stream,
+    shard: Shard,
+    kind: str,
+    number: str | None,
+    timestamp: float | None,
+) -> int:
+    """The offset of a position. Raises AwsError: InvalidArgument."""
+    _check_given(kind, number, timestamp)
+    streams = call.storage.streams
+    match kind:
+        case "TRIM_HORIZON":
+            return 0
+        case "LATEST":
+            return await _tip(streams, stream, shard)
+        case "AT_TIMESTAMP":
+            return await _first_since(call, stream, shard, cast(float, timestamp))
+        case _:
+            behind = kind == "AFTER_SEQUENCE_NUMBER"
+            return await _at_number(call, stream, shard, cast(str, number), behind)
+
+
+def _check_given(kind: str, number: str | None, timestamp: float | None) -> None:
+    if (kind in _OF_NUMBERS) is not (number is not None):
+        raise invalid(_not_given(kind, "startingSequenceNumber", number is None))
+    if (kind == "AT_TIMESTAMP") is not (timestamp is not None):
+        raise invalid(_not_given(kind, "timestampInMillis", timestamp is None))
+
+
+def _not_given(kind: str, parameter: str, missing: bool) -> str:
+    if missing:
+        return (
+            f"Must either specify {parameter} parameter for iterator of type {kind}. "
+            f"Current request has no {parameter} parameter."
+        )
+    return (
+        f"Request for {kind} iterator must not specify {parameter} parameter. "
+        f"Current request has a {parameter} parameter."
+    )
+
+
+async def _tip(streams: Streams, stream: Stream, shard: Shard) -> int:
+    return (await streams.read_shard(stream.name, shard.index, ReadFrom(tail=0))).tip
+
+
+async def _first_since(call: Call[Any], stream: Stream, shard: Shard, timestamp: float) -> int:
+    at_ms, now = moment_ms(timestamp), now_ms(call)
+    if at_ms > now:
+        raise invalid(
+            "The timestampInMillis parameter cannot be greater than the currentTimestampInMillis. "
+            f"timestampInMillis: {at_ms}, currentTimestampInMillis: {now}"
+        )
+    return await offset_since(call.storage.streams, stream.name, shard.index, at_ms)
+
+
+async def _at_number(
+    call: Call[Any], stream: Stream, shard: Shard, number: str, behind: bool
+) -> int:
+    place = read_number(number)
+    opened_s = shard.opened_at_ms // SECOND_MS
+    if place is None:
+        raise await _foreign(call, stream, shard, number)
+    if place.shard != shard.index:
+        raise invalid(
+            f"Invalid StartingSequenceNumber. It encodes {shard_id(place.shard)}, "
+            f"while it was used in a call to a shard with {shard_id(shard.index)}"
+        )
+    if place.offset == OFFSET_MAX and place.opened_s == opened_s - 1:
+        return 0  # stands before the first: `number_before`
+    tip = await _tip(call.storage.streams, stream, shard)
+    if place.offset == OFFSET_MAX and not shard.is_open:
+        return tip
+    if place.opened_s != opened_s or place.offset > tip:
+        raise await _foreign(call, stream, shard, number)
+    return min(tip, place.offset + behind)
+
+
+async def _foreign(call: Call[Any], stream: Stream, shard: Shard, number: str) -> AwsError:
+    return invalid(
+        f"StartingSequenceNumber {number} used in GetShardIterator on shard {shard_id(shard.index)} "
+        f"in stream {stream.name.name} under account {await call.account_id()} "
+        "is invalid because it did not come from this stream."
+    )
+
+
+async def read_on(
+    streams: Streams,
+    name: StreamName,
+    shard: int,
+    offset: int,
+    *,
+    records_max: int = limits.READ_RECORDS_MAX,
+    bytes_max: int = limits.READ_BYTES_MAX,
+    wait_ms: int = 0,
+) -> ShardRead:
+    """Read from an offset; a reader of what is trimmed is moved to the oldest record, as at Amazon."""
+    where = ReadFrom(offset=offset)
+    for _ in range(2):
+        try:
+            return await streams.read_shard(
+                name, shard, where, records_max=records_max, bytes_max=bytes_max, wait_ms=wait_ms
+            )
+        except OffsetExpired as expired:
+            where = ReadFrom(offset=int(expired.facts["earliest_offset"]))
+        except OffsetOutOfRange:  # offsets were lost with a store, and will come again
+            where = ReadFrom(tail=0)
+    return await streams.read_shard(
+        name, shard, ReadFrom(time_ms=0), records_max=records_max, bytes_max=bytes_max
+    )

@@ -1,0 +1,75 @@
+"""Where records went, as Kinesis tells it: their sequence numbers, or one of the two errors that SDKs know."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from api.aws.kinesis.call_helpers import shard_id
+from api.aws.kinesis.errors import THROUGHPUT_EXCEEDED
+from api.aws.kinesis.records.sequence_numbers import STEP, first_number, sequence_number
+from api.aws.protocol.errors import AwsError
+from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.streams.stream import Appended, AppendedRange, Stream
+
+Result = Appended | MillstreamError | AwsError
+
+
+class PutRecordsResultEntry(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
+    """Where one went, or why it did not."""
+
+    sequence_number: str | None = None
+    shard_id: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+def number_of(stream: Stream, placed: Appended) -> str:
+    """One record's sequence number."""
+    opened_ms = stream.shard(placed.shard).opened_at_ms
+    return sequence_number(opened_ms, placed.shard, placed.offset, placed.arrival_ms)
+
+
+def told_results(stream: Stream, results: Sequence[Result]) -> list[PutRecordsResultEntry]:
+    """Records that were answered one by one."""
+    return [
+        PutRecordsResultEntry(number_of(stream, one), shard_id(one.shard))
+        if isinstance(one, Appended)
+        else failed(one)
+        for one in results
+    ]
+
+
+def told_ranges(
+    stream: Stream, ranges: Sequence[AppendedRange], count: int
+) -> list[PutRecordsResultEntry]:
+    """Records that were answered in ranges; `count` is that of all."""
+    if len(ranges) == 1:
+        return _told_range(stream, ranges[0])
+    told = [_MISSING] * count
+    for some in ranges:
+        for number, entry in zip(some.numbers, _told_range(stream, some), strict=True):
+            told[number] = entry
+    return told
+
+
+_MISSING = PutRecordsResultEntry()
+
+
+def _told_range(stream: Stream, some: AppendedRange) -> list[PutRecordsResultEntry]:
+    """Neighbours that arrived together have numbers that are a step apart."""
+    count = len(some.numbers)
+    if some.error is not None:
+        return [failed(some.error)] * count
+    opened_ms, name = stream.shard(some.shard).opened_at_ms, shard_id(some.shard)
+    first = first_number(opened_ms, some.shard, some.offset, some.arrival_ms)
+    numbers = range(first, first + count * STEP, STEP)
+    return [PutRecordsResultEntry(str(number), name) for number in numbers]
+
+
+def failed(error: MillstreamError | AwsError) -> PutRecordsResultEntry:
+    """Only two codes are known to SDKs: try again more slowly, and try again."""
+    if isinstance(error, AwsError):
+        return PutRecordsResultEntry(error_code=error.fault.shape, error_message=error.message)
+    busy = error.code is ErrorCode.STORAGE_BUSY
+    code = THROUGHPUT_EXCEEDED.shape if busy else "InternalFailure"
+    return PutRecordsResultEntry(error_code=code, error_message=error.detail)

@@ -1,0 +1,1 @@
+"""Tags, resource policies and registered consumers."""

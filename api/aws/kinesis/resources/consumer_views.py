@@ -1,0 +1,46 @@
+"""Registered consumers as Kinesis tells and names them."""
+
+from typing import Any
+
+from api.aws.kinesis.arns import consumer_arn, read_arn
+from api.aws.kinesis.call_helpers import check_account, stream_named
+from api.aws.kinesis.errors import RESOURCE_NOT_FOUND, invalid
+from api.aws.kinesis.shapes import Consumer
+from api.aws.kinesis.timestamps import seconds
+from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import Call
+from storage.domain.streams.consumers import RegisteredConsumer
+from storage.domain.streams.stream import Stream
+
+ACTIVE = "ACTIVE"
+
+
+def no_such_consumer(word: str) -> AwsError:
+    """There is no such consumer, or there is none any more."""
+    return AwsError(RESOURCE_NOT_FOUND, f"Consumer {word} not found.")
+
+
+def consumer_out(consumer: RegisteredConsumer, stream: str) -> Consumer:
+    """A consumer of the stream with that ARN."""
+    return Consumer(
+        consumer.name,
+        consumer_arn(stream, consumer.name, consumer.registered_at_ms),
+        ACTIVE,
+        seconds(consumer.registered_at_ms),
+    )
+
+
+async def consumer_named(call: Call[Any], arn: str) -> tuple[Stream, RegisteredConsumer]:
+    """The consumer of that ARN, which names its registration: a later one of that name is another.
+
+    Raises AwsError: InvalidArgument, ResourceNotFound.
+    """
+    named = read_arn(arn)
+    if named is None or named.consumer is None:
+        raise invalid(f"{arn} is not the ARN of a consumer.")
+    await check_account(call, named)
+    stream = await stream_named(call, named.stream)
+    found = await call.storage.registrations.consumer(stream, named.consumer)
+    if found is None or found.registered_at_ms // 1_000 != named.second:
+        raise no_such_consumer(arn)
+    return stream, found

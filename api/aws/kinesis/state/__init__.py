@@ -1,0 +1,1 @@
+"""State of the Kinesis-compatible API kept between calls, per process."""

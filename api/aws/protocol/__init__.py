@@ -1,0 +1,1 @@
+"""The AWS wire protocols: targets, codecs, signatures, errors and request ids."""

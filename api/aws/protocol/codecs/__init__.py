@@ -1,0 +1,1 @@
+"""Codecs of the AWS protocols: query, XML, CBOR and event streams."""

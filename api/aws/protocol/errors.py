@@ -1,0 +1,66 @@
+"""Refusals as Amazon's protocols tell them, and those that every service has.
+
+One fault has two names: the shape that JSON errors carry in `__type`, and the code of the older Query
+protocol, which SDKs of a query-compatible service still show to their users.
+"""
+
+import msgspec
+
+from api.errors import DoorCode, Refusal
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A kind of refusal. `code`: its name in the Query protocol."""
+
+    shape: str
+    code: str
+    status: int = 400
+
+    @property
+    def sender(self) -> bool:
+        """Whether the client is to blame."""
+        return self.status < 500
+
+
+class AwsError(Exception):
+    """A call was refused. `query_message`: its words in the Query protocol, where they differ."""
+
+    def __init__(self, fault: Fault, message: str, *, query_message: str | None = None) -> None:
+        self.fault = fault
+        self.message = message
+        self.query_message = message if query_message is None else query_message
+        super().__init__(message)
+
+
+def _common(name: str, code: str, status: int = 400) -> Fault:
+    return Fault(f"com.amazon.coral.service#{name}", code, status)
+
+
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html, and what
+# JSON services answer to bytes that they cannot read.
+SERIALIZATION = _common("SerializationException", "SerializationException")
+UNKNOWN_OPERATION = _common("UnknownOperationException", "InvalidAction")
+MISSING_ACTION = _common("MissingActionException", "MissingAction")
+MALFORMED_QUERY = _common("MalformedQueryStringException", "MalformedQueryString", 404)
+UNKNOWN_CLIENT = _common("UnrecognizedClientException", "InvalidClientTokenId", 403)
+MISSING_SIGNATURE = _common(
+    "MissingAuthenticationTokenException", "MissingAuthenticationToken", 403
+)
+INCOMPLETE_SIGNATURE = _common("IncompleteSignatureException", "IncompleteSignature", 403)
+WRONG_SIGNATURE = _common("InvalidSignatureException", "SignatureDoesNotMatch", 403)
+ACCESS_DENIED = _common("AccessDeniedException", "AccessDenied", 403)
+REQUEST_TOO_LARGE = _common("RequestEntityTooLargeException", "RequestEntityTooLarge", 413)
+BAD_REQUEST = _common("ValidationException", "ValidationError")
+INTERNAL_FAILURE = _common("InternalFailure", "InternalFailure", 500)
+SERVICE_UNAVAILABLE = _common("ServiceUnavailableException", "ServiceUnavailable", 503)
+
+UNKNOWN = AwsError(UNKNOWN_CLIENT, "The security token included in the request is invalid.")
+UNEXPECTED = AwsError(
+    INTERNAL_FAILURE, "Something failed inside Millstream; its log has the request id."
+)
+
+
+def from_refusal(refusal: Refusal) -> AwsError:
+    """What HTTP itself refuses, in Amazon's words."""
+    too_large = refusal.code is DoorCode.REQUEST_TOO_LARGE
+    return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

@@ -1,0 +1,169 @@
+"""The protocols of a service whose operations X-Amz-Target names: JSON 1.1, CBOR 1.1, and event streams in either.
+
+    decode: bytes → types → constraints        each refuses in AWS's words, in this order
+
+The answer is in the request's own type.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from starlette.types import Receive
+
+from api.aws.protocol.codecs import cbor
+from api.aws.protocol.codecs.event_stream import KIND, EventStream
+from api.aws.protocol.constraints import check
+from api.aws.protocol.endpoint import AwsDoor
+from api.aws.protocol.errors import (
+    BAD_REQUEST,
+    SERIALIZATION,
+    UNEXPECTED,
+    UNKNOWN_OPERATION,
+    AwsError,
+)
+from api.aws.protocol.json_query_protocols import Told
+from api.aws.protocol.service import Operation, Service
+from api.aws.protocol.sigv4 import service_of
+from api.http.item_limits import check_cbor, check_json
+from api.http.responses import Answer, Place, log_failure
+from api.http.routing import HotRequest
+
+CBOR = "application/x-amz-cbor-1.1"
+_CBOR = CBOR.encode()
+_EVENT_JSON = "application/json"
+_ID_2 = b"x-amz-id-2"
+
+_json = msgspec.json.Encoder()
+
+
+class TargetWire:
+    """One request of such a service."""
+
+    __slots__ = ("_cbor", "_request", "_service", "_target")
+
+    def __init__(self, service: Service, request: HotRequest, target: bytes) -> None:
+        self._service = service
+        self._request = request
+        self._target = target
+        self._cbor = request.headers.get(b"content-type", b"").startswith(_CBOR)
+
+    def operation(self) -> Operation:
+        """What the target names. Bytes that nobody could read are told first, as at Amazon."""
+        service, _, name = self._target.decode("latin-1").rpartition(".")
+        known = self._service.operations.get(name)
+        if known is None or service != self._service.target:
+            self._parse(Any)
+            raise AwsError(UNKNOWN_OPERATION, f"The action {name[:128]} is not valid here.")
+        return known
+
+    def read(self, operation: Operation) -> Any:
+        """The input."""
+        asked = self._parse(operation.asked) if self._cbor else self._decode(operation.decode_json)
+        if operation.looks_right is None or not operation.looks_right(asked):
+            check(asked, BAD_REQUEST)
+        return asked
+
+    def answer(self, operation: Operation, answer: Any, request_id: bytes) -> Told:
+        """The answer; one without content has no body in JSON, as at Amazon."""
+        headers = _headers(request_id)
+        if isinstance(answer, EventStream):
+            kind = CBOR if self._cbor else _EVENT_JSON
+
+            def told(error: Exception) -> tuple[str, bytes]:
+                refused = error if isinstance(error, AwsError) else UNEXPECTED
+                status = self._service.spell(refused).fault.status
+                log_failure(error, operation.name, status, request_id)
+                return self._spoken(refused)
+
+            return Told(KIND, b"", headers, answer.encoded(kind, self._encoded, told))
+        if answer is None:
+            return Told(self._kind, b"", headers)
+        return Told(self._kind, self._encoded(answer), headers)
+
+    def error(self, error: AwsError, request_id: bytes) -> Told:
+        """The error."""
+        _, body = self._spoken(error)
+        return Told(self._kind, body, _headers(request_id))
+
+    @property
+    def _kind(self) -> str:
+        return CBOR if self._cbor else self._service.json_type
+
+    def _encoded(self, answer: msgspec.Struct) -> bytes:
+        return cbor.dumps(answer, self._service.times) if self._cbor else _json.encode(answer)
+
+    def _spoken(self, error: AwsError) -> tuple[str, bytes]:
+        spelled = self._service.spell(error)
+        return spelled.fault.shape, self._encoded(_Error(spelled.fault.shape, spelled.message))
+
+    def _parse(self, kind: Any) -> Any:
+        """The body as `kind`, by way of plain values."""
+        payload = self._request.body
+        if not self._cbor:
+            return self._decode(lambda body: msgspec.json.decode(body, type=kind))
+        check_cbor(payload)
+        try:
+            plain = cbor.loads(payload) if payload else {}
+            return msgspec.convert(plain, kind, builtin_types=(bytes,))
+        except (cbor.Malformed, msgspec.ValidationError) as error:
+            raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
+
+    def _decode(self, decode: Any) -> Any:
+        check_json(self._request.body)
+        try:
+            return decode(self._request.body or b"{}")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise AwsError(SERIALIZATION, f"The body cannot be read: {error}.") from None
+
+
+class _Error(msgspec.Struct):
+    type: str = msgspec.field(name="__type")
+    message: str
+
+
+def _headers(request_id: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    return ((_ID_2, base64.b64encode(request_id)),)
+
+
+class TargetDoor(AwsDoor):
+    """Answers the calls of one such service; whatever the path, there is one place."""
+
+    async def answer_target(self, request: HotRequest, receive: Receive | None) -> Answer | None:
+        """The answer to a request that names an operation."""
+        target = request.headers.get(b"x-amz-target", b"")
+        return await self.answer(TargetWire(self._service, request, target), request, receive)
+
+
+class Fork:
+    """The place `/`, which services share. What a target begins with tells whose call it is; of a form that has none, the
+    service that it is signed for."""
+
+    def __init__(
+        self, otherwise: AwsDoor, targets: Sequence[TargetDoor], forms: Sequence[AwsDoor]
+    ) -> None:
+        self._otherwise = otherwise
+        self._targets = {door.target: door for door in targets}
+        self._forms = {door.signs_as: door for door in forms}
+
+    def find(self, method: str, path: str, query_string: bytes) -> Place | None:
+        """The place that a path is, or None when it is none of these doors'."""
+        place = self._otherwise.find(method, path, query_string)
+        if place is None or path != "/":
+            return place
+        answer_otherwise = place.answer
+
+        async def answer(request: HotRequest, receive: Receive | None) -> Answer | None:
+            target = request.headers.get(b"x-amz-target")
+            if target is None:
+                form = self._forms.get(service_of(request))
+                if form is not None:
+                    return await form.answer_form(method, request, receive)
+                return await answer_otherwise(request, receive)
+            door = self._targets.get(target.partition(b".")[0])
+            if door is None or method != "POST":
+                return await answer_otherwise(request, receive)
+            return await door.answer_target(request, receive)
+
+        return Place(answer, place.takes_body, place.words)

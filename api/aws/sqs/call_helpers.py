@@ -1,0 +1,41 @@
+"""What the operations ask of a call: its queue, and what queues are called beyond it."""
+
+from typing import TypeVar
+
+import msgspec
+
+from api.aws.protocol.service import Call
+from api.aws.sqs.errors import no_such_queue, required
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.queues.urls import account_of_url, queue_of_url, queue_url
+from storage.domain.names import QueueName
+from storage.domain.queues.queue import Queue
+
+In = TypeVar("In", bound=msgspec.Struct)
+
+
+def queue_name(call: Call[In], url: str | None) -> QueueName:
+    """The queue that a URL names, which the caller may use so. Raises AwsError, Forbidden."""
+    address = required(url, "QueueUrl")
+    name = queue_of_url(address, call.principal.namespace)
+    if call.account and account_of_url(address) not in ("", call.account):
+        raise no_such_queue()
+    call.authorise(str(name))
+    return name
+
+
+async def queue_at(call: Call[In], url: str | None) -> Queue:
+    """The same, as it is defined. Raises QueueNotFound too."""
+    name = queue_name(call, url)
+    catalog = call.storage.catalog
+    return catalog.cached_queue(name) or await catalog.queue(name)
+
+
+async def arns_of(call: Call[In]) -> Arns:
+    """The ARNs of the caller's queues."""
+    return Arns(call.region, await call.account_id(), call.principal.namespace)
+
+
+async def url_of(call: Call[In], name: str) -> str:
+    """A queue's URL, at the address that the caller used."""
+    return queue_url(call.address, await call.account_id(), name)

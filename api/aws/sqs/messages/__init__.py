@@ -1,0 +1,1 @@
+"""Messages, message attributes, digests and batches."""

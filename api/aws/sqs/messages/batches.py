@@ -1,0 +1,68 @@
+"""What all batch calls have in common: the faults of a whole call, and an answer for each entry."""
+
+import re
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from api.aws.protocol.errors import AwsError
+from api.aws.sqs.errors import (
+    BATCH_ENTRY_IDS_NOT_DISTINCT,
+    EMPTY_BATCH_REQUEST,
+    INVALID_BATCH_ENTRY_ID,
+    TOO_MANY_ENTRIES,
+    missing,
+    refuse,
+)
+from api.aws.sqs.shapes import BatchResultErrorEntry
+
+ENTRIES_MAX = 10
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+class Entry(Protocol):
+    """One entry of a batch, as it came."""
+
+    id: str | None
+
+
+E = TypeVar("E", bound=Entry)
+
+
+def named_entries(entries: Sequence[E] | None, kind: str) -> list[tuple[str, E]]:
+    """The entries with their ids. Raises AwsError for the faults of a whole call.
+
+    `kind` is what the Query protocol calls an entry.
+    """
+    if not entries:
+        refuse(EMPTY_BATCH_REQUEST, f"There should be at least one {kind} in the request.")
+    if len(entries) > ENTRIES_MAX:
+        refuse(
+            TOO_MANY_ENTRIES,
+            f"Maximum number of entries per request are {ENTRIES_MAX}. "
+            f"You have sent {len(entries)}.",
+        )
+    named = [(_id_of(entry, kind, place), entry) for place, entry in enumerate(entries, 1)]
+    seen: set[str] = set()
+    for name, _ in named:
+        if name in seen:
+            refuse(BATCH_ENTRY_IDS_NOT_DISTINCT, f"Id {name} repeated.")
+        seen.add(name)
+    return named
+
+
+def _id_of(entry: Entry, kind: str, place: int) -> str:
+    if entry.id is None:
+        raise missing(f"{kind}.{place}.Id")
+    if not _ID.fullmatch(entry.id):
+        refuse(
+            INVALID_BATCH_ENTRY_ID,
+            "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+            "It can be at most 80 letters long.",
+        )
+    return entry.id
+
+
+def failed(name: str, error: AwsError) -> BatchResultErrorEntry:
+    """Why one entry was refused, in an answer that is otherwise good."""
+    return BatchResultErrorEntry(name, error.fault.sender, error.fault.code, error.message)

@@ -1,0 +1,216 @@
+"""Messages as SQS has them, into the engine's and back.
+
+A body that SQS could not have taken, since it is no UTF-8 or holds what XML cannot carry, comes from another
+door; it is told in base64, without more words, and its digest is that of what is told.
+"""
+
+import base64
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from api.aws.protocol.codecs.xml import FORBIDDEN
+from api.aws.sqs.errors import (
+    INVALID_MESSAGE_CONTENTS,
+    invalid,
+    invalid_value,
+    missing,
+    no_deduplication,
+    refuse,
+    required,
+    wrong_queue_type,
+)
+from api.aws.sqs.messages.digests import attributes_digest, body_digest, content_deduplication_id
+from api.aws.sqs.messages.message_attributes import (
+    TRACE_HEADER,
+    TRACE_NAME,
+    attribute_values,
+    attributes_to_headers,
+    chosen,
+    headers_to_tell,
+    system_attributes_to_headers,
+    text_of,
+    trace_to_headers,
+)
+from api.aws.sqs.messages.traces import from_traceparent
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.shapes import Message, MessageFields
+from api.observability.tracing import Trace, with_context
+from storage.domain import limits
+from storage.domain.log.record_batch import Headers
+from storage.domain.queues.message import NewMessage, ReceivedMessage, SentMessage
+from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.trace_context import context_of
+
+DELAY_SECONDS_MAX = 900
+FIRST_SEQUENCE_NUMBER = 10**19
+ALL = "All"
+
+# "alphanumeric characters and punctuation", 1 to 128
+_WORD = re.compile(r"[!-~]{1,128}")
+
+
+class Digests(NamedTuple):
+    """What a sender's answer says of what arrived."""
+
+    body: str
+    attributes: str | None
+    system: str | None
+
+
+def check_batch_words(entries: Iterable[MessageFields], queue: Queue) -> None:
+    """A FIFO queue takes no entry of a batch of which one lacks its group or its deduplication id. Raises AwsError."""
+    for asked in entries:
+        if not asked.message_group_id:
+            raise invalid("The request must contain the parameter MessageGroupId.")
+        if asked.message_deduplication_id is None and not queue.spec.deduplicate_by_content:
+            raise no_deduplication()
+
+
+def new_message(
+    asked: MessageFields,
+    queue: Queue,
+    request_headers: Mapping[bytes, bytes],
+    trace: Trace | None = None,
+) -> NewMessage:
+    """A message for this queue, in the trace of what sends it unless it says another. Raises AwsError."""
+    text = required(asked.message_body, "MessageBody")
+    if not text.isprintable() and FORBIDDEN.search(text):
+        refuse(
+            INVALID_MESSAGE_CONTENTS,
+            "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "
+            "#xE000 to #xFFFD | #x10000 to #x10FFFF",
+        )
+    group, dedup_id, delay_seconds = (
+        asked.message_group_id,
+        asked.message_deduplication_id,
+        asked.delay_seconds,
+    )
+    if group is not None or dedup_id is not None or queue.spec.type is QueueType.FIFO:
+        _check_words(group, dedup_id, queue)
+    if delay_seconds is not None:
+        _check_delay(delay_seconds, queue)
+        if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
+            delay_seconds = None
+    headers = attributes_to_headers(asked.message_attributes)
+    system = system_attributes_to_headers(asked.message_system_attributes)
+    message = NewMessage(
+        text.encode(),
+        headers,
+        "",
+        group or "",
+        dedup_id or "",
+        None if delay_seconds is None else delay_seconds * limits.SECOND_MS,
+        with_context(system or trace_to_headers(request_headers), headers, trace),
+    )
+    if message.size_bytes > queue.spec.message_bytes_max:
+        raise invalid(
+            "One or more parameters are invalid. Reason: Message must be shorter than "
+            f"{queue.spec.message_bytes_max} bytes."
+        )
+    return message
+
+
+def _check_words(group: str | None, dedup_id: str | None, queue: Queue) -> None:
+    fifo = queue.spec.type is QueueType.FIFO
+    if fifo and not group:
+        raise missing("MessageGroupId")
+    if group is not None:
+        _check_word("MessageGroupId", group)
+    if dedup_id is not None:
+        if not fifo:
+            raise wrong_queue_type("MessageDeduplicationId", dedup_id)
+        _check_word("MessageDeduplicationId", dedup_id)
+    elif fifo and not queue.spec.deduplicate_by_content:
+        raise no_deduplication()
+
+
+def _check_word(parameter: str, word: str) -> None:
+    if not _WORD.fullmatch(word):
+        reason = f"{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+        raise invalid_value(parameter, word[:256], reason)
+
+
+def _check_delay(delay_seconds: int, queue: Queue) -> None:
+    if not 0 <= delay_seconds <= DELAY_SECONDS_MAX:
+        reason = f"DelaySeconds must be >= 0 and <= {DELAY_SECONDS_MAX}."
+        raise invalid_value("DelaySeconds", delay_seconds, reason)
+    if delay_seconds and queue.spec.type is QueueType.FIFO:
+        raise wrong_queue_type("DelaySeconds", delay_seconds)
+
+
+def digests_of(message: NewMessage, asked: MessageFields) -> Digests:
+    """The digests of a message that was sent: of system attributes only those that its sender gave as such."""
+    system = [
+        (TRACE_HEADER, kind, value)
+        for name, kind, value in message.system
+        if name == TRACE_NAME and asked.message_system_attributes
+    ]
+    return Digests(
+        body_digest(message.body), attributes_digest(message.headers), attributes_digest(system)
+    )
+
+
+def sequence_number(sent: SentMessage | ReceivedMessage, queue: Queue) -> str | None:
+    """The place of a FIFO queue's message, as SQS writes it: 20 digits that only grow."""
+    if queue.spec.type is not QueueType.FIFO:
+        return None
+    return str(FIRST_SEQUENCE_NUMBER + sent.offset)
+
+
+def received_message(
+    message: ReceivedMessage,
+    queue: Queue,
+    system_names: Collection[str],
+    attribute_names: Sequence[str],
+    arns: Arns | None,
+) -> Message:
+    """One delivery with what was asked for. `arns` is needed for system attributes only."""
+    told, body = message.body, text_of(message.body)
+    if body is None:
+        told = base64.b64encode(message.body)
+        body = told.decode()
+    headers: Headers = ()
+    if attribute_names and message.headers:
+        headers = chosen(headers_to_tell(message.headers), attribute_names)
+    return Message(
+        message_id=message.message_id,
+        receipt_handle=message.receipt_handle,
+        md5_of_body=body_digest(told),
+        body=body,
+        attributes=_system_attributes(message, queue, system_names, arns) if arns else None,
+        md5_of_message_attributes=attributes_digest(headers),
+        message_attributes=attribute_values(headers),
+    )
+
+
+def _system_attributes(
+    message: ReceivedMessage, queue: Queue, names: Collection[str], arns: Arns
+) -> dict[str, str] | None:
+    told = {
+        "SenderId": arns.account_id,
+        "SentTimestamp": str(message.sent_at_ms),
+        "ApproximateReceiveCount": str(message.receives),
+        "ApproximateFirstReceiveTimestamp": str(message.first_received_at_ms),
+    }
+    if message.group:
+        told["MessageGroupId"] = message.group
+    number = sequence_number(message, queue)
+    if number is not None:
+        told["SequenceNumber"] = number
+        told["MessageDeduplicationId"] = message.dedup_id or content_deduplication_id(message.body)
+    if message.dead_letter_source:
+        told["DeadLetterQueueSourceArn"] = arns.of(message.dead_letter_source)
+    if trace_header := _trace_header(message):
+        told[TRACE_HEADER] = trace_header
+    if ALL not in names:
+        told = {name: value for name, value in told.items() if name in names}
+    return told or None
+
+
+def _trace_header(message: ReceivedMessage) -> str:
+    """As its sender gave it, or in the place of a traceparent that came through another door."""
+    for name, _, value in message.system:
+        if name == TRACE_NAME:
+            return value.decode()
+    return from_traceparent(context_of(message.headers, message.system))

@@ -1,0 +1,1 @@
+"""Queue attributes, URLs, ARNs, policies and redrive."""

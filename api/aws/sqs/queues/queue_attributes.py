@@ -1,0 +1,52 @@
+"""What is told of a queue: what its owner set, and what there is to know of it."""
+
+from collections.abc import Sequence
+
+from api.aws.sqs.errors import INVALID_ATTRIBUTE_NAME, refuse
+from api.aws.sqs.queues.arns import Arns
+from api.aws.sqs.queues.attributes import ATTRIBUTES, read_attributes
+from storage.domain import limits
+from storage.domain.queues.queue import Queue, QueueStats
+
+ALL = "All"
+COUNTS = {
+    "ApproximateNumberOfMessages": ("ready",),
+    "ApproximateNumberOfMessagesNotVisible": ("in_flight", "parked"),
+    "ApproximateNumberOfMessagesDelayed": ("delayed",),
+}
+"""The attributes that count messages, and what they count; here they are exact."""
+
+_FACTS = frozenset({"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp"})
+QUEUE_ATTRIBUTE_NAMES = frozenset({ALL, *ATTRIBUTES, *COUNTS, *_FACTS})
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise AwsError for a name that is no queue attribute's."""
+    for name in names:
+        if name not in QUEUE_ATTRIBUTE_NAMES:
+            refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name[:80]}.")
+
+
+def wants_counts(names: Sequence[str]) -> bool:
+    """Whether messages must be counted to tell these."""
+    return any(name == ALL or name in COUNTS for name in names)
+
+
+def told_attributes(
+    queue: Queue, stats: QueueStats | None, names: Sequence[str], arns: Arns
+) -> dict[str, str]:
+    """The named attributes as far as they are set; `stats` where counts are among them."""
+    told = {
+        **read_attributes(queue.spec, arns),
+        "QueueArn": arns.of(queue.name.name),
+        "CreatedTimestamp": str(queue.created_at_ms // limits.SECOND_MS),
+        "LastModifiedTimestamp": str(queue.changed_at_ms // limits.SECOND_MS),
+    }
+    if stats is not None:
+        told |= {
+            name: str(sum(getattr(stats, field) for field in fields))
+            for name, fields in COUNTS.items()
+        }
+    if ALL in names:
+        return told
+    return {name: told[name] for name in names if name in told}

@@ -1,0 +1,1 @@
+"""Profiles and settings of the command line, with their sources."""

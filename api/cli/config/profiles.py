@@ -1,0 +1,152 @@
+"""Which service is meant: an option, else the environment, else a profile, else this machine.
+
+`~/.config/millstream/config.toml`, below XDG_CONFIG_HOME where that is set:
+
+    profile = "local"                  # the one that is taken when none is named
+
+    [profiles.local]
+    url = "http://127.0.0.1:8080"
+
+    [profiles.staging]
+    url = "https://millstream.example.com"
+    api_key = "…"
+    ca_file = "/etc/ssl/ours.pem"
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from api.cli.errors import ExitCode, Trouble
+
+URL = "http://127.0.0.1:8080"
+KEYS = frozenset({"profile", "profiles"})
+PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
+
+
+@dataclass(frozen=True)
+class Said:
+    """A value, and who said it."""
+
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """The service that is meant, and how we are known there."""
+
+    url: Said
+    api_key: Said
+    ca_file: Said
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """Where profiles are kept; there or not."""
+    base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~"), ".config"))
+    return Path(base).expanduser() / "millstream" / "config.toml"
+
+
+def find_target(
+    environment: Mapping[str, str],
+    *,
+    url: str | None = None,
+    api_key: str | None = None,
+    ca_file: str | None = None,
+    profile: str | None = None,
+) -> Target:
+    """The service that is meant. Raises Trouble for a profile that is not there, and for a file that is wrong."""
+    path = config_path(environment)
+    told = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
+    name, values = told
+    chosen = {
+        key: _first(
+            Said(option, f"option {flag}") if option is not None else None,
+            Said(environment[variable], f"environment {variable}")
+            if environment.get(variable)
+            else None,
+            Said(values[key], f"profile {name} in {path}") if key in values else None,
+            Said(fallback, "default"),
+        )
+        for key, option, flag, variable, fallback in (
+            ("url", url, "--url", "MILLSTREAM_URL", URL),
+            ("api_key", api_key, "--api-key", "MILLSTREAM_API_KEY", ""),
+            ("ca_file", ca_file, "--ca-file", "MILLSTREAM_CA_FILE", ""),
+        )
+    }
+    _check_url(chosen["url"])
+    return Target(chosen["url"], chosen["api_key"], chosen["ca_file"])
+
+
+def _first(*candidates: Said | None) -> Said:
+    return next(one for one in candidates if one is not None)
+
+
+def _check_url(url: Said) -> None:
+    if not url.value.startswith(("http://", "https://")):
+        raise Trouble(f"{url.value!r} ({url.origin}) is no URL: say {URL}", ExitCode.USAGE)
+
+
+def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
+    """The profile of that name; the file's own choice, or none, where nobody names one."""
+    config = read_config(path)
+    name = name or config.get("profile")
+    if name is None:
+        return "", {}
+    profiles = config.get("profiles", {})
+    if name not in profiles:
+        raise Trouble(
+            f"there is no profile {name!r} in {path}{did_you_mean(name, profiles)}", ExitCode.USAGE
+        )
+    return name, profiles[name]
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The file's tables; nothing where there is no file. Raises Trouble for anything in it that is not ours."""
+    try:
+        config = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Trouble(f"{path} cannot be read: {error}", ExitCode.USAGE) from None
+    if faults := faults_of(config):
+        raise Trouble(f"{path}: {faults[0]}", ExitCode.USAGE)
+    return config
+
+
+def faults_of(config: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a file of profiles."""
+    faults = [f"unknown key {key!r}{did_you_mean(key, KEYS)}" for key in config if key not in KEYS]
+    if not isinstance(config.get("profile", ""), str):
+        faults.append("'profile' must be a profile's name")
+    profiles = config.get("profiles", {})
+    if not isinstance(profiles, dict):
+        return [*faults, "'profiles' must be tables, as in [profiles.local]"]
+    for name, values in profiles.items():
+        faults += _faults_of_profile(name, values)
+    return faults
+
+
+def _faults_of_profile(name: str, values: Any) -> list[str]:
+    if not isinstance(values, dict):
+        return [f"profile {name!r} must be a table, as in [profiles.{name}]"]
+    unknown = [
+        f"unknown key {key!r} in profile {name!r}{did_you_mean(key, PROFILE_KEYS)}"
+        for key in values
+        if key not in PROFILE_KEYS
+    ]
+    wrong = [
+        f"{key!r} of profile {name!r} must be text"
+        for key in PROFILE_KEYS & values.keys()
+        if not isinstance(values[key], str)
+    ]
+    return unknown + wrong
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    """The end of a sentence about a word that is not known."""
+    near = get_close_matches(word, list(known), n=1)
+    return f": did you mean {near[0]!r}?" if near else ""

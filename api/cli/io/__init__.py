@@ -1,0 +1,1 @@
+"""Bulk input and output of messages and records."""

@@ -1,0 +1,86 @@
+"""Many items on their way to the service, as they come, with word of how far they are."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.io.rows import NotAnItem
+from api.cli.io.stdin import Lines
+from api.cli.shell.error_messages import trouble_of
+from api.cli.shell.output import Form, Row, encode_pretty, to_row
+from api.cli.shell.progress import Progress, progress
+from api.cli.shell.terminal import Terminal
+from millstream_client import Appended, MillstreamError, PartlyRefused, Sent
+
+Parse = Callable[[bytes], Any]
+SendMany = Callable[[list[Any]], Sequence[Any]]
+
+KIB = 1 << 10
+
+
+class Carrier:
+    """Sends lines, batch by batch, and counts what arrived."""
+
+    def __init__(self, cli: Terminal, parse: Parse, send_many: SendMany) -> None:
+        self._cli = cli
+        self._parse = parse
+        self._send_many = send_many
+        self._lines = 0
+        self._read = 0
+        self.done = 0
+        self._rows: list[Row] = []
+
+    def carry(self, lines: Lines, sentence: str) -> None:
+        """Send them all, and say what was done: `sentence` with their number. Raises Trouble, PARTIAL when some
+        arrived and others did not."""
+        with progress(self._cli, "sent, KiB:" if lines.size else "sent:") as shown:
+            for batch in lines.batches:
+                self._send(batch)
+                self._show(shown, batch, lines.size)
+        if self._cli.out.form is Form.JSON:
+            self._cli.out.line(encode_pretty(self._rows))
+        self._cli.out.done(sentence.format(self.done))
+
+    def _send(self, batch: list[bytes]) -> None:
+        try:
+            for items in self._parsed(batch):
+                self._arrived(self._send_many(items))
+        except PartlyRefused as refused:
+            self._arrived([one for one in refused.results if isinstance(one, Sent | Appended)])
+            raise Trouble(f"{self.done} were taken; {refused}", ExitCode.PARTIAL) from None
+        except MillstreamError as error:
+            raise self._stopped(trouble_of(error)) from None
+
+    def _parsed(self, batch: list[bytes]) -> Iterable[list[Any]]:
+        """The items of a batch; those before a line that is none are sent before that is told."""
+        items = []
+        for line in batch:
+            self._lines += 1
+            try:
+                items.append(self._parse(line))
+            except NotAnItem as fault:
+                if items:
+                    yield items
+                told = Trouble(f"line {self._lines}: {fault}", ExitCode.USAGE)
+                raise self._stopped(told) from None
+        yield items
+
+    def _stopped(self, trouble: Trouble) -> Trouble:
+        if not self.done:
+            return trouble
+        return Trouble(f"{self.done} were taken, then: {trouble}", ExitCode.PARTIAL)
+
+    def _arrived(self, results: Sequence[Any]) -> None:
+        self.done += len(results)
+        if self._cli.out.form is Form.NDJSON:
+            for one in results:
+                self._cli.out.show(to_row(one))
+        elif self._cli.out.form is Form.JSON:
+            self._rows += map(to_row, results)
+
+    def _show(self, shown: Progress, batch: list[bytes], size: int | None) -> None:
+        self._read += sum(map(len, batch)) + len(batch)
+        if size:
+            shown.to(min(self._read, size) // KIB, size // KIB)
+        else:
+            shown.to(self.done)

@@ -1,0 +1,119 @@
+"""Receiving for a pipe: a message is acknowledged once it is written, and given back when it cannot be."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from api.cli.errors import Terminated
+from api.cli.io.rows import delivery_row, payload_text
+from api.cli.shell.interrupts import check_reader
+from api.cli.shell.output import Column, Form, Row, encode_pretty, show_value, table
+from api.cli.shell.terminal import Terminal
+from millstream_client import ItemRefused, Message, MillstreamError, Queue
+
+WAIT_S = (
+    2.0  # of one receive that another follows; between them it is seen whether somebody still reads
+)
+TOGETHER_MAX = 100
+
+DELIVERIES = table(
+    "receipt_handle", "receives", "visible_at", "group", Column("text", "body", show_value)
+)
+
+
+class Receiver:
+    """Takes messages of one queue and writes them out. With `keep` they stay in flight, and people see their handles."""
+
+    def __init__(
+        self, cli: Terminal, source: Queue, visibility_s: float | None, *, keep: bool
+    ) -> None:
+        self._cli = cli
+        self._source = source
+        self._visibility_s = visibility_s
+        self._keep = keep
+
+    def follow(self, together: int) -> None:
+        """All that come, for ever."""
+        while True:
+            check_reader()
+            self._hand_over(self._receive(together, WAIT_S), self._write_line)
+
+    def take(self, most: int, wait_s: float) -> None:
+        """So many, if there are that many; `wait_s` is for the first."""
+        if self._cli.out.form is Form.JSON or (self._keep and self._cli.out.for_people):
+            self._take_together(most, wait_s)
+            return
+        while most > 0 and (batch := self._receive(most, wait_s)):
+            self._hand_over(batch, self._write_line)
+            most -= len(batch)
+            wait_s = 0.0
+
+    def _take_together(self, most: int, wait_s: float) -> None:
+        """What is one value, or one table, is written when all is there."""
+        taken: list[Message] = []
+        try:
+            while len(taken) < most and (batch := self._receive(most - len(taken), wait_s)):
+                taken += batch
+                wait_s = 0.0
+            self._write_all(taken)
+        except BaseException:
+            self._release(taken)
+            raise
+        self._acknowledge(taken)
+
+    def _receive(self, most: int, wait_s: float) -> list[Message]:
+        return self._source.receive(
+            min(most, TOGETHER_MAX),
+            wait_seconds=wait_s,
+            visibility_timeout_seconds=self._visibility_s,
+        )
+
+    def _hand_over(self, batch: list[Message], write: Callable[[Message], None]) -> None:
+        written: list[Message] = []
+        try:
+            for message in batch:
+                write(message)
+                written.append(message)
+        except BaseException:
+            with suppress(MillstreamError):  # they come back at their timeout
+                self._acknowledge(written)
+                self._release(batch[len(written) :])
+            raise
+        try:
+            self._acknowledge(written)
+        except (KeyboardInterrupt, Terminated):
+            with suppress(MillstreamError):
+                self._acknowledge(written)  # they are done, whatever was interrupted
+            raise
+
+    # ── Writing ──
+
+    def _write_line(self, message: Message) -> None:
+        if self._cli.out.for_people:
+            self._cli.out.line(message.body)
+        else:
+            self._cli.out.show(delivery_row(message.delivery))
+
+    def _write_all(self, messages: list[Message]) -> None:
+        rows = [delivery_row(message.delivery) for message in messages]
+        if self._cli.out.for_people:
+            self._cli.out.rows(map(_with_text, rows), DELIVERIES)
+        else:
+            self._cli.out.line(encode_pretty(rows))
+
+    # ── Settling ──
+
+    def _acknowledge(self, messages: list[Message]) -> None:
+        if self._keep or not messages:
+            return
+        results = self._source.ack(messages)
+        late = sum(isinstance(one, ItemRefused) for one in results)
+        if late:
+            self._cli.say(f"{late} were written too late: they come again, to somebody.")
+
+    def _release(self, messages: list[Message]) -> None:
+        if messages:
+            self._source.release(messages)
+
+
+def _with_text(row: Row) -> Row:
+    return {**row, "text": payload_text(row, "body")}

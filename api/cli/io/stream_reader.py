@@ -1,0 +1,111 @@
+"""Reading a stream for a pipe: to its end, its last records, or on and on, over restarts of the service."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import msgspec
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.io.rows import record_row
+from api.cli.shell.interrupts import ended_without_reader
+from api.cli.shell.output import Form, encode_pretty, harmless
+from api.cli.shell.parsing import Place
+from api.cli.shell.terminal import Terminal
+from millstream_client import Gap, Record, Stream
+from millstream_client.gaps import OnGap
+
+
+class Writer:
+    """Writes records out: their data, with `long` behind their time, place and key; for programs all of them."""
+
+    def __init__(self, cli: Terminal, *, long: bool) -> None:
+        self._cli = cli
+        self._long = long
+
+    def all(self, records: Iterable[Record]) -> None:
+        """A list that ends."""
+        if self._cli.out.form is Form.JSON:
+            self._cli.out.line(encode_pretty([record_row(record) for record in records]))
+            return
+        for record in records:
+            self.one(record)
+
+    def one(self, record: Record) -> None:
+        """One, at once."""
+        if not self._cli.out.for_people:
+            self._cli.out.show(record_row(record))
+        elif self._long:
+            self._cli.out.line(_place_of(record).encode() + record.data)
+        else:
+            self._cli.out.line(record.data)
+
+    def gap(self, gap: Gap) -> None:
+        """Offsets that cannot be read are told, beside what is written."""
+        self._cli.say(
+            f"Offsets {gap.first} to {gap.next - 1} of shard {gap.shard} are gone: {gap.reason}."
+        )
+
+
+def _place_of(record: Record) -> str:
+    moment = record.arrival_time.astimezone().isoformat(timespec="milliseconds")
+    return f"{moment} {record.shard}:{record.offset} {harmless(record.key) or '-'} "
+
+
+def read_on(
+    source: Stream, place: Place, shard: int | None, most: int | None, on_gap: OnGap
+) -> Iterator[Record]:
+    """What a stream holds from a place on. An offset is one of a shard. Raises Trouble."""
+    if place.offset is not None and shard is None:
+        shard = _only_shard(source)
+    limit = min(most or 1000, 1000)
+    if shard is None:
+        return islice(source.read(place.start, limit=limit, on_gap=on_gap), most)
+    records = source.read(
+        place.start,
+        shard=shard,
+        offset=place.offset,
+        limit=limit,
+        on_gap=lambda gap: on_gap(msgspec.structs.replace(gap, shard=shard)),
+    )
+    return (_of_shard(record, shard) for record in islice(records, most))
+
+
+def _only_shard(source: Stream) -> int:
+    shards = source.shards()
+    if len(shards) != 1:
+        raise Trouble(
+            f"stream {source.name} has {len(shards)} shards: say whose offset with --shard",
+            ExitCode.USAGE,
+        )
+    return shards[0].index
+
+
+def _of_shard(record: Record, shard: int) -> Record:
+    return msgspec.structs.replace(record, shard=shard)
+
+
+def last_records(
+    source: Stream, most: int, shard: int | None
+) -> tuple[list[Record], dict[int, int]]:
+    """The last so many by arrival, of one shard or all; and where each open shard goes on."""
+    found: list[Record] = []
+    offsets: dict[int, int] = {}
+    for one in source.shards():
+        if shard is not None and one.index != shard:
+            continue
+        page = source.read_shard_page(one.index, tail=max(most, 1))
+        found += [_of_shard(record, one.index) for record in page.records]
+        if one.open_ or shard is not None:
+            offsets[one.index] = page.next_offset
+    if shard is not None and not offsets:
+        raise Trouble(f"stream {source.name} has no shard {shard}", ExitCode.NOT_FOUND)
+    found.sort(key=lambda record: (record.arrival_time, record.shard, record.offset))
+    return (found[-most:] if most else []), offsets
+
+
+def follow_on(source: Stream, offsets: dict[int, int], shard: int | None, writer: Writer) -> None:
+    """What comes from these offsets on, for ever."""
+    subscription = source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap)
+    with ended_without_reader(), subscription as records:
+        for record in records:
+            writer.one(record)

@@ -1,0 +1,51 @@
+"""`millstream archive verify`: read the whole archive, and say what of it is not what was written."""
+
+import asyncio
+
+import typer
+
+from api.cli.errors import ExitCode, Trouble
+from api.config.settings import Settings
+from storage.archive.verify import ArchiveCheck, open_archive_check
+from storage.bootstrap import open_storage
+from storage.catalog.catalog import Catalog
+from storage.domain.errors import ArchiveOff
+from storage.domain.names import DEFAULT_NAMESPACE, StreamName
+
+
+def verify(settings: Settings, stream: str | None) -> bool:
+    """Print a line for each shard and each fault; whether there was none. Raises Trouble without an archive."""
+    try:
+        return asyncio.run(_verify(settings, stream))
+    except ArchiveOff as error:
+        raise Trouble(error.detail, ExitCode.USAGE) from None
+
+
+async def _verify(settings: Settings, stream: str | None) -> bool:
+    told = settings.storage()
+    async with open_storage(told) as storage, open_archive_check(told) as check:
+        wanted = None
+        if stream is not None:
+            wanted = await storage.catalog.stream(StreamName(stream, DEFAULT_NAMESPACE))
+        names = await _names(storage.catalog)
+        return await _told(check, wanted.stream_id if wanted else None, names)
+
+
+async def _told(check: ArchiveCheck, stream_id: str | None, names: dict[str, str]) -> bool:
+    sound = True
+    async for shard in check.shards(stream_id):
+        name = names.get(shard.stream_id, shard.stream_id)
+        verdict = "damaged" if shard.faults else "sound"
+        typer.echo(
+            f"{name} shard {shard.shard}: {shard.records} records in {shard.files} files: {verdict}"
+        )
+        for fault in shard.faults:
+            typer.echo(f"  {fault}", err=True)
+        sound = sound and not shard.faults
+    return sound
+
+
+async def _names(catalog: Catalog) -> dict[str, str]:
+    """Streams by id; a queue's view has the queue's."""
+    names = {stream.stream_id: stream.name.name async for stream in catalog.every_stream()}
+    return names | {queue.log_id: queue.name.name async for queue in catalog.every_queue()}

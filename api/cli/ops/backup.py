@@ -1,0 +1,119 @@
+"""`millstream backup` and `millstream restore`: which stores are meant, and what is said at the end.
+
+both URLs are set                  those
+a Millstream runs on DATA          its own; a restore is refused
+nothing runs on DATA               DATA is locked, and its servers run for as long as this takes
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.interrupts import ended_by_sigterm
+from api.cli.up.archive_mode import own_archive
+from api.cli.up.data_directory import check_version, data_directory, in_use, locked
+from api.config.settings import Settings
+from storage.backup import backup as backups
+from storage.backup.tarball import unbundled
+from storage.domain.backup_manifest import BackupError, Manifest
+from storage.domain.clock import SystemClock
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.servers import EmbeddedServer, running
+from storage.embedded.valkey import ValkeyServer
+
+
+def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
+    """Back up the stores that the settings mean. Raises Trouble, MillstreamError."""
+    with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
+        return backups.backup(
+            stores.storage(),
+            target,
+            SystemClock(),
+            metadata.version("millstream"),
+            with_archive=with_archive,
+        )
+
+
+def restore(settings: Settings, source: Path) -> Manifest:
+    """Restore a backup into the stores that the settings mean. Raises Trouble, MillstreamError."""
+    with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
+        backups.read_backup(folder)  # before anything is made in DATA
+        with _stores_of(settings, empty=True) as stores:
+            return backups.restore(stores.storage(), folder, settings.server)
+
+
+@contextmanager
+def _told_as_trouble() -> Iterator[None]:
+    try:
+        yield
+    except BackupError as error:
+        raise Trouble(str(error)) from None
+    except EmbeddedServerError as error:
+        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+    except RuntimeError as error:  # the database is newer than this version
+        raise Trouble(str(error)) from None
+
+
+@contextmanager
+def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
+    """The settings with both stores' URLs, which answer. `empty`: they are to be filled."""
+    if settings.redis_url is not None and settings.database_url is not None:
+        yield settings
+    elif in_use(settings.data):
+        if empty:
+            raise Trouble(
+                f"a Millstream runs on {settings.data}: stop it, and say a --data that is not there yet"
+            )
+        data = settings.data.resolve()
+        yield _with_urls(settings, data, _servers(settings, data))
+    else:
+        with _started(settings, empty=empty) as told:
+            yield told
+
+
+@contextmanager
+def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
+    there = (settings.data / "version").exists()
+    if not empty and not there:
+        raise Trouble(
+            f"there is no Millstream in {settings.data}: say --data, or set REDIS_URL and DATABASE_URL",
+            ExitCode.UNAVAILABLE,
+        )
+    if empty and there:
+        raise Trouble(
+            f"{settings.data} has a Millstream in it: say a --data that is not there yet, or remove this one"
+            " if it is what a restore left that broke off"
+        )
+    with (
+        data_directory(settings.data, ephemeral=False) as data,
+        locked(data),
+        ExitStack() as stack,
+    ):
+        check_version(data)
+        servers = _servers(settings, data)
+        for server in servers.values():
+            stack.enter_context(running(server))
+        yield _with_urls(settings, data, servers)
+
+
+def _servers(settings: Settings, data: Path) -> dict[str, EmbeddedServer]:
+    """The stores that no URL is given for, by their settings."""
+    servers: dict[str, EmbeddedServer] = {}
+    if settings.redis_url is None:
+        servers["redis_url"] = ValkeyServer(
+            data, durability=settings.durability, server=settings.server
+        )
+    if settings.database_url is None:
+        servers["database_url"] = PostgresServer(data)
+    return servers
+
+
+def _with_urls(settings: Settings, data: Path, servers: dict[str, EmbeddedServer]) -> Settings:
+    urls = {setting: SecretStr(server.url) for setting, server in servers.items()}
+    archive_url = settings.archive_url or own_archive(data)
+    return settings.model_copy(update={**urls, "archive_url": archive_url})

@@ -1,0 +1,253 @@
+"""`millstream doctor`: what is wrong here, or soon will be.
+
+The machine and the data directory are looked at from here; the stores by `storage.operations.health`. Where no
+URL is given, the stores of a running `millstream up` are found by its data directory.
+"""
+
+import asyncio
+import os
+import resource
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from api.cli.errors import Trouble
+from api.cli.shell.output import Column, Form, Output, Row, table, to_row
+from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
+from api.cli.up.data_directory import LAYOUT_VERSION
+from api.cli.up.listener import listening
+from api.cli.up.running_stores import with_found_stores
+from api.cli.up.up import readiness
+from api.config.settings import Settings
+from spark_worker.java import JavaMissing, find_java
+from storage.bootstrap import Storage, open_storage
+from storage.domain import limits
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
+from storage.domain.clock import SystemClock
+from storage.domain.errors import MillstreamError
+from storage.embedded.binaries import find_allocator
+from storage.operations.health import Finding
+from storage.schema_version import schema_fault
+
+PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)
+FILES_MIN = 4_096  # a connection is an open file
+DISK_FREE_BYTES_MIN = 1 << 30
+GIB = 1 << 30
+KEY_ENDS_SOON_MS = 14 * limits.DAY_MS
+
+SCHEMA_HINT = (
+    "`millstream migrate`, or the next start of `millstream up`, brings an older database to this version; a newer one "
+    "needs the version that migrated it."
+)
+
+MARKS = {True: "✓", False: "✗", None: "!"}
+FINDINGS = table(
+    "check", Column("mark", " "), Column("detail", "found"), Column("advice", "what to do", str)
+)
+OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Every finding, the machine's first."""
+    return [
+        _version(),
+        _python(),
+        _open_files(),
+        *_kernel(),
+        *_allocator(settings),
+        _disk(settings.data),
+        _data_version(settings.data),
+        _port(settings),
+        _callers(settings),
+        *_archive(settings),
+        *_stores(settings),
+    ]
+
+
+def show(findings: list[Finding], *, as_json: bool) -> None:
+    """Print the findings as a table, or as a JSON array of objects."""
+    rows = [to_row(finding) for finding in findings]
+    out = Output(Form.JSON if as_json else Form.TABLE)
+    out.rows(rows if as_json else map(_for_people, rows), FINDINGS)
+
+
+def _for_people(row: Row) -> Row:
+    advice = "" if row["ok"] is True else row["hint"]
+    return {**row, "mark": MARKS[row["ok"]], "advice": advice}
+
+
+def _version() -> Finding:
+    return Finding("millstream", True, metadata.version("millstream"), "")
+
+
+def _kernel() -> list[Finding]:
+    """What Valkey and Redis ask of the kernel of their machine; nothing where it does not say."""
+    findings = []
+    if (overcommit := _word_of(OVERCOMMIT)) is not None:
+        found = f"vm.overcommit_memory is {overcommit}"
+        hint = (
+            "Where the store runs: sysctl vm.overcommit_memory=1, or its log may not be rewritten."
+        )
+        findings.append(Finding("overcommit", True if overcommit == "1" else None, found, hint))
+    if (huge := _word_of(HUGE_PAGES)) is not None:
+        hint = f"Where the store runs: echo madvise > {HUGE_PAGES}, or it pauses when it forks."
+        findings.append(Finding("huge pages", None if "[always]" in huge else True, huge, hint))
+    return findings
+
+
+def _allocator(settings: Settings) -> list[Finding]:
+    """What the bundled Valkey has its memory from, where it is the store."""
+    if settings.redis_url is not None or settings.server != "bundled" or sys.platform != "linux":
+        return []
+    found = find_allocator()
+    said = "the C library's" if found is None else str(found)
+    hint = "Where jemalloc is installed (apt-get install libjemalloc2), the bundled Valkey takes it and is faster."
+    return [Finding("allocator", None if found is None else True, said, hint)]
+
+
+def _word_of(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:  # not this kernel, or not for us to see
+        return None
+
+
+def _python() -> Finding:
+    return Finding(
+        "python",
+        PYTHON_MIN <= sys.version_info[:2] <= PYTHON_LAST,
+        ".".join(map(str, sys.version_info[:3])),
+        "Use Python 3.11 to 3.14.",
+    )
+
+
+def _open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Finding(
+        "open files",
+        soft >= FILES_MIN,
+        f"{soft} allowed, up to {hard}",
+        f"Raise the limit: ulimit -n {FILES_MIN} or more.",
+    )
+
+
+def _disk(data: Path) -> Finding:
+    place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    return Finding(
+        "disk",
+        free >= DISK_FREE_BYTES_MIN,
+        f"{free / GIB:.1f} GiB free at {place}",
+        "Make room: a full disk refuses every write.",
+    )
+
+
+def _data_version(data: Path) -> Finding:
+    path = data / "version"
+    if not path.exists():
+        return Finding("data", True, f"{data} is not there yet", "")
+    found = path.read_text().strip()
+    return Finding(
+        "data",
+        found == str(LAYOUT_VERSION),
+        f"{data} has layout version {found}",
+        f"This Millstream reads version {LAYOUT_VERSION}: use the one that wrote it.",
+    )
+
+
+def _port(settings: Settings) -> Finding:
+    where = f"{settings.host}:{settings.port}"
+    try:
+        with listening(settings.host, settings.port):
+            return Finding("port", True, f"{where} is free", "")
+    except Trouble as trouble:
+        reason = readiness(f"{settings.scheme}://{where}")
+        if reason == "":
+            return Finding("port", True, f"{where} is served by a Millstream that is ready", "")
+        return Finding("port", False, f"{trouble}; {reason}", "Choose another with --port.")
+
+
+def _callers(settings: Settings) -> Finding:
+    """Whether everyone who can reach the service is asked who they are."""
+    if settings.wants_credentials:
+        return Finding("callers", True, f"{settings.host} asks everyone for a key", "")
+    if not settings.listens_beyond_loopback:
+        return Finding("callers", True, f"{settings.host} is for this machine, and open to it", "")
+    return Finding(
+        "callers",
+        None if settings.insecure else False,
+        f"{settings.host} is reachable by others, and asks nobody who they are",
+        "Leave MILLSTREAM_INSECURE out, and callers need keys: `millstream key create`.",
+    )
+
+
+def _archive(settings: Settings) -> list[Finding]:
+    """Where the archive is, and whether this machine can do its work."""
+    if settings.archive_url == OFF:
+        return [Finding("archive", True, "off, as MILLSTREAM_ARCHIVE_URL says", "")]
+    return [_spark(), _archive_place(settings.archive_url or own_archive(settings.data.resolve()))]
+
+
+def _spark() -> Finding:
+    if not has_pyspark():
+        return Finding("spark", None, NO_SPARK, "Without it no worker runs here.")
+    try:
+        java = find_java()
+    except JavaMissing as missing:
+        return Finding("spark", False, str(missing), "Without Java no worker runs here.")
+    return Finding("spark", True, f"Java {java.version} at {java.home}", "")
+
+
+def _archive_place(url: str) -> Finding:
+    split = urlsplit(url)
+    if split.scheme != "file":
+        where = f"{split.scheme}://{split.hostname}{split.path}"  # a URL may hold a secret
+        return Finding("archive", True, where, "")
+    folder = Path(unquote(split.path))
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    return Finding(
+        "archive",
+        place.is_dir() and os.access(place, os.W_OK | os.X_OK),
+        f"{folder}" if place == folder else f"{folder}, to be made in {place}",
+        f"It must be a directory that this user may write: {place} is not.",
+    )
+
+
+def _stores(settings: Settings) -> list[Finding]:
+    told = with_found_stores(settings)
+    if told is None:
+        return [Finding("stores", None, "not running", "Start `millstream up` and ask again.")]
+    try:
+        if fault := schema_fault(told.storage()):
+            return [Finding("migrations", False, fault, SCHEMA_HINT)]
+        return asyncio.run(_diagnose(told))
+    except MillstreamError as error:
+        return [Finding("stores", False, error.detail, "Is it running, and is its URL right?")]
+
+
+async def _diagnose(settings: Settings) -> list[Finding]:
+    async with open_storage(settings.storage()) as storage:
+        found = await storage.health.diagnose()
+        return [*found, *await _administrators(settings, storage)]
+
+
+async def _administrators(settings: Settings, storage: Storage) -> list[Finding]:
+    """Whether anyone can manage keys, where keys are asked for."""
+    if not settings.wants_credentials:
+        return []
+    issued, _ = await storage.credentials.page(LOCAL_ADMINISTRATOR, limit=limits.PAGE_ITEMS_MAX)
+    now_ms = SystemClock().now_ms()
+    live = [one for one in issued if one.everywhere and one.is_live(now_ms)]
+    ends = [one.rights.expires_at_ms for one in live]
+    lasting = [end for end in ends if end is None or end > now_ms + KEY_ENDS_SOON_MS]
+    return [
+        Finding(
+            "keys",
+            True if lasting else None,
+            f"{len(live)} of administrators everywhere are live, {len(live) - len(lasting)} end within two weeks",
+            "millstream key create NAME --role admin --everywhere --local",
+        )
+    ]

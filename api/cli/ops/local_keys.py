@@ -1,0 +1,102 @@
+"""Credentials without the service: for whoever has the machine, and so its database, and lost every key."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from api.cli.config.process_settings import settings_said
+from api.cli.errors import ExitCode, Trouble
+from api.cli.shell.output import Row
+from api.cli.up.data_directory import in_use, own_secret_keys
+from api.config.settings import Settings
+from api.rest.schemas.key import KeyConfig, KeyCreated
+from storage.audit.log import Audit
+from storage.bootstrap import open_audit, open_credentials
+from storage.domain.access.audit import DONE, Asked, Door, outcome_of
+from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action
+from storage.domain.errors import MillstreamError
+from storage.embedded.postgres import PostgresServer
+from storage.settings import StorageSettings
+
+_UNUSED = "redis://unused"
+
+
+def create(config: dict[str, Any], data: Path | None) -> Row:
+    """Make a credential as an administrator everywhere. Raises Trouble, MillstreamError."""
+    settings = _storage(settings_said(data=data))
+    try:
+        asked = KeyConfig.model_validate_json(_json(config))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = "/".join(str(part) for part in fault["loc"])
+        raise Trouble(f"{where}: {fault['msg']}", ExitCode.USAGE) from None
+
+    async def make() -> Row:
+        async with open_credentials(settings) as credentials, open_audit(settings) as audit:
+            intent = await audit.intend(_asked(audit, "create_key"), None)
+            try:
+                issued, secret = await credentials.create(LOCAL_ADMINISTRATOR, asked.to_domain())
+            except MillstreamError as error:
+                await audit.conclude(intent, outcome_of(error), None)
+                raise
+            await audit.conclude(intent, DONE, None, {"id": issued.id, "name": issued.name})
+            return KeyCreated.of(issued, secret.word).model_dump(mode="json")
+
+    return asyncio.run(make())
+
+
+def create_first() -> str | None:
+    """The API key of a new deployment's administrator; None in an old one. Raises Trouble, MillstreamError."""
+    settings = _storage(settings_said())
+
+    async def make() -> str | None:
+        async with open_credentials(settings) as credentials, open_audit(settings) as audit:
+            intent = await audit.intend(_asked(audit, "create_first_key"), None)
+            secret = await credentials.create_first()
+            if secret is None:
+                await audit.withdraw(intent)
+                return None
+            await audit.conclude(intent, DONE, None, {"id": secret.id})
+            return secret.word
+
+    return asyncio.run(make())
+
+
+def _asked(audit: Audit, operation: str) -> Asked:
+    """Who has the machine is asked for nothing, and leaves a trace all the same."""
+    return Asked.of(
+        at_ms=audit.now_ms(),
+        door=Door.CLI,
+        namespace=LOCAL_ADMINISTRATOR.namespace,
+        principal=LOCAL_ADMINISTRATOR.name,
+        credential="",
+        authenticated="machine",
+        address="",
+        operation=operation,
+        action=Action.ADMIN_KEYS.value,
+        resource="keys",
+        request_id="",
+    )
+
+
+def _json(config: dict[str, Any]) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(config)
+
+
+def _storage(settings: Settings) -> StorageSettings:
+    """The database that the settings name, or that of the `millstream up` that runs on their data directory."""
+    update: dict[str, Any] = {"redis_url": settings.redis_url or SecretStr(_UNUSED)}
+    if settings.database_url is None:
+        if not in_use(settings.data):
+            raise Trouble(
+                f"no Millstream runs on {settings.data}: start it, say --data, or set DATABASE_URL",
+                ExitCode.UNAVAILABLE,
+            )
+        update["database_url"] = SecretStr(PostgresServer(settings.data).url)
+        if settings.secret_keys is None and settings.secret_keys_file is None:
+            update["secret_keys_file"] = own_secret_keys(settings.data)
+    return settings.model_copy(update=update).storage()

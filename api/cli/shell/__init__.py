@@ -1,0 +1,1 @@
+"""Terminal output, prompts, completion and error messages."""

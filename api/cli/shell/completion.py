@@ -1,0 +1,53 @@
+"""Names that the service knows, for a shell to complete. Whatever goes wrong, there are none: nobody waits for long."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millstream_client import Millstream
+
+PATIENCE_S = 0.5
+NAMES_MAX = 100
+
+Complete = Callable[[Any, str], list[str]]
+
+
+def _names(list_all: Callable[["Millstream", str], Any]) -> Complete:
+    def complete(ctx: Any, incomplete: str) -> list[str]:
+        try:
+            return _ask(list_all, ctx.params, incomplete)
+        except Exception:  # a shell wants words, and nothing else
+            return []
+
+    return complete
+
+
+def _ask(
+    list_all: Callable[["Millstream", str], Any], said: dict[str, Any], incomplete: str
+) -> list[str]:
+    from itertools import islice
+
+    from api.cli.config.process_settings import environment
+    from api.cli.config.profiles import find_target
+    from millstream_client import Millstream, Retries
+
+    target = find_target(
+        environment(),
+        url=said.get("url"),
+        api_key=said.get("api_key"),
+        ca_file=said.get("ca_file"),
+        profile=said.get("profile"),
+    )
+    with Millstream(
+        target.url.value,
+        target.api_key.value,
+        timeout_seconds=PATIENCE_S,
+        ca_file=target.ca_file.value,
+        retries=Retries(seconds=0),
+    ) as client:
+        return [one.name for one in islice(list_all(client, incomplete), NAMES_MAX)]
+
+
+queue_names = _names(lambda client, prefix: client.queues(prefix))
+stream_names = _names(lambda client, prefix: client.streams(prefix))
+group_names = _names(lambda client, prefix: client.groups(prefix))

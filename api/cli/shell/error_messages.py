@@ -1,0 +1,86 @@
+"""What goes wrong with the service, as one line and an exit code."""
+
+from api.cli.errors import ExitCode, Trouble
+from millstream_client.errors import (
+    BadRequest,
+    ConnectionFailed,
+    ItemRefused,
+    Limited,
+    MillstreamError,
+    NotFound,
+    OutcomeUnknown,
+    PartlyRefused,
+    Refused,
+    TimedOut,
+    Unauthenticated,
+    Unavailable,
+)
+
+HINTS = {
+    "queue_not_found": "`millstream queue ls` lists those there are.",
+    "stream_not_found": "`millstream stream ls` lists those there are.",
+    "group_not_found": "`millstream group ls` lists those there are.",
+    "replay_not_found": "`millstream replay ls` lists those there are.",
+    "job_not_found": "`millstream job ls` lists those there are.",
+    "receipt_handle_expired": "The message went back to its queue: receive it again.",
+    "archive_off": "The service has no archive: see MILLSTREAM_ARCHIVE_URL.",
+}
+"""What to do about a problem, by its code."""
+
+
+def trouble_of(error: MillstreamError) -> Trouble:
+    """The line and the exit code of an error of the SDK."""
+    return Trouble(_line(error), _code(error))
+
+
+def _line(error: MillstreamError) -> str:
+    sentence = _sentence(error)
+    hint = _hint(error)
+    return f"{sentence} {hint}" if hint else sentence
+
+
+def _sentence(error: MillstreamError) -> str:
+    text = " ".join((_problem(error) if isinstance(error, Refused) else str(error)).split())
+    return text if text.endswith((".", "!", ")")) else f"{text}."
+
+
+def _problem(error: Refused) -> str:
+    """What the service said, and where; nothing twice."""
+    faults = [fault for fault in error.errors if fault.pointer]
+    if [fault.detail for fault in faults] == [error.detail]:
+        return f"{faults[0].pointer}: {error.detail} ({error.code})"
+    unsaid = [fault for fault in faults if fault.detail not in error.detail]
+    places = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in unsaid)
+    return (
+        f"{error.detail} [{places}] ({error.code})" if places else f"{error.detail} ({error.code})"
+    )
+
+
+def _hint(error: MillstreamError) -> str:
+    match error:
+        case ConnectionFailed():
+            return "Start one with `millstream up`, or name another with --url."
+        case Unauthenticated():
+            return "Give a key with --api-key or MILLSTREAM_API_KEY."
+        case Limited() | Unavailable():
+            return "Try again soon, or let --retry do that."
+        case TimedOut() | OutcomeUnknown():
+            return "It may have happened: look before you repeat it."
+        case Refused() | ItemRefused():
+            return HINTS.get(error.code, "")
+        case _:
+            return ""
+
+
+def _code(error: MillstreamError) -> ExitCode:
+    match error:
+        case ConnectionFailed() | OutcomeUnknown() | Unavailable() | TimedOut() | Limited():
+            return ExitCode.UNAVAILABLE
+        case NotFound():
+            return ExitCode.NOT_FOUND
+        case BadRequest():
+            return ExitCode.USAGE
+        case PartlyRefused():
+            return ExitCode.PARTIAL
+        case _:
+            return ExitCode.ERROR

@@ -1,0 +1,228 @@
+"""How results look: a table for people, JSON or a line of JSON each for programs.
+
+Results are rows, dicts in the form that the REST API has. A `Table` says which of their fields people want to see.
+
+    -o table     columns; in a terminal as wide as it is and with colours, elsewhere plain and never cut
+    -o json      one value: what one command shows is an object, what it lists an array
+    -o ndjson    each of a list on a line of its own, as it comes
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from io import StringIO
+from typing import Any, BinaryIO
+
+import msgspec
+
+from api.cli.shell.parsing import show_duration
+
+Row = dict[str, Any]
+TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # how the names of times end
+CARRIED = frozenset({"body", "data", "headers", "tags", "request"})
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00:00)")
+WIDTH_OF_FILES = 1 << 15  # characters of a line where no terminal has to show it
+
+
+class Form(StrEnum):
+    """What -o takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    NDJSON = "ndjson"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of a row, `a.b` for one inside another; `show` gives the text of a value that is not null."""
+
+    field: str
+    title: str = ""
+    show: Callable[[Any], str] | None = None
+
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        return self.title or self.field.replace("_", " ").replace(".", " ")
+
+    def text(self, row: Row) -> str:
+        """What stands in it."""
+        value: Any = row
+        name = ""
+        for name in self.field.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return self.show(value) if self.show and value is not None else show_field(name, value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What people see of a list."""
+
+    columns: tuple[Column, ...]
+
+
+def table(*columns: str | Column) -> Table:
+    """A table of these fields."""
+    return Table(tuple(one if isinstance(one, Column) else Column(one) for one in columns))
+
+
+def to_row(thing: Any) -> Row:
+    """What the SDK gave, as the REST API has it."""
+    row = thing.to_dict() if hasattr(thing, "to_dict") else msgspec.to_builtins(thing)
+    assert isinstance(row, dict), "results are objects"
+    return {name: _as_sent(name, value) for name, value in row.items()}
+
+
+def _as_sent(name: str, value: Any) -> Any:
+    """A time in the form of the service, 2026-01-31T12:00:00.000Z; what it carries for others stays as it is."""
+    if name in CARRIED:
+        return value
+    if isinstance(value, str) and name.endswith(TIMES) and (found := _TIME.fullmatch(value)):
+        return f"{found[1]}{found[2] or '.000'}Z"
+    if isinstance(value, dict):
+        return {inner: _as_sent(inner, one) for inner, one in value.items()}
+    if isinstance(value, list):
+        return [_as_sent(name, one) for one in value]
+    return value
+
+
+def show_value(value: Any) -> str:
+    """A value in a cell: nothing that a terminal would obey."""
+    if value is None or value == "" or value == [] or value == {}:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        return ", ".join(show_value(one) for one in value)
+    if isinstance(value, dict | list):
+        return encode(value).decode()
+    return harmless(str(value))
+
+
+def harmless(text: str) -> str:
+    """Text without control characters, which could rewrite what a terminal shows."""
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
+def encode(value: Any) -> bytes:
+    """One line of JSON."""
+    return msgspec.json.encode(value)
+
+
+def encode_pretty(value: Any) -> bytes:
+    """JSON to be read."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode()
+
+
+class Output:
+    """Where results go. `quiet`: of lists only the names, and nothing where there is only success to tell."""
+
+    def __init__(
+        self,
+        form: Form = Form.TABLE,
+        *,
+        quiet: bool = False,
+        file: BinaryIO | None = None,
+        is_terminal: bool | None = None,
+    ) -> None:
+        self.form = form
+        self.quiet = quiet
+        self._file = sys.stdout.buffer if file is None else file
+        self.is_terminal = sys.stdout.isatty() if is_terminal is None else is_terminal
+
+    @property
+    def for_people(self) -> bool:
+        """Whether it is to be read, and not parsed."""
+        return self.form is Form.TABLE
+
+    def line(self, payload: bytes) -> None:
+        """A line, out before this returns."""
+        self.write(payload + b"\n")
+
+    def write(self, payload: bytes) -> None:
+        """Bytes as they are, out before this returns."""
+        self._file.write(payload)
+        self._file.flush()
+
+    # ── Lists ──
+
+    def rows(self, rows: Iterable[Row], shape: Table) -> None:
+        """A list."""
+        if self.form is Form.NDJSON:
+            for row in rows:
+                self.line(encode(row))
+        elif self.form is Form.JSON:
+            self.line(encode_pretty(list(rows)))
+        elif self.quiet:
+            for row in rows:
+                self.line(shape.columns[0].text(row).encode())
+        else:
+            self._table(rows, shape)
+
+    def _table(self, rows: Iterable[Row], shape: Table) -> None:
+        titles = [column.heading for column in shape.columns]
+        cells = [[column.text(row) for column in shape.columns] for row in rows]
+        self._grid(cells, titles)
+
+    def _grid(self, cells: list[list[str]], titles: list[str] | None = None) -> None:
+        from rich.console import Console
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        width = None if self.is_terminal else WIDTH_OF_FILES
+        drawn = StringIO()
+        console = Console(file=drawn, force_terminal=self.is_terminal, width=width, highlight=False)
+        grid = Grid(
+            box=None,
+            pad_edge=False,
+            padding=(0, 2, 0, 0),
+            show_header=titles is not None,
+        )
+        for title in titles or [""] * (len(cells[0]) if cells else 0):
+            grid.add_column(title, overflow="fold")  # what is too wide goes on below, whole
+        for line in cells:
+            grid.add_row(*map(Text, line))
+        console.print(grid)
+        self.write("".join(f"{line.rstrip()}\n" for line in drawn.getvalue().splitlines()).encode())
+
+    # ── One thing ──
+
+    def show(self, row: Row, **sections: Table | None) -> None:
+        """One thing. What a field of it holds that `sections` names stands below, as a table, or as fields."""
+        if not self.for_people:
+            self.line(encode(row) if self.form is Form.NDJSON else encode_pretty(row))
+            return
+        self._fields({name: value for name, value in row.items() if name not in sections})
+        for name, shape in sections.items():
+            self.write(f"\n{name.replace('_', ' ')}\n".encode())
+            if shape is None:
+                self._fields(row[name])
+            else:
+                self._table(row[name], shape)
+
+    def _fields(self, row: Mapping[str, Any]) -> None:
+        self._grid([[name, show_field(name, value)] for name, value in row.items()])
+
+    def done(self, sentence: str, row: Row | None = None) -> None:
+        """What was done: a sentence for people, the thing itself for programs."""
+        if self.for_people:
+            if not self.quiet:
+                self.line(sentence.encode())
+        elif row is not None:
+            self.show(row)
+
+
+def show_field(name: str, value: Any) -> str:
+    """A value of that name: seconds as a duration, times to the second."""
+    if isinstance(value, int | float) and name.endswith("_seconds"):
+        return show_duration(value)
+    if isinstance(value, str) and name.endswith(TIMES) and (found := _TIME.fullmatch(value)):
+        return f"{found[1]}Z"
+    return show_value(value)

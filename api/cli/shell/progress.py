@@ -1,0 +1,114 @@
+"""How far long work is: a bar with rate and time left for somebody who looks on, a line now and then elsewhere."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from api.cli.shell.parsing import show_duration
+from api.cli.shell.terminal import Terminal
+
+EVERY_S = 5.0
+
+
+class Progress(Protocol):
+    """Told how much is done, of how much where that is known."""
+
+    def to(self, done: int, total: int | None = None) -> None: ...
+
+
+@contextmanager
+def progress(cli: Terminal, what: str) -> Iterator[Progress]:
+    """Show how far it is while this lasts."""
+    if cli.out.quiet:
+        yield _Silent()
+    elif cli.shows_progress:
+        with _bar(what) as bar:
+            yield bar
+    else:
+        yield Lines(what, cli.say)
+
+
+class Setbacks:
+    """Says why an attempt at a job failed that is made again, whenever that is another reason."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said = ""
+
+    def tell(self, failure: str) -> None:
+        """Why the last attempt failed, of a job that is not over; "" when none did."""
+        if failure and failure != self._said:
+            self._say(f"an attempt failed, and is made again: {failure}")
+        self._said = failure
+
+
+class _Silent:
+    def to(self, done: int, total: int | None = None) -> None:
+        """Nobody wants to know."""
+
+
+class Lines:
+    """A line every few seconds, if anything has happened since the last."""
+
+    def __init__(
+        self, what: str, say: Callable[[str], None], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what = what
+        self._say = say
+        self._now = now
+        self._began = self._said = now()
+        self._first: int | None = None
+
+    def to(self, done: int, total: int | None = None) -> None:
+        """See above."""
+        now = self._now()
+        if self._first is None:
+            self._first = done
+        if now - self._said < EVERY_S:
+            return
+        self._said = now
+        rate = (done - self._first) / (now - self._began)
+        self._say(sentence(self._what, done, total, rate))
+
+
+def sentence(what: str, done: int, total: int | None, rate: float) -> str:
+    """replayed 1200 of 5000 (24 %), 400/s, 10s left."""
+    of = f" of {total} ({100 * done // total} %)" if total else ""
+    left = (
+        f", {show_duration(round((total - done) / rate))} left"
+        if total and rate > 0 and total > done
+        else ""
+    )
+    return f"{what} {done}{of}, {rate:.0f}/s{left}"
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Messages per second."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:.0f}/s")
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        class Shown:
+            def to(self, done: int, total: int | None = None) -> None:
+                bar.update(task, completed=done, total=total)
+
+        yield Shown()

@@ -1,0 +1,244 @@
+"""What every verb has: a client of the service, a place for its results, and the options that say which.
+
+queue = noun("queue", "Work to be done once.")
+
+@verb(queue, "ls", examples=["millstream queue ls"])
+def list_queues(cli: Terminal, prefix: Prefix = "") -> None:
+    \"\"\"List the queues.\"\"\"
+    cli.out.rows(map(to_row, cli.client.queues(prefix)), QUEUES)
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from api.cli.config.process_settings import environment
+from api.cli.config.profiles import Target, find_target
+from api.cli.errors import PipeClosed
+from api.cli.shell.interrupts import ended_by_sigterm
+from api.cli.shell.output import Form, Output
+from api.cli.shell.parsing import parse_duration
+from api.cli.shell.sdk_warnings import listen
+
+if TYPE_CHECKING:
+    from millstream_client import Millstream
+
+P = ParamSpec("P")
+
+LONG_S = 60.0  # what a command that carries much goes on trying for, unless told
+FOR_EVER_S = float("inf")
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """A parser of an option's value, whose ValueError is a usage error with its sentence."""
+
+    def convert(text: Any) -> Any:
+        if not isinstance(text, str):  # a default
+            return text
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return convert
+
+
+Duration = Annotated[float, typer.Option(parser=parsed_by(parse_duration), metavar="DURATION")]
+
+COMMON: dict[str, tuple[Any, Any]] = {
+    "url": (
+        Annotated[
+            str | None,
+            typer.Option("--url", help="The service's address, such as http://127.0.0.1:8080."),
+        ],
+        None,
+    ),
+    "api_key": (
+        Annotated[str | None, typer.Option("--api-key", help="The API key to send.")],
+        None,
+    ),
+    "ca_file": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--ca-file",
+                help="The CA that signed the service's certificate, a PEM file.",
+                metavar="FILE",
+            ),
+        ],
+        None,
+    ),
+    "profile": (
+        Annotated[
+            str | None, typer.Option("--profile", help="A profile of the configuration file.")
+        ],
+        None,
+    ),
+    "output": (
+        Annotated[Form, typer.Option("--output", "-o", help="The form of results.")],
+        Form.TABLE,
+    ),
+    "quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", help="Print names only, or nothing.")],
+        False,
+    ),
+    "retry": (
+        Annotated[
+            Any,
+            typer.Option(
+                "--retry",
+                parser=parsed_by(parse_duration),
+                metavar="DURATION",
+                help="How long to keep trying while the service cannot be reached.",
+            ),
+        ],
+        None,
+    ),
+}
+"""The options of all verbs: annotation and default."""
+
+
+class Terminal:
+    """One run of a verb. `client` fails at once when the service is away, unless --retry says otherwise."""
+
+    def __init__(self, target: Target, out: Output, retry_s: float | None = None) -> None:
+        self.target = target
+        self.out = out
+        self._retry_s = retry_s
+        self._opened: list[Millstream] = []
+
+    @cached_property
+    def client(self) -> "Millstream":
+        """A client for calls that are soon over."""
+        return self.connect(0.0)
+
+    def connect(self, retry_s: float) -> "Millstream":
+        """A client that goes on trying for so long, unless --retry says otherwise; closed at the end."""
+        from millstream_client import Millstream, Retries
+
+        seconds = retry_s if self._retry_s is None else self._retry_s
+        client = Millstream(
+            self.target.url.value,
+            self.target.api_key.value,
+            retries=Retries(seconds=seconds),
+            ca_file=self.target.ca_file.value,
+        )
+        self._opened.append(client)
+        return client
+
+    @property
+    def is_for_a_person(self) -> bool:
+        """Whether somebody sits there who can be asked."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody looks at standard error."""
+        return sys.stderr.isatty() and not self.out.quiet
+
+    def say(self, line: str) -> None:
+        """A remark, beside the results."""
+        if not self.out.quiet:
+            typer.echo(line, err=True)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for client in self._opened:
+            client.close()
+
+
+@contextmanager
+def _terminal(
+    url: str | None,
+    api_key: str | None,
+    ca_file: str | None,
+    profile: str | None,
+    output: Form,
+    quiet: bool,
+    retry: float | None,
+) -> Iterator[Terminal]:
+    target = find_target(environment(), url=url, api_key=api_key, ca_file=ca_file, profile=profile)
+    cli = Terminal(target, Output(output, quiet=quiet), retry)
+    stop_listening = listen(cli.say)
+    try:
+        with ended_by_sigterm(), _troubles():
+            yield cli
+    finally:
+        cli.close()
+        stop_listening()
+
+
+@contextmanager
+def _troubles() -> Iterator[None]:
+    from api.cli.shell.error_messages import trouble_of
+    from millstream_client.errors import MillstreamError
+
+    try:
+        yield
+    except MillstreamError as error:
+        raise trouble_of(error) from None
+    except BrokenPipeError:
+        raise PipeClosed from None
+
+
+# ── Composing ──
+
+
+def noun(help_text: str) -> typer.Typer:
+    """A noun without verbs."""
+    return typer.Typer(
+        help=help_text,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings=CONTEXT,
+    )
+
+
+def verb(
+    app: typer.Typer, name: str, *, examples: Sequence[str] = ()
+) -> Callable[[Callable[Concatenate[Terminal, P], None]], Callable[Concatenate[Terminal, P], None]]:
+    """Make a function a verb of a noun. Its examples stand below its help, and the tests run them."""
+
+    def register(
+        function: Callable[Concatenate[Terminal, P], None],
+    ) -> Callable[Concatenate[Terminal, P], None]:
+        @wraps(function)
+        def command(**options: Any) -> None:
+            common = {option: options.pop(option) for option in COMMON}
+            with _terminal(**common) as cli:
+                function(cli, **options)  # type: ignore[call-arg]
+
+        _declare(command, function)
+        command.examples = tuple(examples)  # type: ignore[attr-defined]
+        app.command(name, help=help_of(function, examples), context_settings=CONTEXT)(command)
+        return function
+
+    return register
+
+
+def help_of(function: Callable[..., Any], examples: Sequence[str]) -> str:
+    """A docstring with examples below, which keep their lines."""
+    told = inspect.getdoc(function) or ""
+    lines = "\n".join(f"  {example}" for example in examples)
+    return f"{told}\n\n\b\nExamples:\n{lines}" if examples else told
+
+
+def _declare(command: Any, function: Callable[..., Any]) -> None:
+    """Give the command the parameters of its function, but for the Terminal, and the options of all verbs."""
+    own = list(inspect.signature(function).parameters.values())[1:]
+    common = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+        for name, (annotation, default) in COMMON.items()
+    ]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + common
+    del command.__wrapped__
+    command.__signature__ = inspect.Signature(parameters)
+    command.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -1,0 +1,1 @@
+"""`millstream up`: the supervisor and the processes that it starts."""

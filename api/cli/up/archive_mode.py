@@ -1,0 +1,61 @@
+"""Whether `millstream up` archives: where to, and whether this machine has what a worker needs."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from api.config.settings import Settings
+from spark_worker.java import JavaMissing, find_java
+
+OFF = "off"
+_FOLDER = "archive"
+NO_SPARK = "PySpark is not installed: pip install '.[spark]' in a clone of Millstream"
+
+
+class Archiving(msgspec.Struct, frozen=True):
+    """`url` is 'off' or where the archive is; `works`, whether a worker is to run here; `remark`, a line for
+    whoever started us, when something is not as one would expect."""
+
+    url: str
+    works: bool
+    remark: str = ""
+
+
+def decide(settings: Settings, data: Path) -> Archiving:
+    """A directory of our data unless told otherwise.
+
+    One that is there from an earlier run is used also where no worker can run: what lies in it stays readable.
+    """
+    if settings.archive_url == OFF:
+        return Archiving(
+            OFF, works=False, remark="The archive is off, as MILLSTREAM_ARCHIVE_URL says.\n"
+        )
+    url, reason = settings.archive_url or own_archive(data), why_not()
+    if reason is None:
+        return Archiving(url, works=True)
+    if settings.archive_url is not None or Path(data, _FOLDER).is_dir():
+        remark = f"The archive is read here, and no worker writes it: {reason}.\n"
+        return Archiving(url, works=False, remark=remark)
+    return Archiving(OFF, works=False, remark=f"The archive is off: {reason}.\n")
+
+
+def own_archive(data: Path) -> str:
+    """The URL of a deployment's own archive. `data` is absolute."""
+    return (data / _FOLDER).as_uri()
+
+
+def why_not() -> str | None:
+    """Why no worker can run on this machine; None where one can."""
+    if not has_pyspark():
+        return NO_SPARK
+    try:
+        find_java()
+    except JavaMissing as missing:
+        return str(missing)
+    return None
+
+
+def has_pyspark() -> bool:
+    """Whether PySpark is there; it is not loaded."""
+    return find_spec("pyspark") is not None

@@ -1,0 +1,135 @@
+"""The data directory of one deployment: whose it is, which version it has, and who uses it now.
+
+DATA/version      the number of this layout
+DATA/lock         flock'ed by `millstream up`; its children inherit the lock, so that it is free
+                  only when the last of them is gone. Holds the supervisor's process id.
+DATA/valkey  DATA/postgres  DATA/logs  DATA/run     see `storage.embedded`
+DATA/secret.keys  what stored secrets are encrypted with: lost with it, they cannot be read
+DATA/run/metrics  counters of the API processes, wiped at every start
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from api.cli.errors import ExitCode, Trouble
+from storage.access.secret_box import new_key
+
+LAYOUT_VERSION = 3
+LOCK_WAIT_S = 10.0  # a predecessor that was killed takes its children with it, not at once
+LOCK_POLL_S = 0.1
+
+_NOT_OURS_TO_MIND = frozenset({"lock", "lost+found"})
+
+
+@contextmanager
+def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
+    """DATA as an absolute path, made when missing; when `ephemeral`, one that is removed at the end."""
+    if ephemeral:
+        with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+        return
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Trouble(f"cannot use {data} as data directory: {error.strerror}") from None
+    yield data.resolve()
+
+
+@contextmanager
+def locked(data: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
+    """Hold DATA/lock, and yield its descriptor for children to inherit.
+
+    Waits for a predecessor that is dying. Raises Trouble, naming the holder, when it does not go.
+    """
+    try:
+        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Trouble(f"cannot use {data} as data directory: {error.strerror}") from None
+    try:
+        _take(descriptor, data, time.monotonic() + wait_s)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, data: Path, deadline: float) -> None:
+    while not _try_lock(descriptor):
+        if time.monotonic() > deadline:
+            holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
+            raise Trouble(
+                f"{data} is in use by another Millstream (process {holder}, or what it left running)",
+                ExitCode.UNAVAILABLE,
+            )
+        time.sleep(LOCK_POLL_S)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def in_use(data: Path) -> bool:
+    """Whether a Millstream runs on this directory now."""
+    try:
+        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_version(data: Path) -> None:
+    """Mark a new directory with our version. Raises Trouble for a newer one, or one that is not ours."""
+    path = data / "version"
+    if not path.exists():
+        _mark(data, path)
+    elif (found := path.read_text().strip()) != str(LAYOUT_VERSION):
+        older = found.isdecimal() and int(found) < LAYOUT_VERSION
+        raise Trouble(
+            f"{data} has layout version {found or 'unknown'}, and this Millstream knows version "
+            f"{LAYOUT_VERSION}: use the Millstream that wrote it"
+            + ("" if older else ", or a newer one")
+        )
+
+
+def _mark(data: Path, path: Path) -> None:
+    if {entry.name for entry in data.iterdir()} - _NOT_OURS_TO_MIND:
+        raise Trouble(f"{data} is not empty and was not made by Millstream: choose another --data")
+    new = path.with_suffix(".new")
+    new.write_text(f"{LAYOUT_VERSION}\n")
+    new.rename(path)
+
+
+def wiped_metrics_directory(data: Path) -> Path:
+    """Where API processes share their counters; the last run's are gone."""
+    directory = data / "run" / "metrics"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def own_secret_keys(data: Path) -> Path:
+    """DATA/secret.keys, made when missing; nobody else can read it, and it is whole or not there."""
+    path = data / "secret.keys"
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        with open(new, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(f"{new_key()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+    return path

@@ -1,0 +1,38 @@
+"""`millstream deliver`: webhooks, until told to stop."""
+
+import asyncio
+
+import uvloop
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.up.signals import until_told_to_stop
+from api.config.settings import Settings
+from api.observability.logging import configure_logs
+from api.observability.metric_definitions import DeliveryMetrics
+from api.observability.tracing_setup import tracing
+from consumers.webhooks.deliverer import Deliverer
+from storage.bootstrap import open_storage
+from storage.domain.errors import StorageUnavailable
+from storage.domain.presence import ProcessRole
+from storage.operations.presence import present
+
+
+def run(settings: Settings) -> None:
+    """Deliver until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
+    configure_logs(settings.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(until_told_to_stop(_deliver(settings)))
+    except StorageUnavailable as error:
+        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+
+
+async def _deliver(settings: Settings) -> None:
+    told = settings.storage()
+    async with (
+        tracing(settings) as opened,
+        open_storage(told) as storage,
+        present(storage.presence, ProcessRole.DELIVERER),
+    ):
+        metrics = DeliveryMetrics()
+        await Deliverer(storage, told.webhook_allow, metrics, tracing=opened).run()

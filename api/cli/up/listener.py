@@ -1,0 +1,61 @@
+"""The listening socket: opened by the supervisor, served by every API process."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.cli.errors import ExitCode, Trouble
+from api.config.settings import Settings
+
+BACKLOG = 2_048  # connections that may wait for an accept
+
+
+def check_host(settings: Settings) -> None:
+    """Raise Trouble when others could reach us without credentials and nobody said that this is meant."""
+    asks_nobody = not settings.wants_credentials and not settings.insecure
+    if settings.listens_beyond_loopback and asks_nobody:
+        raise Trouble(
+            f"{settings.host} is reachable by other machines, and with auth=open nobody is asked who they "
+            "are: listen on 127.0.0.1, leave auth to auto, or add --insecure when something in front checks",
+            ExitCode.USAGE,
+        )
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A listening TCP socket; port 0 takes a free one. Raises Trouble when the port cannot be had."""
+    family, address = _resolve(host, port)
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Connections inherit this. uvicorn takes an inherited descriptor for a unix socket and does not
+        # ask for it, and every answer, which it writes in two pieces, would wait 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise Trouble(_refusal(host, port, error), ExitCode.UNAVAILABLE) from None
+        yield listener
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise Trouble(f"{host} is no address of this machine: {error.strerror}") from None
+    family, *_, address = found[0]
+    return family, (str(address[0]), int(address[1]))
+
+
+def _refusal(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is in use: choose another with --port"
+    return f"cannot listen on {host}, port {port}: {error.strerror}"
+
+
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
+    """How a client on this machine reaches it."""
+    host, port = listener.getsockname()[:2]
+    local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
+    return f"{scheme}://[{local}]:{port}" if ":" in local else f"{scheme}://{local}:{port}"

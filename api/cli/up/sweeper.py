@@ -1,0 +1,30 @@
+"""`millstream sweep`: the periodic duties, until told to stop."""
+
+import asyncio
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.up.signals import until_told_to_stop
+from api.config.settings import Settings
+from api.observability.logging import configure_logs
+from consumers.sweeper import sweep
+from storage.bootstrap import open_storage
+from storage.domain.errors import StorageUnavailable
+from storage.domain.presence import ProcessRole
+from storage.operations.presence import present
+
+
+def run(settings: Settings) -> None:
+    """Sweep until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
+    configure_logs(settings.log_level)
+    try:
+        asyncio.run(until_told_to_stop(_sweep(settings)))
+    except StorageUnavailable as error:
+        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+
+
+async def _sweep(settings: Settings) -> None:
+    async with (
+        open_storage(settings.storage()) as storage,
+        present(storage.presence, ProcessRole.SWEEPER),
+    ):
+        await sweep(storage)

@@ -1,0 +1,83 @@
+"""TLS where the service listens: what the settings say of it, checked before anything is started.
+
+ssl_certfile                       https
+ssl_ca_certs, ssl_cert_reqs        callers show a certificate too (mTLS); who they are is still said by their key
+"""
+
+import ssl
+from pathlib import Path
+
+from api.cli.errors import ExitCode, Trouble
+from api.config.settings import Settings
+
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 are all good
+_REQUIRED = {
+    "none": ssl.CERT_NONE,
+    "optional": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+
+
+def check_tls(settings: Settings) -> None:
+    """Raise Trouble for settings that contradict each other, and for files that are no certificates."""
+    if settings.ssl_certfile is None:
+        if settings.ssl_keyfile or settings.ssl_ca_certs or settings.ssl_cert_reqs != "none":
+            raise _trouble("ssl_certfile is missing: the other ssl settings mean nothing without")
+        return
+    if settings.ssl_cert_reqs != "none" and settings.ssl_ca_certs is None:
+        raise _trouble(
+            "ssl_cert_reqs asks callers for certificates: say ssl_ca_certs, which sign them"
+        )
+    _load(settings, settings.ssl_certfile)
+
+
+def _load(settings: Settings, certfile: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    password = settings.ssl_keyfile_password
+    try:
+        # A password is always said, or OpenSSL would ask for it at the terminal.
+        context.load_cert_chain(
+            certfile, settings.ssl_keyfile, password.get_secret_value() if password else ""
+        )
+        if settings.ssl_ca_certs is not None:
+            context.load_verify_locations(settings.ssl_ca_certs)
+        context.set_ciphers(CIPHERS)
+    except (OSError, ValueError) as error:
+        raise _trouble(
+            f"ssl_certfile, ssl_keyfile or ssl_ca_certs cannot be used: {error}"
+        ) from None
+
+
+def uvicorn_options(settings: Settings) -> list[str]:
+    """What uvicorn is told; a password goes by the environment, where other users do not see it."""
+    if settings.ssl_certfile is None:
+        return []
+    options = [
+        f"--ssl-certfile={settings.ssl_certfile}",
+        f"--ssl-cert-reqs={int(_REQUIRED[settings.ssl_cert_reqs])}",
+        f"--ssl-ciphers={CIPHERS}",
+        "--header=strict-transport-security:max-age=31536000",
+    ]
+    if settings.ssl_keyfile is not None:
+        options.append(f"--ssl-keyfile={settings.ssl_keyfile}")
+    if settings.ssl_ca_certs is not None:
+        options.append(f"--ssl-ca-certs={settings.ssl_ca_certs}")
+    return options
+
+
+def uvicorn_environment(settings: Settings) -> dict[str, str]:
+    """The environment that goes with them."""
+    password = settings.ssl_keyfile_password
+    return {"UVICORN_SSL_KEYFILE_PASSWORD": password.get_secret_value()} if password else {}
+
+
+def own_context() -> ssl.SSLContext:
+    """For a look at our own listener, whose certificate is for the name that others know it by."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _trouble(sentence: str) -> Trouble:
+    return Trouble(sentence, ExitCode.USAGE)

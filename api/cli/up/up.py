@@ -1,0 +1,290 @@
+"""`millstream up`: everything on one machine, and `millstream serve`: the API alone.
+
+    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸
+           first key, where keys are asked for ▸ tell ▸ wait
+    serve                   port ▸                               api x N ▸ /readyz ▸ wait
+
+SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
+"""
+
+import asyncio
+import http.client
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import typer
+from pydantic import SecretStr
+
+from api.cli.config.process_settings import with_stores
+from api.cli.errors import ExitCode, Trouble
+from api.cli.up.archive_mode import Archiving, decide
+from api.cli.up.data_directory import (
+    check_version,
+    data_directory,
+    locked,
+    own_secret_keys,
+    wiped_metrics_directory,
+)
+from api.cli.up.listener import check_host, listening, url_of
+from api.cli.up.programs import (
+    api_programs,
+    deliverer_program,
+    first_key_program,
+    migrate_program,
+    sweeper_program,
+    worker_program,
+)
+from api.cli.up.signals import until_told_to_stop
+from api.cli.up.supervisor import Keeper, Program, Supervisor, server_program
+from api.cli.up.tls import check_tls, own_context
+from api.config.settings import Settings
+from api.observability.logging import configure_logs, get_logger
+from storage.domain import limits
+from storage.embedded.errors import EmbeddedServerError
+from storage.embedded.memory import granted_bytes
+from storage.embedded.postgres import PostgresServer
+from storage.embedded.servers import EmbeddedServer
+from storage.embedded.valkey import ValkeyServer
+
+READY_S = 60.0
+READY_POLL_S = 0.05
+READY_REPLY_S = 2.0
+
+FIRST_STEPS = """\
+Millstream is ready at {url}
+
+  curl{key} -X PUT {url}/v1/queues/orders --json '{{}}'
+  curl{key} {url}/v1/queues/orders/messages -d 'hello'
+  curl{key} {url}/v1/queues/orders/receive --json '{{"messages_max": 10, "wait_seconds": 5}}'
+
+  # and to look at it all: {url}/ui
+"""
+WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
+
+Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
+
+
+def up(settings: Settings) -> None:
+    """Run everything until told to stop. Raises Trouble."""
+    check_host(settings)
+    check_tls(settings)
+    with (
+        data_directory(settings.data, ephemeral=settings.ephemeral) as data,
+        locked(data) as lock,
+    ):
+        check_version(data)
+        with listening(settings.host, settings.port) as listener:
+            servers = _private_servers(settings, data)
+            archiving = decide(settings, data)
+            told = with_stores(_told(settings, data, listener, servers, archiving))
+            start = _everything(told, servers, listener, lock, works=archiving.works)
+            first = [first_key_program(told, (lock,))] if told.wants_credentials else []
+            _run(told, listener, start, archiving.remark, first)
+
+
+def serve(settings: Settings) -> None:
+    """Run API processes against the stores that the settings name. Raises Trouble."""
+    check_host(settings)
+    check_tls(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-") as scratch,
+        listening(settings.host, settings.port) as listener,
+    ):
+        metrics = wiped_metrics_directory(Path(scratch))
+        _run(settings, listener, _api_alone(settings, listener, metrics))
+
+
+def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
+    """The stores that nobody gave us a URL for, prepared."""
+    servers: list[EmbeddedServer] = []
+    try:
+        if settings.redis_url is None:
+            servers.append(
+                ValkeyServer(
+                    data,
+                    durability=settings.durability,
+                    server=settings.server,
+                    memory_bytes=memory_bytes(settings),
+                )
+            )
+        if settings.database_url is None:
+            servers.append(PostgresServer(data))
+        for server in servers:
+            server.prepare()
+    except EmbeddedServerError as error:
+        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+    except OSError as error:
+        raise Trouble(f"cannot prepare {data}: {error}") from None
+    return servers
+
+
+def memory_bytes(settings: Settings) -> int:
+    """What the private Valkey may use; 0: no limit."""
+    if settings.memory_mb is not None:
+        return settings.memory_mb * limits.MIB
+    return max(limits.MEMORY_BYTES_MIN, int(granted_bytes() * limits.MEMORY_SHARE))
+
+
+def _told(
+    settings: Settings,
+    data: Path,
+    listener: socket.socket,
+    servers: list[EmbeddedServer],
+    archiving: Archiving,
+) -> Settings:
+    """What the children are told: the settings, with what was decided since filled in."""
+    setting = {"valkey": "redis_url", "postgres": "database_url"}
+    urls = {setting[server.name]: SecretStr(server.url) for server in servers}
+    keys = settings.secret_keys_file
+    if keys is None and not (settings.secret_keys and settings.secret_keys.get_secret_value()):
+        keys = own_secret_keys(data)
+    return settings.model_copy(
+        update={
+            "data": data,
+            "port": listener.getsockname()[1],
+            "ephemeral": False,
+            "archive_url": archiving.url,
+            "secret_keys_file": keys,
+            **urls,
+        }
+    )
+
+
+def _everything(
+    settings: Settings,
+    servers: list[EmbeddedServer],
+    listener: socket.socket,
+    lock: int,
+    *,
+    works: bool,
+) -> Startup:
+    async def start(supervisor: Supervisor) -> None:
+        await _start_servers(supervisor, servers, lock)
+        await _migrate(supervisor, migrate_program(settings, (lock,)))
+        metrics = wiped_metrics_directory(settings.data)
+        await _start_api(
+            supervisor, settings, listener, api_programs(settings, listener, metrics, (lock,))
+        )
+        await supervisor.start(
+            sweeper_program(settings, (lock,)), deliverer_program(settings, metrics, (lock,))
+        )
+        if works:
+            await supervisor.start(worker_program(settings, metrics, (lock,)))
+
+    return start
+
+
+def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> Startup:
+    async def start(supervisor: Supervisor) -> None:
+        await _start_api(supervisor, settings, listener, api_programs(settings, listener, metrics))
+
+    return start
+
+
+async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], lock: int) -> None:
+    keepers = await supervisor.start(*(server_program(server, (lock,)) for server in servers))
+    waits = [
+        asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(keeper))
+        for server, keeper in zip(servers, keepers, strict=True)
+    ]
+    try:
+        await asyncio.gather(*waits)
+    except EmbeddedServerError as error:
+        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+
+
+def _in_its_first_life(keeper: Keeper) -> Callable[[], bool]:
+    return lambda: keeper.alive and keeper.deaths == 0
+
+
+async def _migrate(supervisor: Supervisor, program: Program) -> None:
+    code = await supervisor.run_once(program)
+    if code != 0:
+        raise Trouble("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
+
+
+async def _start_api(
+    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[Program]
+) -> None:
+    """Start the programs and return when /readyz is 200."""
+    url = url_of(listener, settings.scheme)
+    keepers = await supervisor.start(*programs)
+    deadline = time.monotonic() + READY_S
+    look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
+    while (answer := await asyncio.to_thread(look, url)) != "":
+        if dead := [keeper.program.name for keeper in keepers if keeper.deaths]:
+            raise Trouble(f"{dead[0]} ended while starting, as said above")
+        if time.monotonic() > deadline:
+            raise Trouble(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
+        await asyncio.sleep(READY_POLL_S)
+
+
+def _not_shaking_hands(url: str) -> str:
+    """What keeps the service from speaking TLS: more it tells only to who has a certificate, and we have none."""
+    place = urlsplit(url)
+    try:
+        with (
+            socket.create_connection((place.hostname, place.port), READY_REPLY_S) as plain,
+            own_context().wrap_socket(plain),
+        ):
+            return ""
+    except OSError as error:
+        return f"no answer ({error})"
+
+
+def readiness(url: str) -> str:
+    """What keeps the service from being ready; empty when nothing does."""
+    place = urlsplit(url)
+    connection = _connection(place.scheme, place.hostname or "", place.port)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        said = answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer ({error})"
+    finally:
+        connection.close()
+    return "" if answer.status == http.HTTPStatus.OK else said
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    if scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=READY_REPLY_S, context=own_context())
+    return http.client.HTTPConnection(host, port, timeout=READY_REPLY_S)
+
+
+def _run(
+    settings: Settings,
+    listener: socket.socket,
+    start: Startup,
+    remark: str = "",
+    first: Sequence[Program] = (),
+) -> None:
+    """Start, and stay. `first`: what is run once the service is ready and before that is told; it says what it did by itself."""
+    configure_logs(settings.log_level)
+    key = WITH_KEY if settings.wants_credentials else ""
+    steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
+    asyncio.run(_supervise(start, steps + remark, first))
+
+
+async def _supervise(start: Startup, announcement: str, first: Sequence[Program]) -> None:
+    supervisor = Supervisor(get_logger("millstream.supervisor").warning)
+    try:
+        await until_told_to_stop(_start_and_stay(supervisor, start, announcement, first))
+    finally:
+        await supervisor.stop()
+
+
+async def _start_and_stay(
+    supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[Program]
+) -> None:
+    await start(supervisor)
+    for program in first:
+        await supervisor.run_once(program)
+    typer.echo(announcement)
+    await asyncio.Event().wait()

@@ -1,0 +1,67 @@
+"""`millstream worker`: the archive's work, replays, and whatever else is done on Spark, until told to stop."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from api.cli.errors import ExitCode, Trouble
+from api.cli.up.archive_mode import why_not
+from api.cli.up.signals import until_told_to_stop
+from api.config.settings import Settings
+from api.observability.logging import configure_logs
+from api.observability.metric_definitions import (
+    ARCHIVE_BYTES,
+    ARCHIVE_FAILURES,
+    ARCHIVE_SEGMENTS,
+    JOB_SECONDS,
+    REPLAY_RECORDS,
+)
+from spark_worker.main import work
+from spark_worker.settings import WorkerSettings
+from storage.domain.errors import StorageUnavailable
+from storage.domain.jobs import JobKind, JobState
+
+
+def run(settings: Settings) -> None:
+    """Work until SIGINT or SIGTERM. Raises Trouble without Spark or Java."""
+    configure_logs(settings.log_level)
+    if (reason := why_not()) is not None:
+        raise Trouble(reason, ExitCode.UNAVAILABLE)
+    try:
+        asyncio.run(until_told_to_stop(work(_told(settings), on_end=_count)))
+    except StorageUnavailable as error:
+        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+
+
+def _told(settings: Settings) -> WorkerSettings:
+    """What the worker needs. Beside `millstream up` its files lie in the deployment's directory."""
+    run_directory = settings.data.resolve() / "run"
+    beside_up = run_directory.is_dir()
+    return WorkerSettings(
+        storage=settings.storage(),
+        spark_master=settings.spark_master,
+        spark_memory_mb=settings.spark_memory_mb,
+        scratch=run_directory / "spark" if beside_up else None,
+        log=_log(settings.data.resolve()) if beside_up else None,
+    )
+
+
+def _log(data: Path) -> Path:
+    return data / "logs" / "spark.log"
+
+
+def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, int]) -> None:
+    JOB_SECONDS.labels(kind.value, state.value).observe(seconds)
+    match kind:
+        case JobKind.ARCHIVE:
+            ARCHIVE_SEGMENTS.inc(gained.get("files", 0))
+            ARCHIVE_BYTES.inc(gained.get("file_bytes", 0))
+            if state not in _WENT_WELL:
+                ARCHIVE_FAILURES.inc()
+        case JobKind.REPLAY:
+            REPLAY_RECORDS.inc(gained.get("sent", 0))
+        case _:
+            pass
+
+
+_WENT_WELL = (JobState.DONE, JobState.PAUSED, JobState.CANCELLED)

@@ -1,0 +1,1 @@
+"""Settings of the API process and where their values come from."""

@@ -1,0 +1,393 @@
+"""Every setting of a Millstream process, read once.
+
+Precedence: command line, environment (`MILLSTREAM_*`, `REDIS_URL`, `DATABASE_URL`), `.env`,
+`millstream.toml`, the defaults here.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from api.config.jwt_issuers import Issuer, read_issuers
+from storage.access.secret_box import SecretBox
+from storage.domain.egress import Egress
+from storage.settings import (
+    Durability,
+    StorageSettings,
+    check_archive_url,
+    check_database_url,
+    check_redis_url,
+)
+
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
+_ACCESS_RATES = {"off": 0.0, "sampled": 0.01, "all": 1.0}
+_SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://.*")
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Settings(BaseSettings):
+    """One deployment's settings; each is also an option of `millstream up`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MILLSTREAM_",
+        env_file=".env",
+        toml_file="millstream.toml",
+        extra="ignore",
+        populate_by_name=True,
+        frozen=True,
+        hide_input_in_errors=True,  # some of it is secret
+    )
+
+    host: str = Field(
+        default="127.0.0.1",
+        description="The address to listen on. Beyond loopback everyone is asked for a key.",
+    )
+    port: int = Field(
+        default=8080, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+    )
+    data: Path = Field(
+        default=Path(".millstream"),
+        description="Where `millstream up` keeps everything, and where other commands find it.",
+    )
+    workers: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="API processes on this machine; they share one listening socket.",
+    )
+    ephemeral: bool = Field(
+        default=False, description="`millstream up` keeps nothing when it has ended."
+    )
+    auth: Literal["auto", "open", "keys"] = Field(
+        default="auto",
+        description="Who is let in. open: everyone, on loopback only. keys: whoever shows a credential. auto: open on "
+        "loopback, else keys.",
+    )
+    insecure: bool = Field(
+        default=False,
+        description="Listen beyond loopback without credentials: only behind something that checks them.",
+    )
+    durability: Durability = Field(
+        default="always",
+        description="always: what is acknowledged is on disk. everysec: a power cut may lose the last second or two. "
+        "A store of your own has to be set up so itself.",
+    )
+    server: Literal["bundled", "path"] = Field(
+        default="bundled",
+        description="Which Valkey to start: the bundled one, or a valkey-server or redis-server on PATH.",
+    )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url"),
+        description="A Valkey or Redis of your own: redis://, rediss://, unix://. `millstream up` starts one otherwise.",
+    )
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
+        description="A Postgres of your own: postgresql://. `millstream up` starts one otherwise.",
+    )
+    archive_url: str | None = Field(
+        default=None,
+        description="Where streams are archived: file:///directory or s3://bucket/prefix. `millstream up` takes "
+        "a directory of its data; 'off' archives nothing.",
+    )
+    memory_mb: int | None = Field(
+        default=None,
+        ge=0,
+        description="Memory of the Valkey that `millstream up` starts: half of the machine's, or of what a container or "
+        "service is limited to, unless said; 0 for no limit. From 85 % of it on writes are refused.",
+    )
+    spark_master: str = Field(
+        default="local[*]", description="Where Spark runs: local[N], spark://host:port, k8s://…"
+    )
+    spark_memory_mb: int = Field(
+        default=1024, ge=512, description="Memory of the worker's Spark driver."
+    )
+    aws_region: str = Field(
+        default="us-east-1",
+        pattern=r"^[a-z0-9-]{1,32}$",
+        description="The region that ARNs name. Requests signed for any other are taken as well.",
+    )
+    limits: Literal["native", "aws"] = Field(
+        default="native",
+        description="'aws': the Kinesis door throttles as Amazon does, each process for itself; the SQS door "
+        "makes no queue of a name whose last queue was deleted within a minute.",
+    )
+    secret_keys: SecretStr | None = Field(
+        default=None,
+        description="Keys that stored secrets are encrypted with: base64 of 32 bytes each, by commas. The first "
+        "encrypts, all decrypt. `millstream up` makes one of its own.",
+    )
+    secret_keys_file: Path | None = Field(
+        default=None, description="A file that holds the secret_keys, by commas or lines."
+    )
+    webhook_allow: str = Field(
+        default="",
+        description="Where webhooks may go beside ports 80 and 443 of the public internet, by commas: hosts, "
+        "addresses or networks, each with a port or any. 127.0.0.1 allows this machine, and plain http to it.",
+    )
+    jwt_issuers: str = Field(
+        default="",
+        description="Whose tokens (JWT) are taken beside keys: JSON, a list of objects with issuer, audience, "
+        "jwks_url, namespace or namespace_claim, roles or roles_claim.",
+    )
+    ssl_certfile: Path | None = Field(
+        default=None, description="A certificate with its chain, in PEM: the service speaks https."
+    )
+    ssl_keyfile: Path | None = Field(
+        default=None, description="Its private key, unless ssl_certfile has that too."
+    )
+    ssl_keyfile_password: SecretStr | None = Field(
+        default=None, description="What ssl_keyfile is encrypted with."
+    )
+    ssl_ca_certs: Path | None = Field(
+        default=None, description="Who signs the certificates of callers, in PEM."
+    )
+    ssl_cert_reqs: Literal["none", "optional", "required"] = Field(
+        default="none", description="Whether callers show a certificate that ssl_ca_certs signed."
+    )
+    cors_origins: str = Field(
+        default="",
+        description="Sites whose pages may call this service, by commas: https://app.example.com. Cookies of ours "
+        "are not for them.",
+    )
+    public_url: str = Field(
+        default="",
+        description="Where clients reach this deployment, when a call does not say it: https://queues.example.com. "
+        "Queue URLs and the dashboard's examples begin with it; otherwise with the host that the caller used, and https where it speaks that or `X-Forwarded-Proto` says so.",
+    )
+    keep_alive_seconds: int = Field(
+        default=120,
+        ge=1,
+        le=86_400,
+        description="How long a connection without calls is kept. A client or load balancer must let go of it sooner, or "
+        "now and then sends a call as it is closed.",
+    )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"
+        ),
+        description="Where spans are collected, over OTLP/HTTP: http://collector:4318. It needs the extra otel; "
+        "none are made without it. The other OTEL_… variables count as well.",
+    )
+    otlp_traces_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTLP_TRACES_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "otlp_traces_endpoint",
+        ),
+        description="The same, the whole URL: http://collector:4318/v1/traces.",
+    )
+    otel_sdk_disabled: bool = Field(
+        default=False,
+        validation_alias=AliasChoices(
+            "MILLSTREAM_OTEL_SDK_DISABLED", "OTEL_SDK_DISABLED", "otel_sdk_disabled"
+        ),
+        description="Whether spans are made by nobody, whatever the endpoints say.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least that is logged."
+    )
+    access_log: str = Field(
+        default="off",
+        description="Which requests have a line in the log: off, all, sampled (one in a hundred), or a part of them, "
+        "0 to 1. Failures of the service are logged whatever this says.",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The order of precedence, first wins."""
+        toml = TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, dotenv_settings, toml
+
+    @property
+    def scheme(self) -> str:
+        """Of the service's own URL."""
+        return "http" if self.ssl_certfile is None else "https"
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _no_service_link(cls, told: object) -> object:
+        """Kubernetes gives MILLSTREAM_PORT=tcp://10.0.0.1:8080 to every pod beside a Service named millstream: not our port."""
+        is_link = isinstance(told, str) and _SERVICE_LINK.fullmatch(told)
+        return cls.model_fields["port"].default if is_link else told
+
+    @field_validator("redis_url", "database_url", mode="before")
+    @classmethod
+    def _nothing_is_none(cls, told: object) -> object:
+        """An empty variable is how compose and CI say that there is none."""
+        return None if told == "" else told
+
+    @field_validator("redis_url", "database_url")
+    @classmethod
+    def _check_store_url(cls, url: SecretStr | None, about: ValidationInfo) -> SecretStr | None:
+        check = check_redis_url if about.field_name == "redis_url" else check_database_url
+        if url is not None:
+            check(url.get_secret_value())
+        return url
+
+    @field_validator("archive_url")
+    @classmethod
+    def _check_archive_url(cls, url: str | None) -> str | None:
+        if url and url != "off":
+            check_archive_url(url)
+        return url
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_public_url(cls, word: str) -> str:
+        address = word.removesuffix("/")
+        if address and not _ORIGIN.fullmatch(address):
+            raise ValueError(f"{word!r} is no origin: say https://queues.example.com")
+        return address
+
+    @field_validator("access_log")
+    @classmethod
+    def _check_access_log(cls, word: str) -> str:
+        _access_rate(word)
+        return word
+
+    @property
+    def access_rate(self) -> float:
+        """Which part of the requests has a line in the log."""
+        return _access_rate(self.access_log)
+
+    @property
+    def traces_endpoint(self) -> str | None:
+        """Where spans go; None: nowhere."""
+        if self.otel_sdk_disabled:
+            return None
+        if self.otlp_traces_endpoint:
+            return self.otlp_traces_endpoint
+        return f"{self.otlp_endpoint.rstrip('/')}/v1/traces" if self.otlp_endpoint else None
+
+    @property
+    def listens_beyond_loopback(self) -> bool:
+        """Whether other machines can reach the service."""
+        return self.host not in LOOPBACK_HOSTS
+
+    @property
+    def wants_credentials(self) -> bool:
+        """Whether callers have to show who they are."""
+        if self.auth == "auto":
+            return self.listens_beyond_loopback and not self.insecure
+        return self.auth == "keys"
+
+    def storage(self) -> StorageSettings:
+        """What the storage room needs. Raises ValueError when a URL is missing, or the file of secret keys holds none."""
+        if self.redis_url is None or self.database_url is None:
+            raise ValueError("REDIS_URL and DATABASE_URL must be set, or use `millstream up`")
+        return StorageSettings(
+            redis_url=self.redis_url.get_secret_value(),
+            database_url=self.database_url.get_secret_value(),
+            durability=self.durability,
+            archive_url=None if self.archive_url == "off" else self.archive_url,
+            secret_keys=self._secret_keys(),
+            webhook_allow=self.webhook_allow_words(),
+        )
+
+    def _secret_keys(self) -> tuple[str, ...]:
+        told = self.secret_keys.get_secret_value() if self.secret_keys else ""
+        if told or self.secret_keys_file is None:
+            return _secret_keys_in(told)
+        try:
+            return _secret_keys_in(self.secret_keys_file.read_text())
+        except OSError as error:
+            raise ValueError(f"secret_keys_file cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise ValueError(f"secret_keys_file: {error}") from None
+
+    @field_validator("secret_keys")
+    @classmethod
+    def _check_secret_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None:
+            _secret_keys_in(keys.get_secret_value())
+        return keys
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _check_cors_origins(cls, text: str) -> str:
+        for word in _words(text):
+            if not _ORIGIN.fullmatch(word):
+                raise ValueError(f"{word!r} is no origin: say https://app.example.com")
+        return text
+
+    @field_validator("webhook_allow")
+    @classmethod
+    def _check_webhook_allow(cls, text: str) -> str:
+        Egress.of(_words(text))
+        return text
+
+    @field_validator("jwt_issuers")
+    @classmethod
+    def _check_issuers(cls, text: str) -> str:
+        read_issuers(text)
+        return text
+
+    def issuers(self) -> tuple[Issuer, ...]:
+        """Whose tokens are taken."""
+        return read_issuers(self.jwt_issuers)
+
+    def cors_words(self) -> tuple[str, ...]:
+        """What `cors_origins` says, one by one."""
+        return _words(self.cors_origins)
+
+    def webhook_allow_words(self) -> tuple[str, ...]:
+        """What `webhook_allow` says, word by word."""
+        return _words(self.webhook_allow)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _secret_keys_in(text: str) -> tuple[str, ...]:
+    """Raises ValueError for one that cannot be."""
+    keys = _words(text)
+    SecretBox(keys)
+    return keys
+
+
+def _access_rate(word: str) -> float:
+    """Raises ValueError for what is no part of requests."""
+    if word in _ACCESS_RATES:
+        return _ACCESS_RATES[word]
+    try:
+        rate = float(word)
+    except ValueError:
+        rate = -1
+    if not 0 <= rate <= 1:
+        raise ValueError("say off, sampled, all, or a number from 0 to 1")
+    return rate
+
+
+def read_settings(**options: Any) -> Settings:
+    """The settings of this process; `options` are command-line options that were given."""
+    return Settings(**{name: value for name, value in options.items() if value is not None})
+
+
+ORIGINS = "MILLSTREAM_ORIGINS"
+"""Where `millstream up` tells its processes who said their settings."""
+
+
+def read_origins() -> str:
+    """What it told this one, as JSON: the origin of each setting by name."""
+    return os.environ.get(ORIGINS, "{}")

@@ -1,0 +1,1 @@
+"""HTTP building blocks: routing, codecs, responses and headers."""

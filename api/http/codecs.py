@@ -1,0 +1,271 @@
+"""Bytes into values and back: JSON, MessagePack, NDJSON and raw bodies.
+
+A route names one codec for what it takes. Answers are JSON unless `Accept` asks for MessagePack or,
+where the answer has lines, NDJSON.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import msgspec
+
+from api.errors import DoorCode, Refusal
+from api.http.item_limits import check_json, check_msgpack
+from api.http.validation_errors import from_msgspec
+from api.types import RequestHeaders
+from storage.domain import limits
+from storage.domain.errors import BatchTooLarge, FieldFault, ValidationFailed
+
+JSON = "application/json"
+MSGPACK = "application/msgpack"
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+UNNAMED = ""
+"""The media type of a body that came without a Content-Type."""
+
+
+In = TypeVar("In")
+In_co = TypeVar("In_co", covariant=True)
+Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
+
+_PLAIN = {
+    b"application/json": JSON,
+    b"application/msgpack": MSGPACK,
+    b"application/x-ndjson": NDJSON,
+}
+_SAME = {
+    "application/x-msgpack": MSGPACK,
+    "application/vnd.msgpack": MSGPACK,
+    "application/jsonl": NDJSON,
+}
+
+
+def media_type(headers: RequestHeaders) -> str:
+    """The request's media type without parameters, in lower case; `UNNAMED` when there is none."""
+    value = headers.get(b"content-type", b"")
+    known = _PLAIN.get(value)
+    if known is not None:
+        return known
+    word = value.partition(b";")[0].strip().lower().decode("latin-1")
+    return _SAME.get(word, word)
+
+
+class Codec(Protocol[In_co]):
+    """How a route's body is read. `documented` is the struct that the OpenAPI shows."""
+
+    @property
+    def documented(self) -> type[msgspec.Struct]: ...
+
+    def decode(self, payload: bytes, headers: RequestHeaders) -> In_co: ...
+
+
+class StructBody(Generic[In]):
+    """A body that is one struct, as JSON or MessagePack; an empty body is the struct of defaults.
+
+    Raises Refusal for malformed bytes and other media types, ValidationFailed for wrong content.
+    """
+
+    def __init__(self, kind: type[In]) -> None:
+        self._kind = kind
+        self._json = msgspec.json.Decoder(kind)
+        self._msgpack = msgspec.msgpack.Decoder(kind)
+
+    @property
+    def documented(self) -> type[Any]:
+        return self._kind
+
+    def decode(self, payload: bytes, headers: RequestHeaders) -> In:
+        kind = media_type(headers)
+        if kind not in (JSON, MSGPACK, UNNAMED):
+            raise unsupported(kind)
+        if kind == MSGPACK:
+            check_msgpack(payload)
+            return decoding(self._msgpack.decode, payload, DoorCode.MALFORMED_MSGPACK)
+        check_json(payload)
+        return decoding(self._json.decode, payload or b"{}", DoorCode.MALFORMED_JSON)
+
+
+class WireItem(Protocol[Item_co]):
+    """One item of a batch, as it came."""
+
+    def to_domain(self) -> Item_co: ...
+
+
+class Items(msgspec.Struct, Generic[Item], frozen=True):
+    """The items of a batch. `single`: one item came alone, and its answer goes back alone.
+
+    `around` is the object they came in, which may say more; None for lines and raw bodies.
+    """
+
+    values: list[Item]
+    single: bool = False
+    around: Any = None
+
+
+def items_in(items: Items[Any]) -> int:
+    """How many there are."""
+    return len(items.values)
+
+
+class ItemsBody(Generic[Item]):
+    """One item, a batch of them, lines of them, or a raw body that is one.
+
+    `field` names the batch's list. `json` and `packed` are structs of one item that may have that
+    list instead; `raw` makes an item of the bytes of any other media type; `lines`: NDJSON is taken.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        *,
+        documented: type[msgspec.Struct],
+        json: type[WireItem[Item]],
+        packed: type[WireItem[Item]],
+        items_max: int,
+        raw: Callable[[bytes, RequestHeaders], Item] | None = None,
+        lines: bool = True,
+    ) -> None:
+        self.documented = documented
+        self._field = field
+        self._json = msgspec.json.Decoder(json)
+        self._msgpack = msgspec.msgpack.Decoder(packed)
+        self._items_max = items_max
+        self._raw = raw
+        self._lines = lines
+
+    def decode(self, payload: bytes, headers: RequestHeaders) -> Items[Item]:
+        kind = media_type(headers)
+        if kind in (JSON, NDJSON):
+            check_json(payload)
+        if kind == JSON:
+            return self._one_or_many(decoding(self._json.decode, payload, DoorCode.MALFORMED_JSON))
+        if kind == MSGPACK:
+            check_msgpack(payload)
+            code = DoorCode.MALFORMED_MSGPACK
+            return self._one_or_many(decoding(self._msgpack.decode, payload, code))
+        if kind == NDJSON and self._lines:
+            lines = decoding(self._json.decode_lines, payload, DoorCode.MALFORMED_JSON)
+            return self._many(lines)
+        if self._raw is None:
+            raise unsupported(kind)
+        return Items([self._raw(payload, headers)], single=True)
+
+    def _one_or_many(self, body: WireItem[Item]) -> Items[Item]:
+        many = getattr(body, self._field)
+        if many is msgspec.UNSET:
+            return Items([body.to_domain()], True, body)
+        return self._many(many, body)
+
+    def _many(self, items: Sequence[WireItem[Item]], around: Any = None) -> Items[Item]:
+        if len(items) > self._items_max:
+            raise BatchTooLarge(
+                f"A batch is at most {self._items_max} {self._field}.", items_max=self._items_max
+            )
+        if not items:
+            raise ValidationFailed.at(
+                f"/{self._field}", "A batch has at least one item", "required"
+            )
+        try:
+            return Items([item.to_domain() for item in items], False, around)
+        except ValidationFailed:
+            raise self._blame(items) from None
+
+    def _blame(self, items: Sequence[WireItem[Item]]) -> ValidationFailed:
+        """The first fault among the items, with the item's place in its pointer."""
+        for index, item in enumerate(items):
+            try:
+                item.to_domain()
+            except ValidationFailed as error:
+                return within(f"/{self._field}/{index}", error)
+        raise AssertionError("an item was refused once and accepted the second time")
+
+
+def within(place: str, error: ValidationFailed) -> ValidationFailed:
+    """The same refusal with its pointers under `place`."""
+    faults = [FieldFault(place + fault.pointer, fault.detail, fault.code) for fault in error.faults]
+    return ValidationFailed(error.detail, *faults)
+
+
+def unsupported(kind: str, wanted: str = f"{JSON} (curl --json)") -> Refusal:
+    """The refusal of a media type that a route does not take."""
+    named = f"'{kind}'" if kind else "A body without a Content-Type"
+    return Refusal(DoorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}.")
+
+
+def decoding(decode: Callable[[bytes], In], payload: bytes, code: DoorCode) -> In:
+    """`decode(payload)`. Raises ValidationFailed where the content is wrong, Refusal where the bytes are."""
+    try:
+        return decode(payload)
+    except msgspec.ValidationError as error:
+        raise from_msgspec(error, _kind_of(decode)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(code, f"The body cannot be read: {error}.") from None
+
+
+def _kind_of(decode: Callable[[bytes], Any]) -> Any:
+    """What a decoder's method reads, None where that is not known."""
+    return getattr(getattr(decode, "__self__", None), "type", None)
+
+
+class Lined(msgspec.Struct):
+    """An answer whose main part is a list that may go out line by line."""
+
+    lines_field: ClassVar[str]
+
+
+_json = msgspec.json.Encoder()
+_msgpack = msgspec.msgpack.Encoder()
+
+
+def answer_type(headers: RequestHeaders) -> str:
+    """What the client wants: JSON unless `Accept` names MessagePack or NDJSON."""
+    accept = headers.get(b"accept")
+    if accept is None or accept in (b"*/*", b"application/json"):
+        return JSON
+    if b"msgpack" in accept:
+        return MSGPACK
+    if b"ndjson" in accept or b"jsonl" in accept:
+        return NDJSON
+    return JSON
+
+
+def encode_answer(answer: msgspec.Struct, kind: str) -> tuple[str, bytes]:
+    """The media type and the bytes of an answer; NDJSON only where the answer has lines."""
+    if kind == MSGPACK:
+        return MSGPACK, _msgpack.encode(answer)
+    if kind == NDJSON and isinstance(answer, Lined):
+        return NDJSON, _encode_lines(answer)
+    return JSON, _json.encode(answer)
+
+
+def _encode_lines(answer: Lined) -> bytes:
+    """The items, a line each, and a last line of type 'end' with the answer's other members."""
+    field = answer.lines_field
+    members = msgspec.structs.asdict(answer)
+    end = {"type": "end", **{name: value for name, value in members.items() if name != field}}
+    lines = _json.encode_lines(members[field])
+    if lines.count(b"\n") != len(members[field]):  # a JSON body was stored with line breaks in it
+        lines = b"".join([_one_line(item) for item in members[field]])
+    return (
+        lines
+        + _json.encode({name: value for name, value in end.items() if value is not msgspec.UNSET})
+        + b"\n"
+    )
+
+
+def _one_line(item: Any) -> bytes:
+    return msgspec.json.format(_json.encode(item), indent=-1) + b"\n"
+
+
+def check_request_bytes(count: int) -> None:
+    """Raise Refusal when a request's body is larger than any request may be."""
+    if count > limits.REQUEST_BYTES_MAX:
+        raise too_large(limits.REQUEST_BYTES_MAX)
+
+
+def too_large(bytes_max: int) -> Refusal:
+    """The refusal of a body that is larger than that."""
+    return Refusal(
+        DoorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
+    )

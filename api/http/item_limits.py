@@ -1,0 +1,82 @@
+"""How many values a large body holds, counted before any is made: a byte on the wire can become a hundred in memory.
+
+JSON        its braces and brackets, those in texts too: it costs a pass over the bytes
+MessagePack, CBOR    its items, by a walk over their heads that passes over the texts
+"""
+
+from collections.abc import Callable
+
+from api.errors import DoorCode, Refusal
+from storage.domain import limits
+
+_ITEMS_MAX = 100_000  # of MessagePack or CBOR: a batch of 1000 has some ten each
+
+
+def check_json(payload: bytes) -> None:
+    """Raise Refusal when a large body has more braces and brackets than any batch needs."""
+    if len(payload) <= limits.BATCH_LOOKED_AT_BYTES:
+        return
+    if payload.count(b"{") + payload.count(b"[") > limits.BATCH_CONTAINERS_MAX:
+        raise _too_many()
+
+
+def check_msgpack(payload: bytes) -> None:
+    """Raise Refusal when a large body has more items than any batch needs."""
+    if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
+        _walk(payload, _after_msgpack)
+
+
+def check_cbor(payload: bytes) -> None:
+    """The same, of CBOR."""
+    if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
+        _walk(payload, _after_cbor)
+
+
+def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
+    """Pass from head to head, whatever is within what. What is malformed is the decoder's to say."""
+    at, items, size = 0, 0, len(payload)
+    while at < size:
+        items += 1
+        if items > _ITEMS_MAX:
+            raise _too_many()
+        at = after(payload, at)
+
+
+def _too_many() -> Refusal:
+    return Refusal(DoorCode.REQUEST_TOO_LARGE, "The body holds more values than any batch needs.")
+
+
+def _length(payload: bytes, at: int, width: int) -> int:
+    return int.from_bytes(payload[at : at + width], "big")
+
+
+_FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+_FIXED |= {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17}
+_FIXED |= {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}  # arrays and maps: their items follow
+_TEXTS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+_EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4}
+
+
+def _after_msgpack(payload: bytes, at: int) -> int:
+    head = payload[at]
+    if 0xA0 <= head <= 0xBF:
+        return at + 1 + (head & 0x1F)
+    if head in _TEXTS:
+        width = _TEXTS[head]
+        return at + 1 + width + _length(payload, at + 1, width)
+    if head in _EXTENSIONS:
+        width = _EXTENSIONS[head]
+        return at + 2 + width + _length(payload, at + 1, width)
+    return at + 1 + _FIXED.get(head, 0)
+
+
+_BYTES, _TEXT = 2, 3
+_WIDTHS = {24: 1, 25: 2, 26: 4, 27: 8}
+
+
+def _after_cbor(payload: bytes, at: int) -> int:
+    major, more = payload[at] >> 5, payload[at] & 0x1F
+    width = _WIDTHS.get(more, 0)
+    value = _length(payload, at + 1, width) if width else more
+    is_text = major in (_BYTES, _TEXT) and more < 28
+    return at + 1 + width + (value if is_text else 0)

@@ -1,0 +1,21 @@
+"""One id for each request, given by the client or made here, returned and logged."""
+
+import re
+import secrets
+from itertools import count
+
+from api.types import RequestHeaders
+
+HEADER = b"x-request-id"
+
+_process = secrets.token_hex(6)
+_numbers = count(secrets.randbelow(2**24))
+_SAFE = re.compile(rb"[A-Za-z0-9_.:/+=-]{1,128}")
+
+
+def request_id_of(headers: RequestHeaders) -> bytes:
+    """The client's own id where it is safe to repeat, else one of this process: random, then a number."""
+    given = headers.get(HEADER)
+    if given is not None and _SAFE.fullmatch(given):
+        return given
+    return f"{_process}{next(_numbers):08x}".encode()

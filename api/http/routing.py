@@ -1,0 +1,455 @@
+"""The table of hot routes, dispatched ahead of FastAPI's router.
+
+    path      /v1/queues/{queue}/messages            every other word is a name, so that
+              ─────────── ─────── ────────           `path.split("/")[::2]` finds the route in one
+              literal     name    literal            dict lookup
+
+One declaration gives a route its path, handler, types, authorise step and OpenAPI entry:
+
+    @dataplane.post("/v1/queues/{queue}/receive", body=StructBody(Receive), answer=Received,
+                    action=Action.QUEUE_RECEIVE)
+    async def receive_messages(call: Call[Receive]) -> Received: ...
+
+Each request is one short path: admit → authorise → decode → call → encode. It begins when the request has
+arrived whole, whichever way it came: through ASGI, or straight from `api.server.http_protocol`.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import inspect
+from starlette.types import Message, Receive
+
+from api.errors import ClientGone
+from api.http.codecs import Codec, answer_type, check_request_bytes, encode_answer
+from api.http.rate_limit_headers import rate_limit_headers
+from api.http.validation_errors import from_msgspec
+from api.observability.metric_definitions import Counts, DoorMetrics
+from api.observability.tracing import Trace
+from api.types import RequestHeaders
+from consumers.feeds import Feeds
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import ShardNotFound, ValidationFailed
+from storage.domain.names import GroupName, QueueName, StreamName, check_name
+from storage.quotas.enforcer import QuotaKeeper
+from storage.settings import Durability
+
+In = TypeVar("In")
+Result = TypeVar("Result")
+
+_SHARD_INDEX = re.compile(r"[0-9]{1,9}")
+Name = QueueName | StreamName | GroupName
+"""What a hot path is about."""
+
+_NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
+    "queues": QueueName,
+    "streams": StreamName,
+    "groups": GroupName,
+}
+
+
+class HotRequest:
+    """A request for a hot route, whole. `words`: its path split at '/'.
+
+    `is_there` tells whether the connection is open as far as is known, without waiting. `client`: its other end.
+    `request_id` is given to it, and a `trace` where somebody collects spans.
+    """
+
+    __slots__ = (
+        "body",
+        "client",
+        "headers",
+        "is_there",
+        "query_string",
+        "request_id",
+        "trace",
+        "words",
+    )
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        headers: RequestHeaders,
+        query_string: bytes,
+        is_there: Callable[[], bool],
+        body: bytes = b"",
+        client: tuple[str, int] | None = None,
+    ) -> None:
+        self.words = words
+        self.headers = headers
+        self.query_string = query_string
+        self.is_there = is_there
+        self.body = body
+        self.client = client
+        self.request_id = b""
+        self.trace: Trace | None = None
+
+
+class Opened(NamedTuple):
+    """What a process has open for its requests. `feeds`: how many at once read a stream as it is written."""
+
+    storage: Storage
+    feeds: Feeds
+
+
+class Call(Generic[In]):
+    """One request, as a handler sees it. `body` is its input; a GET has its query's there.
+
+    No task watches an idle long poll; it asks `client_is_there` when it wakes, before it takes anything.
+    """
+
+    __slots__ = (
+        "body",
+        "client_is_there",
+        "feeds",
+        "headers",
+        "metrics",
+        "name",
+        "principal",
+        "request_id",
+        "storage",
+        "trace",
+        "words",
+    )
+
+    def __init__(
+        self,
+        opened: "Opened",
+        principal: Principal,
+        name: Name,
+        body: In,
+        request: HotRequest,
+        metrics: DoorMetrics,
+    ) -> None:
+        self.storage = opened.storage
+        self.feeds = opened.feeds
+        self.principal = principal
+        self.name = name
+        self.body = body
+        self.words = request.words
+        self.headers = request.headers
+        self.client_is_there = request.is_there
+        self.request_id = request.request_id
+        self.trace = request.trace
+        self.metrics = metrics
+
+    @property
+    def query(self) -> In:
+        """The query's parameters."""
+        return self.body
+
+    @property
+    def queue(self) -> QueueName:
+        """The queue that the path names."""
+        return cast(QueueName, self.name)
+
+    @property
+    def stream(self) -> StreamName:
+        """The stream that the path names."""
+        return cast(StreamName, self.name)
+
+    @property
+    def group(self) -> GroupName:
+        """The consumer group that the path names."""
+        return cast(GroupName, self.name)
+
+    @property
+    def member(self) -> str:
+        """The member that the path names. Raises ValidationFailed when nobody could be called so."""
+        check_name(self.words[5])
+        return self.words[5]
+
+    @property
+    def shard(self) -> int:
+        """The shard that the path names. Raises ShardNotFound when it is no number."""
+        word = self.words[5]
+        if not _SHARD_INDEX.fullmatch(word):
+            raise ShardNotFound(f"'{word[:80]}' is not the number of a shard.")
+        return int(word)
+
+
+class Lasting(msgspec.Struct, frozen=True):
+    """An answer that goes on: `pieces` of a media type, and headers of its own. Without pieces it is over."""
+
+    kind: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncGenerator[bytes] | None = None
+    status: int = 200
+
+
+class Served(NamedTuple):
+    """What goes back for one request: a body, or `pieces` that go on."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncGenerator[bytes] | None = None
+
+
+HandlerOf = Callable[[Call[In]], Awaitable[msgspec.Struct]]
+Handler = HandlerOf[Any]
+Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
+"""What a declaration gives: a decorator that leaves the handler as it is."""
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One hot route and everything that is known of it."""
+
+    method: str
+    path: str
+    handler: Handler
+    action: Action
+    body: Codec[Any] | None
+    query: type[msgspec.Struct] | None
+    answers: Mapping[type[msgspec.Struct], int]
+    idempotent: bool
+    sends: Callable[[Any], int] | None = None
+    """How many messages or records its input has, where it adds some."""
+    lasting: Mapping[str, str] = {}
+    """Of an answer that goes on: what each of its media types is, one item after another of its one answer."""
+
+    @property
+    def operation(self) -> str:
+        """Its operationId: the handler's name."""
+        return self.handler.__name__
+
+    @property
+    def noun(self) -> str:
+        """What its path is about: 'queues', 'streams' or 'groups'."""
+        return self.path.split("/")[2]
+
+
+class Dataplane:
+    """A noun's hot routes, collected by decoration as with an APIRouter."""
+
+    def __init__(self) -> None:
+        self.routes: list[Route] = []
+
+    def post(
+        self,
+        path: str,
+        *,
+        action: Action,
+        answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int],
+        body: Codec[In],
+        idempotent: bool = False,
+        sends: Callable[[In], int] | None = None,
+    ) -> Declared[In]:
+        """Declare a route that takes a body. `answer`: its struct, or the status of each of its structs. `sends`:
+        how many messages or records it adds."""
+        answers = answer if isinstance(answer, Mapping) else {answer: 200}
+        return self._declare(
+            "POST", path, action, answers, body=body, idempotent=idempotent, sends=sends
+        )
+
+    def get(
+        self,
+        path: str,
+        *,
+        action: Action,
+        answer: type[msgspec.Struct],
+        query: Callable[..., In],
+        lasting: Mapping[str, str] | None = None,
+    ) -> Declared[In]:
+        """Declare a route whose input is its query, read into the struct `query`.
+
+        `lasting`: its answer is a `Lasting`, of `answer` after `answer`; what it is in each media type.
+        """
+        kind = cast(type[msgspec.Struct], query)
+        return self._declare("GET", path, action, {answer: 200}, query=kind, lasting=lasting or {})
+
+    def _declare(
+        self,
+        method: str,
+        path: str,
+        action: Action,
+        answers: Mapping[type[msgspec.Struct], int],
+        *,
+        body: Codec[Any] | None = None,
+        query: type[msgspec.Struct] | None = None,
+        idempotent: bool = False,
+        sends: Callable[[Any], int] | None = None,
+        lasting: Mapping[str, str] | None = None,
+    ) -> Declared[Any]:
+        def declare(handler: HandlerOf[Any]) -> HandlerOf[Any]:
+            self.routes.append(
+                Route(
+                    method=method,
+                    path=path,
+                    handler=handler,
+                    action=action,
+                    body=body,
+                    query=query,
+                    answers=answers,
+                    idempotent=idempotent,
+                    sends=sends,
+                    lasting=lasting or {},
+                )
+            )
+            return handler
+
+        return declare
+
+
+class Dispatcher:
+    """Finds the hot route of a request and serves it."""
+
+    def __init__(self, routes: Sequence[Route], counts: Counts, durability: Durability) -> None:
+        self.routes = tuple(routes)
+        self._metrics = {
+            "queues": DoorMetrics(counts, "queue", "http", durability),
+            "streams": DoorMetrics(counts, "stream", "http", durability),
+            "groups": DoorMetrics(counts, "stream", "http", durability),  # whose records they read
+        }
+        self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
+        assert len(self._table) == len(self.routes), "two hot routes share a path"
+
+    def metrics_of(self, noun: str) -> DoorMetrics:
+        """Where what is done with 'queues', 'streams' or 'groups' is counted, for other routes of theirs as well."""
+        return self._metrics[noun]
+
+    def find(self, method: str, words: Sequence[str]) -> Route | None:
+        """The route of a path split at '/', or None when it is no hot route."""
+        if len(words) % 2 == 0 or len(words) < 5 or words[1] != "v1":
+            return None
+        return self._table.get(f"{method} {'/'.join(words[::2])}")
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that hot routes take at this path."""
+        words = path.split("/")
+        return [method for method in ("GET", "POST") if self.find(method, words)]
+
+    async def serve(
+        self, route: Route, opened: Opened, principal: Principal, request: HotRequest
+    ) -> Served:
+        """The answer. Raises whatever the handler raises, ClientGone."""
+        noun, word = request.words[2:4]
+        name = _name(noun, word, principal.namespace)
+        opened.storage.access.authorise(principal, route.action, str(name))
+        value = await _read_and_spend(route, opened.storage.quotas, principal, request)
+        call = Call(opened, principal, name, value, request, self._metrics[noun])
+        answer = await route.handler(call)
+        if isinstance(answer, Lasting):
+            return Served(answer.status, answer.kind, b"", answer.headers, answer.pieces)
+        media_type, encoded = encode_answer(answer, answer_type(request.headers))
+        low = opened.storage.quotas.low_standings(principal, resource_of(noun, word))
+        told = rate_limit_headers(low) if low else ()
+        return Served(route.answers[type(answer)], media_type, encoded, told)
+
+
+async def _read_and_spend(
+    route: Route, quotas: QuotaKeeper, principal: Principal, request: HotRequest
+) -> Any:
+    """The input, once what the call costs is spent. A call that cannot be read is a call too."""
+    messages = size_bytes = 0
+    try:
+        if route.body is None:
+            return read_query(request.query_string, route.query)
+        value = route.body.decode(request.body, request.headers)
+        if route.sends is not None:
+            messages, size_bytes = route.sends(value), len(request.body)
+        return value
+    finally:
+        resource = resource_of(*request.words[2:4])
+        waiting = quotas.spend(principal, resource, messages=messages, size_bytes=size_bytes)
+        if waiting is not None:
+            await waiting
+
+
+@lru_cache(maxsize=4096)
+def resource_of(noun: str, word: str) -> str:
+    """What quotas call the queue, stream or group of a path: `queue/orders`."""
+    return f"{noun.removesuffix('s')}/{word}"
+
+
+@lru_cache(maxsize=4096)
+def _name(noun: str, word: str, namespace: str) -> Name:
+    """A name that is valid is valid for ever. Raises ValidationFailed."""
+    return _NAMES[noun](word, namespace)
+
+
+def _literals(path: str) -> str:
+    return "/".join(path.split("/")[::2])
+
+
+def is_open(receive: Receive) -> bool:
+    """Whether an ASGI connection is open as far as is known, without waiting: one step of `receive`."""
+    step = receive().__await__()
+    try:
+        next(step)
+    except StopIteration as done:
+        return bool(done.value["type"] != "http.disconnect")
+    step.close()  # it was still waiting for news
+    return True
+
+
+async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
+    """The request's body. Raises Refusal when it is too large, ClientGone when it does not come whole."""
+    if (length := headers.get(b"content-length")) is not None and length.isdigit():
+        check_request_bytes(int(length))
+    message = await receive()
+    payload = cast(bytes, message.get("body", b""))
+    if message["type"] == "http.request" and not message.get("more_body"):
+        return payload
+    return await _read_chunks(receive, message)
+
+
+async def _read_chunks(receive: Receive, message: Message) -> bytes:
+    chunks: list[bytes] = []
+    size_bytes = 0
+    while message["type"] == "http.request":
+        chunks.append(message.get("body", b""))
+        size_bytes += len(chunks[-1])
+        check_request_bytes(size_bytes)
+        if not message.get("more_body"):
+            return b"".join(chunks)
+        message = await receive()
+    raise ClientGone
+
+
+def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:
+    """The query as a struct of `kind`. Raises ValidationFailed for unknown, repeated or wrong parameters."""
+    if kind is None or not query_string:
+        return kind and kind()
+    try:
+        pairs = parse_qsl(
+            query_string.decode("latin-1"),
+            keep_blank_values=True,
+            errors="replace",
+            max_num_fields=limits.QUERY_PARAMETERS_MAX,
+        )
+    except ValueError:
+        detail = f"A query has at most {limits.QUERY_PARAMETERS_MAX} parameters."
+        raise ValidationFailed(detail) from None
+    parameters: dict[str, Any] = dict(pairs)
+    if repeatable := _repeatable(kind):
+        for name in repeatable & parameters.keys():
+            parameters[name] = [value for told, value in pairs if told == name]
+        pairs = [pair for pair in pairs if pair[0] not in repeatable]
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise ValidationFailed("A query parameter is given twice.")
+    try:
+        return msgspec.convert(parameters, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise from_msgspec(error, kind) from None
+
+
+@lru_cache(maxsize=256)
+def _repeatable(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The parameters that may be given more than once: their fields are tuples."""
+    told = inspect.type_info(kind)
+    assert isinstance(told, inspect.StructType)
+    return frozenset(field.encode_name for field in told.fields if _is_tuple(field.type))
+
+
+def _is_tuple(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    return isinstance(kind, inspect.VarTupleType)

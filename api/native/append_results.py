@@ -1,0 +1,26 @@
+"""Appends: how they are answered and counted."""
+
+from collections.abc import Sequence
+
+from api.native.problems import item_error
+from api.native.records import AppendedOut
+from api.observability.metric_definitions import DoorMetrics, count_rejected
+from storage.domain.errors import MillstreamError
+from storage.domain.streams.stream import Appended
+
+
+def appended_out(result: Appended | MillstreamError) -> AppendedOut:
+    """The answer to one record."""
+    if isinstance(result, MillstreamError):
+        return AppendedOut(error=item_error(result))
+    return AppendedOut(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
+
+
+def count_appended(metrics: DoorMetrics, results: Sequence[Appended | MillstreamError]) -> int:
+    """How many were refused, which is counted, as is what was taken."""
+    refused = [result for result in results if isinstance(result, MillstreamError)]
+    for error in refused:
+        count_rejected(error.code)
+    duplicates = sum([isinstance(result, Appended) and result.duplicate for result in results])
+    metrics.confirmed(len(results) - len(refused), duplicates)
+    return len(refused)

@@ -1,0 +1,106 @@
+"""Control-plane routes whose calls are audited: those that change something and need the right to administer it."""
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from api.auth.audit import About, Auditing, Caller, address_of, spelled
+from api.errors import DoorCode
+from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
+from storage.domain.access.audit import Door, Shown, is_administrative, outcome
+from storage.domain.errors import ErrorCode
+
+_READING = frozenset({"GET", "HEAD"})
+_TOLD = (
+    "id",
+    "name",
+    "kind",
+    "state",
+    "role",
+    "source",
+    "target",
+    "namespace",
+    "expires_at",
+    "purged",
+    "moved",
+    "deleted",
+)
+"""What of an answer is told, where it is a short value: nothing else of it gets into the log."""
+_TOLD_CHARACTERS_MAX = 256
+_RIGHTS = ("everywhere", "roles", "grants", "rates")
+"""What a new credential may do."""
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class AuditedRoute(APIRoute):
+    """To be named to a router. Its routes that read, and those of the data plane, are as they were."""
+
+    @property
+    def audited(self) -> Right | None:
+        """The right that its calls need, if they are audited."""
+        if set(self.methods or ()) <= _READING:
+            return None
+        found = (right_of(depends) for depends in self.dependencies)
+        return next((right for right in found if right and is_administrative(right.action)), None)
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's, within an audit where there is to be one."""
+        handle: Handler = super().get_route_handler()
+        right = self.audited
+        return handle if right is None else partial(_audited, handle, self.name, right)
+
+
+async def _audited(handle: Handler, operation: str, right: Right, request: Request) -> Response:
+    auditing = cast(Auditing, request.app.state.auditing)
+    caller = Caller(
+        principal_of(request),
+        Door.REST,
+        address_of(request.scope.get("client")),
+        request.scope.get(REQUEST_ID_KEY, ""),
+    )
+    about = _about(operation, right, request)
+    return await auditing.run(caller, about, partial(handle, request), told=_told, spell=_spelled)
+
+
+def _spelled(error: Exception) -> str:
+    if isinstance(error, RequestValidationError):
+        return outcome("refused", ErrorCode.VALIDATION_FAILED.value)
+    if isinstance(error, HTTPException):
+        return outcome("refused", DoorCode.BAD_REQUEST.value)
+    return spelled(error)
+
+
+def _about(operation: str, right: Right, request: Request) -> About:
+    """`/v1/queues/orders/messages/m1` is about the queue `orders`."""
+    resource = request.url.path.removeprefix("/v1/")
+    everything = request.path_params.get("namespace", "*")
+    name = everything if right.everything else named_in(request) or ""
+    noun, _, rest = resource.partition("/")
+    known_as, _, part = rest.partition("/")
+    makes_another = noun == "keys" and part != ""  # what a rotation made is told, by its answer
+    return About(operation, right.action, resource, name, noun, "" if makes_another else known_as)
+
+
+def _told(response: Response) -> Shown | None:
+    """The short values of an answer by which its object is known again."""
+    try:
+        said = msgspec.json.decode(response.body)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    told = {name: said[name] for name in _TOLD if _is_short(said.get(name))}
+    return told | {name: said[name] for name in _RIGHTS if name in said} or None
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _TOLD_CHARACTERS_MAX
+    return isinstance(value, int) and not isinstance(value, bool)

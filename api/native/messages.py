@@ -1,0 +1,436 @@
+"""Messages of a queue on the wire."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from api.http.codecs import Lined
+from api.native.fields import (
+    body_from_json,
+    body_from_msgpack,
+    content_type_from_http,
+    headers_from_http,
+    headers_from_json,
+    http_number,
+    http_text,
+    http_whole,
+    optional_ms,
+    rfc3339,
+    show_body,
+    show_headers,
+    to_ms,
+)
+from api.native.problems import ItemError
+from api.types import RequestHeaders
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+from storage.domain.queues.message import (
+    BrowsedMessage,
+    DeadLetter,
+    MessageState,
+    NewMessage,
+    ReceivedMessage,
+    SentMessage,
+    SettleAction,
+    Settlement,
+)
+from storage.domain.trace_context import with_noted
+
+Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
+AnyBody = Annotated[
+    Any, Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON.")
+]
+RawBody = Annotated[
+    msgspec.Raw,
+    Meta(description="A string is kept as its UTF-8 text, any other value as compact JSON."),
+]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+HeaderMap = Annotated[dict[str, str], Meta(description="Names without a leading ':', text values.")]
+Group = Annotated[
+    str, Meta(max_length=limits.GROUP_CHARACTERS_MAX, description="FIFO queues only.")
+]
+ContentType = Annotated[
+    str,
+    Meta(
+        max_length=limits.HEADER_NAME_CHARACTERS_MAX,
+        description="Of the body; 'application/json' comes back as a JSON value.",
+    ),
+]
+DelaySeconds = Annotated[float, Meta(ge=0, le=limits.DELAY_MS_MAX // limits.SECOND_MS)]
+TtlSeconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=limits.TTL_MS_MAX // limits.SECOND_MS,
+        description="How long it may wait from when it is due; 0: as its queue says.",
+    ),
+]
+VisibilitySeconds = Annotated[
+    float, Meta(ge=0, le=limits.VISIBILITY_TIMEOUT_MS_MAX // limits.SECOND_MS)
+]
+WaitSeconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=limits.WAIT_MS_MAX // limits.SECOND_MS,
+        description="How long to wait for the first.",
+    ),
+]
+
+
+class _MessageFields(msgspec.Struct, kw_only=True, gc=False):
+    """What every form of a message has beside its body."""
+
+    body_base64: Base64 | UnsetType = UNSET
+    headers: HeaderMap = {}
+    content_type: ContentType = ""
+    group: Group = ""
+    dedup_id: Group = ""
+    delay_seconds: DelaySeconds | None = None
+    ttl_seconds: TtlSeconds = 0
+    priority: Annotated[int, Meta(ge=0, le=limits.PRIORITY_MAX)] = 0
+
+    def _with(self, body: bytes, own_content_type: str) -> NewMessage:
+        return NewMessage(
+            body,
+            headers_from_json(self.headers) if self.headers else (),
+            self.content_type or own_content_type,
+            self.group,
+            self.dedup_id,
+            optional_ms(self.delay_seconds),
+            ttl_ms=to_ms(self.ttl_seconds) if self.ttl_seconds else 0,
+            priority=self.priority,
+        )
+
+
+class MessageIn(_MessageFields, kw_only=True, gc=False):
+    """A message to send: `body` or `body_base64`."""
+
+    body: RawBody | UnsetType = UNSET
+
+    def to_domain(self) -> NewMessage:
+        """The message. Raises ValidationFailed when its body cannot be told."""
+        return self._with(*body_from_json(self.body, self.body_base64, "body"))
+
+
+class MessageOrBatch(MessageIn, kw_only=True, gc=False):
+    """A message, or a batch of them."""
+
+    messages: list[MessageIn] | UnsetType = UNSET
+
+
+class PackedMessage(_MessageFields, kw_only=True, gc=False):
+    """A message in MessagePack, where a body may be bin."""
+
+    body: Any = UNSET
+
+    def to_domain(self) -> NewMessage:
+        """The message. Raises ValidationFailed when its body cannot be told."""
+        return self._with(*body_from_msgpack(self.body, self.body_base64, "body"))
+
+
+class PackedMessageOrBatch(PackedMessage, kw_only=True, gc=False):
+    """A message, or a batch of them, in MessagePack."""
+
+    messages: list[PackedMessage] | UnsetType = UNSET
+
+
+class SendMessages(msgspec.Struct):
+    """A batch of messages. One message alone, NDJSON, MessagePack and raw bodies are also taken."""
+
+    messages: Annotated[list[MessageIn], Meta(min_length=1, max_length=limits.BATCH_MESSAGES_MAX)]
+
+
+def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
+    """A message whose body is the request's, as `curl -d hello` sends it; the rest is in headers."""
+    if not any(name.startswith(b"millstream-") for name in headers):
+        return NewMessage(payload, content_type=content_type_from_http(headers))
+    return NewMessage(
+        payload,
+        headers_from_http(headers),
+        content_type_from_http(headers),
+        http_text(headers, "Millstream-Group"),
+        http_text(headers, "Millstream-Dedup-Id"),
+        optional_ms(http_number(headers, "Millstream-Delay-Seconds")),
+        ttl_ms=optional_ms(http_number(headers, "Millstream-Ttl-Seconds")) or 0,
+        priority=http_whole(headers, "Millstream-Priority"),
+    )
+
+
+class SentMessageOut(msgspec.Struct, frozen=True, gc=False):
+    """Where a message went. `duplicate`: it had been sent before, and nothing was added."""
+
+    id: str
+    offset: int
+    duplicate: bool
+
+    @classmethod
+    def from_domain(cls, sent: SentMessage) -> "SentMessageOut":
+        return cls(sent.message_id, sent.offset, sent.duplicate)
+
+
+class SentMessages(msgspec.Struct):
+    """The messages in the order they were sent."""
+
+    messages: list[SentMessageOut]
+
+
+class Receive(msgspec.Struct):
+    """How many messages are wanted, how long to wait for them, and how long to hide them."""
+
+    messages_max: Annotated[int, Meta(ge=1, le=limits.RECEIVE_MESSAGES_MAX)] = 1
+    wait_seconds: WaitSeconds | None = None
+    visibility_timeout_seconds: VisibilitySeconds | None = None
+    attempt_id: Annotated[
+        str,
+        Meta(
+            max_length=limits.ATTEMPT_ID_CHARACTERS_MAX,
+            description="Of a fifo queue: the same id gets the same messages again for five minutes.",
+        ),
+    ] = ""
+
+
+class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """One delivery; it is the consumer's until `visible_at`."""
+
+    id: str
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    dedup_id: str = ""
+    receipt_handle: str
+    offset: int
+    sent_at: Time
+    first_received_at: Time
+    visible_at: Time
+    receives: int
+    failures: int
+    crashes: int
+    dead_letter_source: str = ""
+
+    @classmethod
+    def from_domain(cls, message: ReceivedMessage, binary: bool) -> "ReceivedMessageOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        if binary:
+            body: Any = message.body
+            encoded: str | UnsetType = UNSET
+        else:
+            body, encoded = show_body(message.body, message.content_type)
+        shown = cls(
+            id=message.message_id,
+            body=body,
+            receipt_handle=message.receipt_handle,
+            offset=message.offset,
+            sent_at=rfc3339(message.sent_at_ms),
+            first_received_at=rfc3339(message.first_received_at_ms),
+            visible_at=rfc3339(message.visible_at_ms),
+            receives=message.receives,
+            failures=message.failures,
+            crashes=message.crashes,
+        )
+        # What most messages do not have is set afterwards: naming it costs as much as all the rest.
+        if encoded is not UNSET:
+            shown.body_base64 = encoded
+        told = message.headers
+        if message.system:
+            told = (*with_noted(told, message.system), *message.system)
+        if told:
+            shown.headers, shown.headers_base64 = show_headers(told)
+        if message.content_type:
+            shown.content_type = message.content_type
+        if message.group or message.dedup_id:
+            shown.group, shown.dedup_id = message.group, message.dedup_id
+        if message.dead_letter_source:
+            shown.dead_letter_source = message.dead_letter_source
+        return shown
+
+
+class ReceivedMessages(Lined):
+    """The deliveries; none when the wait was over first."""
+
+    lines_field: ClassVar[str] = "messages"
+    messages: list[ReceivedMessageOut]
+
+
+class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A message as it lies in its queue; `due_at` is when its delay, or its delivery, ends."""
+
+    id: str
+    offset: int
+    state: MessageState
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    dedup_id: str = ""
+    sent_at: Time
+    due_at: Time | UnsetType = UNSET
+    receives: int
+    failures: int
+    crashes: int
+    first_received_at: Time | UnsetType = UNSET
+
+    @classmethod
+    def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        body, encoded = (
+            (message.body, UNSET) if binary else show_body(message.body, message.content_type)
+        )
+        texts, others = show_headers(message.headers)
+        due_ms, first_ms = message.due_at_ms, message.first_received_at_ms
+        return cls(
+            id=message.message_id,
+            offset=message.offset,
+            state=message.state,
+            body=body,
+            body_base64=encoded,
+            content_type=message.content_type,
+            headers=texts,
+            headers_base64=others,
+            group=message.group,
+            dedup_id=message.dedup_id,
+            sent_at=rfc3339(message.sent_at_ms),
+            due_at=UNSET if due_ms is None else rfc3339(due_ms),
+            receives=message.receives,
+            failures=message.failures,
+            crashes=message.crashes,
+            first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
+        )
+
+
+class BrowsedMessages(msgspec.Struct):
+    """A page of messages, in the order they were sent in. It may be short, and yet not the last."""
+
+    items: list[BrowsedMessageOut]
+    next_cursor: str | None = None
+
+
+class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which messages, and how many."""
+
+    state: MessageState | None = None
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
+    cursor: Annotated[str, Meta(description="`next_cursor` of the last page.")] = ""
+
+
+class SettlementIn(msgspec.Struct, gc=False):
+    """A verdict on one delivery.
+
+    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
+    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again.
+    """
+
+    receipt_handle: str
+    action: SettleAction
+    delay_seconds: VisibilitySeconds | None = None
+    visibility_timeout_seconds: VisibilitySeconds | None = None
+    reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
+
+    def to_domain(self) -> Settlement:
+        """The verdict. Raises ValidationFailed when an extension does not say how long."""
+        if self.visibility_timeout_seconds is None and self.action is SettleAction.EXTEND:
+            raise ValidationFailed.at(
+                "/visibility_timeout_seconds", "An extension says how long", "required"
+            )
+        return Settlement(
+            self.receipt_handle,
+            self.action,
+            optional_ms(self.delay_seconds),
+            optional_ms(self.visibility_timeout_seconds) or 0,
+            self.reason,
+        )
+
+
+class SettlementOrBatch(msgspec.Struct, kw_only=True):
+    """A batch of verdicts."""
+
+    settlements: list[SettlementIn] | UnsetType = UNSET
+
+    def to_domain(self) -> Settlement:
+        """There is no form of one verdict alone."""
+        raise ValidationFailed.at("/settlements", "'settlements' is required", "required")
+
+
+class Settle(msgspec.Struct):
+    """Verdicts on deliveries of one queue, each answered for itself."""
+
+    settlements: Annotated[
+        list[SettlementIn], Meta(min_length=1, max_length=limits.SETTLEMENTS_MAX)
+    ]
+
+
+class SettledOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """`ok`, or `error` and why; `visible_at` when the delivery was extended or comes back later."""
+
+    status: str
+    visible_at: Time | UnsetType = UNSET
+    error: ItemError | UnsetType = UNSET
+
+
+class SettleResults(msgspec.Struct):
+    """One result for each verdict, in their order."""
+
+    results: list[SettledOut]
+
+
+class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A message that the queue gave up on, and why."""
+
+    id: str
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    group: str = ""
+    offset: int
+    reason: str
+    sent_at: Time
+    died_at: Time
+    receives: int
+    failures: int
+    crashes: int
+
+    @classmethod
+    def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
+        """`binary`: the answer is MessagePack, where the body is bin."""
+        body, encoded = (
+            (letter.body, UNSET) if binary else show_body(letter.body, letter.content_type)
+        )
+        texts, others = show_headers(letter.headers)
+        return cls(
+            id=letter.message_id,
+            body=body,
+            body_base64=encoded,
+            content_type=letter.content_type,
+            headers=texts,
+            headers_base64=others,
+            group=letter.group,
+            offset=letter.offset,
+            reason=letter.reason,
+            sent_at=rfc3339(letter.sent_at_ms),
+            died_at=rfc3339(letter.died_at_ms),
+            receives=letter.receives,
+            failures=letter.failures,
+            crashes=letter.crashes,
+        )
+
+
+class DeadLetters(msgspec.Struct):
+    """A page of dead letters, oldest first."""
+
+    items: list[DeadLetterOut]
+    next_cursor: str | None
+
+
+class PageQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which page of a list."""
+
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
+    cursor: str = ""

@@ -1,0 +1,223 @@
+"""The native API's words for what went wrong: RFC 9457 problems, one row for each code."""
+
+from typing import Any
+
+import msgspec
+
+from api.errors import DoorCode, Refusal
+from api.http.rate_limit_headers import rate_limit_headers
+from storage.domain.errors import (
+    ErrorCode,
+    FieldFault,
+    MillstreamError,
+    QuotaExceeded,
+    ValidationFailed,
+)
+
+PROBLEM_JSON = "application/problem+json"
+TYPE_PREFIX = "urn:millstream:problem:"
+RETRY_AFTER_SECONDS = 1
+
+AnyCode = ErrorCode | DoorCode
+
+
+class Row(msgspec.Struct, frozen=True):
+    """How a code looks over HTTP."""
+
+    status: int
+    title: str
+
+
+TABLE: dict[AnyCode, Row] = {
+    DoorCode.BAD_REQUEST: Row(400, "Bad request"),
+    DoorCode.MALFORMED_JSON: Row(400, "Malformed JSON"),
+    DoorCode.MALFORMED_MSGPACK: Row(400, "Malformed MessagePack"),
+    DoorCode.NOT_FOUND: Row(404, "Not found"),
+    DoorCode.METHOD_NOT_ALLOWED: Row(405, "Method not allowed"),
+    DoorCode.REQUEST_TOO_LARGE: Row(413, "Request too large"),
+    DoorCode.HEADERS_TOO_LARGE: Row(431, "Headers too large"),
+    DoorCode.URL_TOO_LONG: Row(414, "URL too long"),
+    DoorCode.REQUEST_TOO_SLOW: Row(408, "Request too slow"),
+    DoorCode.UNSUPPORTED_MEDIA_TYPE: Row(415, "Unsupported media type"),
+    DoorCode.UPGRADE_REQUIRED: Row(426, "Upgrade required"),
+    DoorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Subprotocol unknown"),
+    DoorCode.INTERNAL_ERROR: Row(500, "Internal error"),
+    ErrorCode.VALIDATION_FAILED: Row(422, "Validation failed"),
+    ErrorCode.MESSAGE_TOO_LARGE: Row(413, "Message too large"),
+    ErrorCode.BATCH_TOO_LARGE: Row(413, "Batch too large"),
+    ErrorCode.INVALID_CURSOR: Row(400, "Invalid cursor"),
+    ErrorCode.RECEIPT_HANDLE_INVALID: Row(422, "Receipt handle invalid"),
+    ErrorCode.UNAUTHENTICATED: Row(401, "Unauthenticated"),
+    ErrorCode.FORBIDDEN: Row(403, "Forbidden"),
+    ErrorCode.KEY_NOT_FOUND: Row(404, "Key not found"),
+    ErrorCode.KEY_REFUSED: Row(409, "Key refused"),
+    ErrorCode.QUEUE_NOT_FOUND: Row(404, "Queue not found"),
+    ErrorCode.STREAM_NOT_FOUND: Row(404, "Stream not found"),
+    ErrorCode.STREAM_READ_ONLY: Row(409, "Stream read only"),
+    ErrorCode.SHARD_NOT_FOUND: Row(404, "Shard not found"),
+    ErrorCode.MESSAGE_NOT_FOUND: Row(404, "Message not found"),
+    ErrorCode.PRECONDITION_FAILED: Row(412, "Precondition failed"),
+    ErrorCode.RECEIPT_HANDLE_EXPIRED: Row(409, "Receipt handle expired"),
+    ErrorCode.IDEMPOTENCY_KEY_REUSED: Row(422, "Idempotency key reused"),
+    ErrorCode.IN_FLIGHT_LIMIT_REACHED: Row(429, "In-flight limit reached"),
+    ErrorCode.MESSAGE_IN_FLIGHT: Row(409, "Message in flight"),
+    ErrorCode.QUEUE_FULL: Row(429, "Queue full"),
+    ErrorCode.GROUP_NOT_PARKED: Row(404, "Group not parked"),
+    ErrorCode.PURGE_IN_PROGRESS: Row(429, "Purge in progress"),
+    ErrorCode.MOVE_REFUSED: Row(409, "Move refused"),
+    ErrorCode.MOVE_NOT_FOUND: Row(404, "Move not found"),
+    ErrorCode.STREAM_BUSY: Row(409, "Stream busy"),
+    ErrorCode.RECORD_NOT_FOUND: Row(404, "Record not found"),
+    ErrorCode.OFFSET_EXPIRED: Row(410, "Offset expired"),
+    ErrorCode.OFFSET_OUT_OF_RANGE: Row(416, "Offset out of range"),
+    ErrorCode.OFFSET_MISMATCH: Row(412, "Offset mismatch"),
+    ErrorCode.FENCE_MISMATCH: Row(412, "Fence mismatch"),
+    ErrorCode.SHARD_CLOSED: Row(409, "Shard closed"),
+    ErrorCode.PRODUCER_FENCED: Row(409, "Producer fenced"),
+    ErrorCode.SEQUENCE_OUT_OF_ORDER: Row(409, "Sequence out of order"),
+    ErrorCode.DUPLICATE_FORGOTTEN: Row(409, "Duplicate forgotten"),
+    ErrorCode.TOO_MANY_PRODUCERS: Row(429, "Too many producers"),
+    ErrorCode.GROUP_NOT_FOUND: Row(404, "Group not found"),
+    ErrorCode.MEMBER_UNKNOWN: Row(404, "Member unknown"),
+    ErrorCode.STALE_GENERATION: Row(409, "Stale generation"),
+    ErrorCode.GROUP_FULL: Row(409, "Group full"),
+    ErrorCode.BOOKMARK_NOT_FOUND: Row(404, "Bookmark not found"),
+    ErrorCode.ARCHIVE_BEHIND: Row(429, "Archive behind"),
+    ErrorCode.ARCHIVE_DAMAGED: Row(500, "Archive damaged"),
+    ErrorCode.ARCHIVE_OFF: Row(409, "Archive off"),
+    ErrorCode.JOB_NOT_FOUND: Row(404, "Job not found"),
+    ErrorCode.SOCKET_NOT_FOUND: Row(404, "Socket not found"),
+    ErrorCode.JOB_REFUSED: Row(409, "Job refused"),
+    ErrorCode.WEBHOOK_NOT_FOUND: Row(404, "Webhook not found"),
+    ErrorCode.DELIVERY_NOT_FOUND: Row(404, "Delivery not found"),
+    ErrorCode.PAYLOAD_GONE: Row(410, "Payload gone"),
+    ErrorCode.WEBHOOK_BUSY: Row(429, "Webhook busy"),
+    ErrorCode.NAMESPACE_NOT_FOUND: Row(404, "Namespace not found"),
+    ErrorCode.NAMESPACE_IN_USE: Row(409, "Namespace in use"),
+    ErrorCode.QUOTA_EXCEEDED: Row(429, "Quota exceeded"),
+    ErrorCode.QUOTA_TOO_SMALL: Row(413, "Quota too small"),
+    ErrorCode.QUOTA_REACHED: Row(409, "Quota reached"),
+    ErrorCode.BACKLOG_FULL: Row(429, "Backlog full"),
+    ErrorCode.SECRETS_OFF: Row(409, "Secrets off"),
+    ErrorCode.SECRET_UNREADABLE: Row(500, "Secret unreadable"),
+    ErrorCode.STORAGE_UNAVAILABLE: Row(503, "Storage unavailable"),
+    ErrorCode.STORAGE_FULL: Row(503, "Storage full"),
+    ErrorCode.STORAGE_BUSY: Row(503, "Storage busy"),
+    ErrorCode.STORAGE_TIMEOUT: Row(504, "Outcome unknown"),
+}
+"""Total: a test fails when a code has no row."""
+
+_TYPES: dict[AnyCode, str] = {
+    ErrorCode.QUOTA_EXCEEDED: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    ErrorCode.BACKLOG_FULL: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+}
+"""Problems that have a name of their own: draft-ietf-httpapi-ratelimit-headers."""
+
+_SENTENCES: dict[ErrorCode, str] = {
+    kind.code: (kind.__doc__ or "").split("\n", 1)[0] for kind in MillstreamError.__subclasses__()
+}
+
+
+def is_retryable(code: AnyCode) -> bool:
+    """Whether the same call may succeed later."""
+    return isinstance(code, ErrorCode) and code.retryable
+
+
+def nothing_happened(code: AnyCode) -> bool:
+    """Whether the call is known to have changed nothing."""
+    if isinstance(code, ErrorCode):
+        return code.nothing_happened
+    return code is not DoorCode.INTERNAL_ERROR
+
+
+_CLASSES = {kind.code: kind for kind in MillstreamError.__subclasses__()}
+
+
+def error_of(code: ErrorCode) -> MillstreamError:
+    """A refusal of which only the code is known."""
+    return _CLASSES[code]()
+
+
+class ItemError(msgspec.Struct, frozen=True):
+    """Why one item of a batch was refused."""
+
+    code: ErrorCode
+    detail: str
+    retryable: bool
+
+
+def item_error(error: MillstreamError | ErrorCode) -> ItemError:
+    """One refusal within an answer that is otherwise good."""
+    if isinstance(error, ErrorCode):
+        return ItemError(error, _SENTENCES[error], error.retryable)
+    return ItemError(error.code, error.detail, error.code.retryable)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """An answer that is a problem. `headers` come beside the content type."""
+
+    code: AnyCode
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+def problem(error: Exception, *, instance: str, request_id: str) -> Problem:
+    """What a client reads of `error`; of an unexpected one, only that it happened."""
+    code = code_of(error)
+    row = TABLE[code]
+    members = {
+        "type": _TYPES.get(code) or f"{TYPE_PREFIX}{code}",
+        "title": row.title,
+        "status": row.status,
+        "detail": _detail(error),
+        "instance": instance,
+        "code": code,
+        "retryable": is_retryable(code),
+        "request_id": request_id,
+        **_more(error),
+    }
+    return Problem(code, row.status, _headers(error, row.status), msgspec.json.encode(members))
+
+
+def code_of(error: Exception) -> AnyCode:
+    """The stable key of anything raised."""
+    if isinstance(error, MillstreamError | Refusal):
+        return error.code
+    return DoorCode.INTERNAL_ERROR
+
+
+def _detail(error: Exception) -> str:
+    if isinstance(error, MillstreamError | Refusal):
+        return error.detail
+    return "Something failed inside Millstream; its log has the request id."
+
+
+def _more(error: Exception) -> dict[str, Any]:
+    """The members that only some problems have."""
+    if not isinstance(error, MillstreamError):
+        return {}
+    more = dict(error.facts)
+    if isinstance(error, QuotaExceeded):
+        more["violated-policies"] = [more.get("policy", "")]
+    if isinstance(error, ValidationFailed) and error.faults:
+        more["errors"] = [_fault(fault) for fault in error.faults]
+    if not error.code.nothing_happened:
+        more["outcome"] = "unknown"
+    return more
+
+
+def _fault(fault: FieldFault) -> dict[str, str]:
+    return {"pointer": fault.pointer, "detail": fault.detail, "code": fault.code}
+
+
+def _headers(error: Exception, status: int) -> tuple[tuple[bytes, bytes], ...]:
+    headers = error.headers if isinstance(error, Refusal) else ()
+    if status == 401:
+        return (*headers, (b"www-authenticate", b"Bearer"))
+    if status not in (429, 503):
+        return headers
+    facts = error.facts if isinstance(error, MillstreamError) else {}
+    seconds = int(facts.get("retry_after_seconds", RETRY_AFTER_SECONDS))
+    told = rate_limit_headers(error.standings) if isinstance(error, QuotaExceeded) else ()
+    return (*headers, (b"retry-after", b"%d" % seconds), *told)

@@ -1,0 +1,352 @@
+"""Records of a stream on the wire."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from api.http.codecs import Lined
+from api.native.fields import (
+    body_from_json,
+    body_from_msgpack,
+    content_type_from_http,
+    headers_from_http,
+    headers_from_json,
+    http_text,
+    moment_ms,
+    rfc3339,
+    show_body,
+    show_headers,
+)
+from api.native.messages import AnyBody, Base64, ContentType, HeaderMap, RawBody, Time, WaitSeconds
+from api.native.problems import ItemError
+from api.types import RequestHeaders
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
+from storage.domain.streams.stream import (
+    UNCONDITIONAL,
+    AppendCondition,
+    LogRecord,
+    Producer,
+    Shard,
+    Tier,
+)
+
+Key = Annotated[
+    str,
+    Meta(
+        max_length=limits.KEY_CHARACTERS_MAX,
+        description="Partition key: records of one key are in one shard, in order.",
+    ),
+]
+HashKey = Annotated[
+    str,
+    Meta(
+        pattern=r"^(0|[1-9][0-9]{0,38})$",
+        description="Its place on the ring, in the place of its key's; not on a shard's own address.",
+    ),
+]
+Moment = Annotated[datetime, Meta(tz=True)]
+Count = Annotated[int, Meta(ge=0, le=limits.OFFSET_MAX)]
+RecordsMax = Annotated[int, Meta(ge=1, le=limits.READ_RECORDS_MAX)]
+BytesMax = Annotated[int, Meta(ge=1, le=limits.READ_BYTES_MAX)]
+
+RECORDS_DEFAULT = 1_000
+
+
+class _RecordFields(msgspec.Struct, kw_only=True, gc=False):
+    """What every form of a record has beside its data."""
+
+    data_base64: Base64 | UnsetType = UNSET
+    key: Key = ""
+    headers: HeaderMap = {}
+    content_type: ContentType = ""
+    event_time: Moment | None = None
+    hash_key: HashKey | None = None
+
+    def _with(self, data: bytes, own_content_type: str) -> Record:
+        content_type = self.content_type or own_content_type
+        headers = headers_from_json(self.headers) if self.headers else ()
+        return Record(
+            data,
+            self.key,
+            with_content_type(headers, content_type) if content_type else headers,
+            None if self.event_time is None else moment_ms(self.event_time),
+            None if self.hash_key is None else int(self.hash_key),
+        )
+
+
+class RecordIn(_RecordFields, kw_only=True, gc=False):
+    """A record to append: `data` or `data_base64`."""
+
+    data: RawBody | UnsetType = UNSET
+
+    def to_domain(self) -> Record:
+        """The record. Raises ValidationFailed when its data cannot be told."""
+        return self._with(*body_from_json(self.data, self.data_base64, "data"))
+
+
+class RecordOrBatch(RecordIn, kw_only=True, gc=False):
+    """A record, or a batch of them."""
+
+    records: list[RecordIn] | UnsetType = UNSET
+
+
+class PackedRecord(_RecordFields, kw_only=True, gc=False):
+    """A record in MessagePack, where data may be bin."""
+
+    data: Any = UNSET
+
+    def to_domain(self) -> Record:
+        """The record. Raises ValidationFailed when its data cannot be told."""
+        if type(self.data) is bytes and not (
+            self.headers
+            or self.content_type
+            or self.event_time
+            or self.data_base64
+            or self.hash_key
+        ):
+            return Record(self.data, self.key)
+        return self._with(*body_from_msgpack(self.data, self.data_base64, "data"))
+
+
+class PackedRecordOrBatch(PackedRecord, kw_only=True, gc=False):
+    """A record, or a batch of them, in MessagePack."""
+
+    records: list[PackedRecord] | UnsetType = UNSET
+
+
+class AppendRecords(msgspec.Struct):
+    """A batch of records. One record alone, NDJSON, MessagePack and raw bodies are also taken."""
+
+    records: Annotated[list[RecordIn], Meta(min_length=1, max_length=limits.BATCH_RECORDS_MAX)]
+
+
+class ProducerIn(msgspec.Struct, frozen=True):
+    """An idempotent producer: its first record's sequence; the next ones follow. A new epoch starts at 0."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=limits.PRODUCER_ID_CHARACTERS_MAX)]
+    epoch: Count
+    sequence: Count
+
+
+Fence = Annotated[
+    str,
+    Meta(
+        max_length=limits.FENCE_CHARACTERS_MAX,
+        description="The shard's token, when it is fenced.",
+    ),
+]
+
+
+class ShardRecordOrBatch(RecordOrBatch, kw_only=True, gc=False):
+    """A record, or a batch of them, for one shard, and what must hold for it to be accepted."""
+
+    producer: ProducerIn | None = None
+    expected_offset: Count | None = None
+    fence: Fence = ""
+
+
+class PackedShardRecordOrBatch(PackedRecordOrBatch, kw_only=True, gc=False):
+    """The same in MessagePack."""
+
+    producer: ProducerIn | None = None
+    expected_offset: Count | None = None
+    fence: Fence = ""
+
+
+class AppendToShard(msgspec.Struct, kw_only=True):
+    """A batch of records for one shard: all of them or none, and only if the conditions hold."""
+
+    records: Annotated[list[RecordIn], Meta(min_length=1, max_length=limits.BATCH_RECORDS_MAX)]
+    producer: ProducerIn | None = None
+    expected_offset: (
+        Annotated[Count, Meta(description="Append only if this is the shard's next offset.")] | None
+    ) = None
+    fence: Fence = ""
+
+
+def condition_of(around: ShardRecordOrBatch | PackedShardRecordOrBatch | None) -> AppendCondition:
+    """What must hold for an append to be accepted; nothing for lines and raw bodies."""
+    if around is None:
+        return UNCONDITIONAL
+    told = around.producer
+    producer = None if told is None else Producer(told.id, told.epoch, told.sequence)
+    if producer is None and around.expected_offset is None and not around.fence:
+        return UNCONDITIONAL
+    return AppendCondition(producer, around.expected_offset, around.fence)
+
+
+def with_content_type(headers: Headers, content_type: str) -> Headers:
+    """A record's headers and its content type, which has a reserved name there."""
+    return (*headers, (CONTENT_TYPE, "", content_type.encode()))
+
+
+def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
+    """A record whose data is the request's body; the rest is in headers. Raises ValidationFailed."""
+    key = http_text(headers, "Millstream-Key")
+    if len(key) > limits.KEY_CHARACTERS_MAX:
+        raise ValidationFailed.at("/Millstream-Key", "At most 256 characters", "too_long")
+    own = headers_from_http(headers)
+    content_type = content_type_from_http(headers)
+    return Record(payload, key, with_content_type(own, content_type) if content_type else own)
+
+
+class AppendedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """Where a record went, or why it was refused. `duplicate`: it had been appended before."""
+
+    shard: int | UnsetType = UNSET
+    offset: int | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+    error: ItemError | UnsetType = UNSET
+
+
+class AppendedRecordOut(msgspec.Struct, frozen=True):
+    """Where the only record went."""
+
+    shard: int
+    offset: int
+    duplicate: bool
+
+
+class AppendedRecords(msgspec.Struct):
+    """One result for each record, in their order, and how many were refused."""
+
+    records: list[AppendedOut]
+    failed: int
+
+
+class GapOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Offsets [first, next) that cannot be read: 'expired' by retention, or a 'hole' never filled."""
+
+    shard: int | UnsetType = UNSET
+    first: int
+    next: int
+    reason: str
+
+
+class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A record at its place. `shard` is told where several are read."""
+
+    shard: int | UnsetType = UNSET
+    offset: int
+    data: AnyBody = UNSET
+    data_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    key: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    arrival_time: Time
+    event_time: Time | UnsetType = UNSET
+
+    @classmethod
+    def from_domain(
+        cls, at: LogRecord, binary: bool, shard: int | UnsetType = UNSET
+    ) -> "RecordOut":
+        """`binary`: the answer is MessagePack, where the data is bin."""
+        record = at.record
+        content_type = content_type_of(record.headers) if record.headers else ""
+        data, encoded = (record.data, UNSET) if binary else show_body(record.data, content_type)
+        texts, others = show_headers(record.headers) if record.headers else ({}, {})
+        return cls(
+            shard=shard,
+            offset=at.offset,
+            data=data,
+            data_base64=encoded,
+            content_type=content_type,
+            key=record.key,
+            headers=texts,
+            headers_base64=others,
+            arrival_time=rfc3339(at.arrival_ms),
+            event_time=UNSET if record.event_time_ms is None else rfc3339(record.event_time_ms),
+        )
+
+
+def content_type_of(headers: Headers) -> str:
+    """A record's content type, from its reserved header; empty when it has none."""
+    for name, _, value in headers:
+        if name == CONTENT_TYPE:
+            return value.decode("utf-8", "replace")
+    return ""
+
+
+class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to start (one of `offset`, `time`, `tail`; the oldest record without any) and how much."""
+
+    offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
+    time: (
+        Annotated[Moment, Meta(description="The first record that arrived then or later.")] | None
+    ) = None
+    tail: Annotated[RecordsMax, Meta(description="The last so many records.")] | None = None
+    limit: RecordsMax = RECORDS_DEFAULT
+    bytes_max: BytesMax = limits.READ_BYTES_MAX
+    wait_seconds: WaitSeconds = 0
+
+
+class ChildOut(msgspec.Struct, frozen=True):
+    """A shard that goes on where its parents were closed: read it after all of them."""
+
+    shard: int
+    first_hash_key: str
+    last_hash_key: str
+    parents: list[int]
+
+    @classmethod
+    def from_domain(cls, shard: Shard) -> "ChildOut":
+        return cls(
+            shard.index, str(shard.first_hash_key), str(shard.last_hash_key), list(shard.parents)
+        )
+
+
+class ShardRecords(Lined, kw_only=True, omit_defaults=True):
+    """What was read. `tip` is the next offset to be written; `gap` tells what could not be read. `tier` says
+    where the records came from, which makes no difference but in time.
+
+    `ended`: the shard was split or merged, and nothing is left in it; go on with its `children`.
+    """
+
+    lines_field: ClassVar[str] = "records"
+    records: list[RecordOut]
+    next_offset: int
+    start: int
+    tip: int
+    behind_seconds: float
+    tier: Tier
+    ended: bool
+    gap: GapOut | UnsetType = UNSET
+    children: list[ChildOut] | UnsetType = UNSET
+
+
+class Start(StrEnum):
+    """Where a read of all shards starts without a cursor."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+class ReadStream(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
+    """Where to start and how much."""
+
+    cursor: Annotated[str, Meta(description="`next_cursor` of the last answer.")] = ""
+    start: Start = Start.EARLIEST
+    time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
+        None
+    )
+    limit: RecordsMax = RECORDS_DEFAULT
+    bytes_max: BytesMax = limits.READ_BYTES_MAX
+    wait_seconds: WaitSeconds = 0
+
+
+class StreamRecords(Lined, kw_only=True):
+    """Records of all shards, by arrival; within a shard in their order. `tier` is the archive when any of them came
+    from there."""
+
+    lines_field: ClassVar[str] = "records"
+    records: list[RecordOut]
+    next_cursor: str
+    behind_seconds: float
+    tier: Tier
+    gaps: list[GapOut]

@@ -1,0 +1,34 @@
+"""Verdicts on deliveries: how they are answered and counted."""
+
+from collections.abc import Sequence
+
+from api.native.fields import rfc3339
+from api.native.messages import SettledOut
+from api.native.problems import item_error
+from api.observability.metric_definitions import DoorMetrics, count_rejected
+from storage.domain.queues.message import SettleAction, Settled, Settlement
+
+_OK = SettledOut(status="ok")
+
+
+def settled_out(settled: Settled) -> SettledOut:
+    """The answer to one verdict."""
+    if settled.error is not None:
+        return SettledOut(status="error", error=item_error(settled.error))
+    if settled.visible_at_ms is not None:
+        return SettledOut(status="ok", visible_at=rfc3339(settled.visible_at_ms))
+    return _OK
+
+
+def count_settled(
+    metrics: DoorMetrics, settlements: Sequence[Settlement], settled: Sequence[Settled]
+) -> None:
+    """Count the verdicts that were taken, and those that were refused."""
+    taken: dict[SettleAction, int] = {}
+    for asked, answer in zip(settlements, settled, strict=True):
+        if answer.error is None:
+            taken[asked.action] = taken.get(asked.action, 0) + 1
+        else:
+            count_rejected(answer.error)
+    for action, count in taken.items():
+        metrics.settled(action, count)

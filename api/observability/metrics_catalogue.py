@@ -1,0 +1,44 @@
+"""Every metric by name, type, labels and where it is told: what the documentation and the rules are tested against."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from api.observability.metric_definitions import METRICS
+from api.observability.resource_metrics import OBJECT_METRICS
+from api.observability.store_metrics import STATE_METRICS
+
+COUNTED, HELD, BY_NAME = "counted", "held", "by name"
+
+
+class Described(NamedTuple):
+    """A metric. `where`: counted by processes and added up, held by the stores, or told by name."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    text: str
+    where: str
+
+    @property
+    def series(self) -> frozenset[str]:
+        """The names under which its values are found."""
+        if self.kind != "histogram":
+            return frozenset((self.name,))
+        return frozenset(f"{self.name}{part}" for part in ("_bucket", "_sum", "_count"))
+
+
+def catalogue() -> Iterator[Described]:
+    """All metrics, in the order in which they are documented."""
+    for metric in METRICS:
+        [family] = metric.describe()
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        yield Described(name, family.type, metric._labelnames, family.documentation, COUNTED)
+    for where, metrics in ((HELD, STATE_METRICS), (BY_NAME, OBJECT_METRICS)):
+        for one in metrics:
+            yield Described(one.name, one.kind, one.labels, one.help, where)
+
+
+def row(metric: Described) -> str:
+    """A metric's line in the documentation."""
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
+    return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.text} |"

@@ -1,0 +1,206 @@
+"""Metrics of single queues, streams and groups, for those who ask for them by name.
+
+They have names of their own, so that whoever scrapes both adds nothing up twice. Their counts are those of the queue,
+stream or group: one that is made anew begins at nought.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from itertools import islice
+from typing import TypeVar
+
+from prometheus_client.metrics_core import Metric
+
+from api.observability.store_metrics import StateMetric, reasons_of, states_of
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample
+from storage.timeseries.query import ShardPlace
+
+T = TypeVar("T")
+
+_SECOND = float(limits.SECOND_MS)
+
+
+class Kind(StrEnum):
+    """What there are metrics of by name."""
+
+    QUEUES = "queues"
+    STREAMS = "streams"
+    GROUPS = "groups"
+
+
+_QUEUE = ("namespace", "queue")
+_STREAM = ("namespace", "stream")
+_SHARD = (*_STREAM, "shard")
+_GROUP = ("namespace", "stream", "group")
+
+
+def _of(noun: str, what: str, kind: str, text: str, labels: tuple[str, ...]) -> StateMetric:
+    return StateMetric(f"millstream_object_{noun}_{what}", kind, text, labels)
+
+
+Q_MESSAGES = _of("queue", "messages", "gauge", "Messages, by state", (*_QUEUE, "state"))
+Q_BYTES = _of("queue", "bytes", "gauge", "Bytes of the messages, but dead letters", _QUEUE)
+Q_AGE = _of("queue", "oldest_message_age_seconds", "gauge", "Age of the oldest ready one", _QUEUE)
+Q_SENT = _of("queue", "sent_total", "counter", "Messages that were sent to it", _QUEUE)
+Q_DELIVERED = _of("queue", "delivered_total", "counter", "Deliveries to consumers", _QUEUE)
+Q_ACKED = _of("queue", "acknowledged_total", "counter", "Deliveries acknowledged", _QUEUE)
+Q_EXPIRED = _of("queue", "expired_total", "counter", "Messages whose time was over", _QUEUE)
+Q_DEAD = _of(
+    "queue",
+    "dead_lettered_total",
+    "counter",
+    "Messages that became dead letters",
+    (*_QUEUE, "reason"),
+)
+S_RECORDS = _of("stream", "records", "gauge", "Records in the hot store", _STREAM)
+S_BYTES = _of("stream", "bytes", "gauge", "Their bytes", _STREAM)
+S_SHARDS = _of("stream", "shards", "gauge", "Shards that take records", _STREAM)
+S_TAKEN = _of("stream", "records_in_total", "counter", "Records that it took", _STREAM)
+S_BYTES_IN = _of("stream", "bytes_in_total", "counter", "Their bytes", _STREAM)
+S_ARCHIVE = _of(
+    "stream",
+    "archive_lag_seconds",
+    "gauge",
+    "For how long the oldest record waits to be archived",
+    _STREAM,
+)
+S_FIRST = _of("stream", "first_offset", "gauge", "Oldest offset in the hot store", _SHARD)
+S_LAST = _of("stream", "last_offset", "gauge", "Newest offset; -1 before there is one", _SHARD)
+G_LAG = _of("consumer_group", "lag_records", "gauge", "Records that it has still to read", _GROUP)
+G_LAG_SECONDS = _of(
+    "consumer_group", "lag_seconds", "gauge", "For how long the oldest of them has waited", _GROUP
+)
+G_MEMBERS = _of("consumer_group", "members", "gauge", "Members", _GROUP)
+G_COMMITTED = _of("consumer_group", "committed_total", "counter", "Records committed", _GROUP)
+G_LAST = _of(
+    "consumer_group",
+    "last_commit_timestamp_seconds",
+    "gauge",
+    "When it last committed, in seconds since the epoch",
+    _GROUP,
+)
+TRUNCATED = StateMetric(
+    "millstream_objects_truncated",
+    "gauge",
+    f"1 if there are more than {limits.OBJECT_METRICS_MAX} of a kind, and the rest is not shown",
+    ("kind",),
+)
+
+OBJECT_METRICS: tuple[StateMetric, ...] = (
+    *(Q_MESSAGES, Q_BYTES, Q_AGE, Q_SENT, Q_DELIVERED, Q_ACKED, Q_EXPIRED, Q_DEAD),
+    *(S_RECORDS, S_BYTES, S_SHARDS, S_TAKEN, S_BYTES_IN, S_ARCHIVE, S_FIRST, S_LAST),
+    *(G_LAG, G_LAG_SECONDS, G_MEMBERS, G_COMMITTED, G_LAST, TRUNCATED),
+)
+"""All of them, as /metrics/per-object has them."""
+
+
+async def object_families(
+    storage: Storage, principal: Principal, kinds: Collection[Kind], prefix: str, now_ms: int
+) -> list[Metric]:
+    """The metrics of what the caller may see in its namespace, OBJECT_METRICS_MAX of each kind at most, by name."""
+    families: list[Metric] = []
+    truncated: list[tuple[tuple[str, ...], float]] = []
+    namespace = principal.namespace
+    if Kind.QUEUES in kinds:
+        queues = await storage.series.latest_queues(namespace)
+        shown, more = _shown(queues, prefix, principal, Action.QUEUE_LIST)
+        families += _queues(namespace, shown, now_ms)
+        truncated.append(((Kind.QUEUES,), more))
+    if Kind.STREAMS in kinds:
+        streams = await storage.series.latest_streams(namespace)
+        seen, more = _shown(streams, prefix, principal, Action.STREAM_LIST)
+        families += _streams(namespace, seen, now_ms)
+        families += _offsets(namespace, seen, await storage.series.latest_shards(namespace))
+        truncated.append(((Kind.STREAMS,), more))
+    if Kind.GROUPS in kinds:
+        groups = await storage.series.latest_groups(namespace)
+        found, more = _shown(groups, prefix, principal, Action.GROUP_LIST)
+        families += _groups(namespace, found, await _streams_of(storage, namespace, found), now_ms)
+        truncated.append(((Kind.GROUPS,), more))
+    return [*families, TRUNCATED.family(truncated)]
+
+
+def _shown(
+    samples: Mapping[str, T], prefix: str, principal: Principal, see: Action
+) -> tuple[dict[str, T], bool]:
+    """Those that are shown, and whether there are more."""
+    allows = principal.policy.allows
+    names = (
+        name
+        for name in sorted(samples)
+        if name.startswith(prefix) and allows(see, name) and allows(Action.METRICS_READ, name)
+    )
+    some = list(islice(names, limits.OBJECT_METRICS_MAX + 1))
+    shown = {name: samples[name] for name in some[: limits.OBJECT_METRICS_MAX]}
+    return shown, len(some) > limits.OBJECT_METRICS_MAX
+
+
+async def _streams_of(storage: Storage, namespace: str, groups: Iterable[str]) -> dict[str, str]:
+    """The stream that each group reads."""
+    found: dict[str, str] = {}
+    names = sorted(groups)
+    if not names:
+        return found
+    after = ""
+    while page := await storage.groups.list_groups(
+        namespace, prefix="", after=after, limit=limits.PAGE_ITEMS_MAX
+    ):
+        found |= {group.name.name: group.spec.stream for group in page}
+        after = page[-1].name.name
+        if after >= names[-1]:
+            break
+    return found
+
+
+def _queues(namespace: str, queues: Mapping[str, QueueSample], now_ms: int) -> Iterator[Metric]:
+    each = [((namespace, name), one) for name, one in queues.items()]
+    yield Q_MESSAGES.family(
+        ((*at, state), count) for at, one in each for state, count in states_of(one).items()
+    )
+    yield Q_BYTES.family((at, one.bytes_held) for at, one in each)
+    yield Q_AGE.family((at, one.oldest_age_ms(now_ms) / _SECOND) for at, one in each)
+    yield Q_SENT.family((at, one.sent) for at, one in each)
+    yield Q_DELIVERED.family((at, one.received) for at, one in each)
+    yield Q_ACKED.family((at, one.acknowledged) for at, one in each)
+    yield Q_EXPIRED.family((at, one.expired) for at, one in each)
+    yield Q_DEAD.family(
+        ((*at, reason), count) for at, one in each for reason, count in reasons_of(one).items()
+    )
+
+
+def _streams(namespace: str, streams: Mapping[str, StreamSample], now_ms: int) -> Iterator[Metric]:
+    each = [((namespace, name), one) for name, one in streams.items()]
+    yield S_RECORDS.family((at, one.records) for at, one in each)
+    yield S_BYTES.family((at, one.bytes_held) for at, one in each)
+    yield S_SHARDS.family((at, one.shards) for at, one in each)
+    yield S_TAKEN.family((at, one.records_in) for at, one in each)
+    yield S_BYTES_IN.family((at, one.bytes_in) for at, one in each)
+    yield S_ARCHIVE.family((at, one.archive_lag_ms(now_ms) / _SECOND) for at, one in each)
+
+
+def _offsets(
+    namespace: str, streams: Iterable[str], shards: Mapping[str, Sequence[ShardPlace]]
+) -> Iterator[Metric]:
+    each = [
+        ((namespace, name, str(place.shard)), place)
+        for name in streams
+        for place in shards.get(name, ())
+    ]
+    yield S_FIRST.family((at, place.start) for at, place in each)
+    yield S_LAST.family((at, place.next - 1) for at, place in each)
+
+
+def _groups(
+    namespace: str, groups: Mapping[str, GroupSample], streams: Mapping[str, str], now_ms: int
+) -> Iterator[Metric]:
+    each = [((namespace, streams.get(name, ""), name), one) for name, one in groups.items()]
+    yield G_LAG.family((at, one.lag_records) for at, one in each)
+    yield G_LAG_SECONDS.family((at, one.lag_ms(now_ms) / _SECOND) for at, one in each)
+    yield G_MEMBERS.family((at, one.members) for at, one in each)
+    yield G_COMMITTED.family((at, one.committed) for at, one in each)
+    yield G_LAST.family(
+        (at, one.last_commit_ms / _SECOND) for at, one in each if one.last_commit_ms is not None
+    )

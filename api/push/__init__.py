@@ -1,1 +1,0 @@
-"""Push: WebSocket and server-sent events."""

@@ -1,0 +1,113 @@
+"""How FastAPI's own refusals become problems, the same as everyone else's."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from api.auth.audit import Auditing
+from api.errors import DoorCode, Refusal
+from api.http.validation_errors import from_pydantic
+from api.native.dependencies import REQUEST_ID_KEY
+from api.native.problems import PROBLEM_JSON, problem
+from storage.domain.access.audit import Door
+from storage.domain.errors import MillstreamError, Unauthenticated
+
+DASHBOARD = "/ui"
+WHERE_THINGS_ARE = f": the API is at /v1, the dashboard at {DASHBOARD}."
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Answer every refusal and failure of the control plane with a problem."""
+    app.add_exception_handler(RequestValidationError, _refuse_input)
+    app.add_exception_handler(HTTPException, _refuse_route)
+    for kind in (MillstreamError, Refusal, Exception):
+        app.add_exception_handler(kind, answer_problem)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """The problem that `error` is. Whoever logs in with what nobody knows is told of in the audit log."""
+    if isinstance(error, Unauthenticated):
+        _note(request, error)
+    told = problem(
+        error, instance=request.url.path, request_id=request.scope.get(REQUEST_ID_KEY, "")
+    )
+    headers = {name.decode(): value.decode() for name, value in told.headers}
+    return Response(told.body, told.status, headers, media_type=PROBLEM_JSON)
+
+
+def _note(request: Request, error: Unauthenticated) -> None:
+    auditing = cast(Auditing, request.app.state.auditing)
+    scope = request.scope
+    request_id = str(scope.get(REQUEST_ID_KEY, "")).encode()
+    auditing.note_stranger(
+        error, Door.REST, scope.get("client"), dict(scope["headers"]), request_id
+    )
+
+
+async def _refuse_input(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return await answer_problem(request, _from_fastapi(request, error.errors()))
+
+
+def _from_fastapi(request: Request, errors: Sequence[Any]) -> Exception:
+    """FastAPI's list of faults as one refusal."""
+    for error in errors:
+        if error["type"] == "json_invalid":
+            return Refusal(DoorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
+    return from_pydantic(errors, _fields_of(request))
+
+
+def _fields_of(request: Request) -> Collection[str]:
+    """What the body of such a request may have."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    kind = body and body.field_info.annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
+
+
+async def _refuse_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refusal):  # raised while FastAPI read the body
+        return await answer_problem(request, error.__cause__)
+    if _is_somebody_looking(request):
+        return RedirectResponse(DASHBOARD)
+    return await answer_problem(request, _from_starlette(request, error))
+
+
+def _is_somebody_looking(request: Request) -> bool:
+    """Whether a browser was given no more than the address of the service."""
+    asks_for_page = "text/html" in request.headers.get("accept", "")
+    return request.url.path == "/" and request.method == "GET" and asks_for_page
+
+
+def _from_starlette(request: Request, error: HTTPException) -> Refusal:
+    """The refusal of a path or method that no route has; the data plane's paths count."""
+    if error.status_code in (404, 405):
+        allowed = ", ".join(_methods(request))
+        if not allowed:
+            return Refusal(
+                DoorCode.NOT_FOUND, f"Nothing is at {request.url.path}{WHERE_THINGS_ARE}"
+            )
+        return Refusal(
+            DoorCode.METHOD_NOT_ALLOWED,
+            f"{request.method} is not for {request.url.path}; it takes {allowed}.",
+            ((b"allow", allowed.encode()),),
+        )
+    return Refusal(DoorCode.BAD_REQUEST, str(error.detail))
+
+
+def _methods(request: Request) -> list[str]:
+    """What the path takes, on either plane."""
+    methods = set(request.app.state.hot_methods(request.url.path))
+    for route in request.app.state.cold_routes:
+        if route.path_regex.match(request.url.path):
+            methods |= route.methods
+    return sorted(methods)
+
+
+def _why(error: Any) -> str:
+    return str(error.get("ctx", {}).get("error", error["msg"]))

@@ -1,0 +1,1 @@
+"""REST routes, one noun in each module."""

@@ -1,0 +1,53 @@
+"""The archive: how far a stream is archived, its files, and archiving it at once."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
+from api.rest.schemas.archive import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+
+router = APIRouter(prefix="/v1/archives", tags=["archives"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.STREAM_MANAGE))
+SEE = Depends(may(Action.STREAM_LIST))
+
+
+@router.get("/{stream}", dependencies=[SEE])
+async def get_archive(stream: StreamPath, storage: StorageDep) -> ArchiveOut:
+    """Show how far a stream is archived, and how much of it waits."""
+    return ArchiveOut.from_domain(await storage.archives.show(stream))
+
+
+@router.get("/{stream}/files", dependencies=[SEE])
+async def list_archived_files(
+    stream: StreamPath,
+    storage: StorageDep,
+    shard: Annotated[int, Query(ge=0)] = 0,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> ArchivedFilePage:
+    """List the Parquet files of a shard, by offset."""
+    about = ("archived files", stream.namespace, stream.name, str(shard))
+    after = decode_cursor(cursor, about, int) if cursor else -1
+    found = await storage.archives.files(stream, shard, after=after, limit=limit + 1)
+    items = [ArchivedFileOut.from_domain(file) for file in found[:limit]]
+    more = len(found) > limit
+    return ArchivedFilePage(
+        items=items, next_cursor=encode_cursor(about, items[-1].first_offset) if more else None
+    )
+
+
+@router.post("/{stream}/flushes", dependencies=[MANAGE], status_code=202)
+async def flush_archive(stream: StreamPath, storage: StorageDep, response: Response) -> FlushOut:
+    """Archive all there is of a stream now, whatever its age.
+
+    Its job is done when all of that is archived; until then it is begun again after each failure.
+    """
+    job = await storage.archives.flush(stream)
+    response.headers["location"] = f"/v1/jobs/{job.job_id}"
+    return FlushOut(job=job.job_id)

@@ -1,0 +1,94 @@
+"""Reading many records at once as an Arrow stream: the route of Spark and of other programs that work on columns."""
+
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.http.codecs import ARROW
+from api.native.dependencies import StorageDep, StreamPath, may
+from api.observability.metric_definitions import DoorMetrics
+from api.rest.routes.shards import ShardPath
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.streams.arrow_reader import TableRead
+
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"])
+
+READ = Depends(may(Action.STREAM_READ))
+
+Offset = Annotated[int, Query(ge=0, le=limits.OFFSET_MAX, description="Where to begin.")]
+End = Annotated[
+    int | None,
+    Query(ge=1, le=limits.OFFSET_MAX, description="Only records below this offset."),
+]
+BytesMax = Annotated[
+    int,
+    Query(
+        ge=1,
+        le=limits.TABLE_BYTES_MAX,
+        description="Of the records' data, at most; at least one record is read.",
+    ),
+]
+
+
+def _header(description: str, kind: str = "integer") -> dict[str, Any]:
+    return {"description": description, "schema": {"type": kind}}
+
+
+_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "An Arrow IPC stream with the columns `offset`, `ts`, `event_ts`, `key`, `data` and `headers`.",
+        "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
+        "headers": {
+            "Millstream-Next-Offset": _header("Where to go on."),
+            "Millstream-Start": _header("The oldest readable offset."),
+            "Millstream-Tip": _header("The next offset to be written."),
+            "Millstream-Records": _header("How many records there are."),
+            "Millstream-Tier": _header("`hot` or `archive`.", "string"),
+            "Millstream-Ended": _header(
+                "Whether the shard is closed and this was the last of it.", "boolean"
+            ),
+            "Millstream-Gap": _header(
+                "`first-next reason`: offsets before these records that cannot be read, because they are `expired` or"
+                " a `hole`.",
+                "string",
+            ),
+        },
+    }
+}
+
+
+@router.get(
+    "/shards/{shard}/table", dependencies=[READ], response_class=Response, responses=_RESPONSE
+)
+async def read_table(
+    stream: StreamPath,
+    shard: ShardPath,
+    storage: StorageDep,
+    request: Request,
+    offset: Offset,
+    end: End = None,
+    bytes_max: BytesMax = limits.TABLE_BYTES_MAX,
+) -> Response:
+    """Read a shard in order from an offset on, as an Arrow stream of many records.
+
+    For programs that read much. Where to go on and what the shard has is told in headers; records in memory and in the
+    archive are read as one.
+    """
+    found = await storage.tables.read(stream, shard, offset, end, bytes_max)
+    cast(DoorMetrics, request.app.state.stream_metrics).read(found.records)
+    return Response(found.encoded, media_type=ARROW, headers=_headers(found))
+
+
+def _headers(found: TableRead) -> dict[str, str]:
+    headers = {
+        "millstream-next-offset": str(found.next_offset),
+        "millstream-start": str(found.start),
+        "millstream-tip": str(found.tip),
+        "millstream-records": str(found.records),
+        "millstream-tier": found.tier,
+        "millstream-ended": "true" if found.ended else "false",
+    }
+    if found.gap is not None:
+        headers["millstream-gap"] = f"{found.gap.first}-{found.gap.next} {found.gap.reason}"
+    return headers

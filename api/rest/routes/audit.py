@@ -1,0 +1,80 @@
+"""The audit log: who did what, when, from where, and what it changed."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AwareDatetime
+
+from api.http.codecs import NDJSON, answer_type
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
+from api.native.fields import moment_ms
+from api.rest.schemas.audit import AuditEntry, AuditOrder, AuditPage
+from storage.domain import limits
+from storage.domain.access.audit import Wanted, canonical
+from storage.domain.access.permissions import Action, Principal
+
+router = APIRouter(prefix="/v1/audit", tags=["audit"])
+
+READ = Depends(may(Action.AUDIT_READ))
+Text = Annotated[str | None, Query(max_length=limits.AUDIT_TEXT_CHARACTERS_MAX)]
+
+
+@router.get("", dependencies=[READ], response_model=AuditPage)
+async def list_audit_entries(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    request: Request,
+    namespace: Text = None,
+    principal_: Annotated[str | None, Query(alias="principal", description="Who called.")] = None,
+    action: Text = None,
+    resource: Annotated[
+        str | None, Query(description="`queues/orders`, for one, and what is below it.")
+    ] = None,
+    from_: Annotated[
+        AwareDatetime | None, Query(alias="from", description="Called then or later.")
+    ] = None,
+    to: Annotated[AwareDatetime | None, Query(description="Called before.")] = None,
+    order: AuditOrder = AuditOrder.NEWEST,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> AuditPage | Response:
+    """List what was administered, in the caller's namespace or, for an administrator of all of them, everywhere.
+
+    With `Accept: application/x-ndjson` a line for each entry, and a last one of type `end`.
+    """
+    wanted = Wanted(
+        namespace=_namespace(principal, namespace),
+        principal=principal_,
+        action=action,
+        resource=resource,
+        since_ms=None if from_ is None else moment_ms(from_),
+        until_ms=None if to is None else moment_ms(to),
+    )
+    about = ("audit", principal.namespace, order.value, *map(str, wanted.told()))
+    found = await storage.audit.page(
+        wanted,
+        after=decode_cursor(cursor, about, int) if cursor else None,
+        limit=limit + 1,
+        oldest_first=order is AuditOrder.OLDEST,
+    )
+    page, more = found[:limit], len(found) > limit
+    answer = AuditPage(
+        items=[AuditEntry.from_domain(entry) for entry in page],
+        next_cursor=encode_cursor(about, page[-1].seq) if more else None,
+        whole=wanted == Wanted(),
+    )
+    if answer_type(dict(request.scope["headers"])) == NDJSON:
+        return Response(_lines(answer), media_type=NDJSON)
+    return answer
+
+
+def _namespace(principal: Principal, asked: str | None) -> str | None:
+    """The namespace whose entries are shown; None: every one's."""
+    return asked if principal.everywhere else principal.namespace
+
+
+def _lines(page: AuditPage) -> str:
+    said = page.model_dump(mode="json")
+    end = {"type": "end", "next_cursor": said["next_cursor"], "whole": said["whole"]}
+    return "".join(f"{canonical(line)}\n" for line in (*said["items"], end))

@@ -1,0 +1,275 @@
+"""Reading and committing as a member of a group: its hot routes.
+
+curl …/groups/g/records?member=alice&wait_seconds=20      joins, heartbeats, reads: as often as you like
+curl …/groups/g/commit --json '{"token": "…"}'            once the records are done
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from api.http.codecs import MSGPACK, Lined, StructBody, answer_type
+from api.http.request_spans import contexts_of_records
+from api.http.routing import Call, Dataplane
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.fields import to_ms, to_seconds
+from api.native.messages import WaitSeconds
+from api.native.problems import ItemError, item_error
+from api.native.records import RECORDS_DEFAULT, BytesMax, Count, GapOut, RecordOut, RecordsMax
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.groups.group import Commit, CommitResult, Committed, Fetched, Membership, Place
+from storage.domain.names import GroupName
+from storage.domain.streams.stream import Tier, slowest
+
+dataplane = Dataplane()
+
+MemberName = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_.-]{1,80})?$")]
+ShardIndex = Annotated[int, Meta(ge=0, le=10**9)]
+
+
+class Token(msgspec.Struct, frozen=True, array_like=True):
+    """What a commit token says: who read in which generation, and by shard the next offset to read."""
+
+    member: MemberName = ""
+    generation: Count = 0
+    positions: dict[ShardIndex, Count] = {}
+
+
+NO_TOKEN = Token()
+
+
+class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
+    """Who reads, and how much."""
+
+    member: Annotated[
+        MemberName, Meta(description="A name of your own; none in a simple group.")
+    ] = ""
+    after: Annotated[
+        str,
+        Meta(description="A token of this generation: read on behind it, before it is committed."),
+    ] = ""
+    limit: RecordsMax = RECORDS_DEFAULT
+    bytes_max: BytesMax = limits.READ_BYTES_MAX
+    wait_seconds: WaitSeconds = 0
+
+
+class GroupRecords(Lined, kw_only=True):
+    """Records of the member's shards, by arrival; within a shard in order. `token` commits them. `tier` is the
+    archive when any of them came from there."""
+
+    lines_field: ClassVar[str] = "records"
+    records: list[RecordOut]
+    member: str
+    generation: int
+    shards: list[int]
+    token: str
+    behind_seconds: float
+    tier: Tier
+    gaps: list[GapOut]
+
+
+class OffsetIn(msgspec.Struct, frozen=True):
+    """The next offset to read of a shard."""
+
+    shard: ShardIndex
+    offset: Count
+
+
+class CommitIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A token, or offsets with the member and the generation that say them.
+
+    In a simple group there is no member, and nothing is fenced without a generation.
+    """
+
+    token: str = ""
+    member: MemberName = ""
+    generation: Count | None = None
+    offsets: Annotated[list[OffsetIn], Meta(max_length=limits.COMMIT_SHARDS_MAX)] = []
+
+
+class CommittedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """Where the group stands in a shard, or why nothing was committed there."""
+
+    shard: int
+    offset: int | UnsetType = UNSET
+    error: ItemError | UnsetType = UNSET
+
+
+class CommittedOffsets(msgspec.Struct):
+    """One result for each shard, and how many were refused."""
+
+    offsets: list[CommittedOut]
+    failed: int
+
+
+class HeartbeatIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What the member knows: its generation, and the shards it still holds, so that others become free."""
+
+    generation: Count | None = None
+    owned: Annotated[list[ShardIndex], Meta(max_length=limits.COMMIT_SHARDS_MAX)] | None = None
+
+
+class AssignedShard(msgspec.Struct, frozen=True):
+    """A shard, and the next offset of the group there; null: nothing is committed, read from its start."""
+
+    shard: int
+    committed: int | None
+
+
+class Heartbeat(msgspec.Struct, kw_only=True):
+    """What the member reads now, what it is to give up, and the generation that its commits carry."""
+
+    member: str
+    generation: int
+    assigned: list[AssignedShard]
+    revoked: list[AssignedShard]
+    heartbeat_seconds: float
+
+
+@dataplane.get(
+    "/v1/groups/{group}/records",
+    query=FetchRecords,
+    answer=GroupRecords,
+    action=Action.GROUP_COMMIT,
+)
+async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
+    """Read as a member of a group: joins if needed, says that the member is there, and reads its shards.
+
+    Repeated without a commit, it gives the same records. With `wait_seconds` it waits for the next
+    record. Shards that others are to have are given up by the next call.
+    """
+    asked = call.query
+    about = _about(call.group)
+    told = decode_cursor(asked.after, about, Token) if asked.after else NO_TOKEN
+    fetched = await call.storage.groups.fetch(
+        call.group,
+        asked.member,
+        positions=told.positions,
+        generation=told.generation,
+        records_max=asked.limit,
+        bytes_max=asked.bytes_max,
+        wait_ms=to_ms(asked.wait_seconds),
+        is_there=call.client_is_there,
+    )
+    call.metrics.read(sum([len(read.records) for read in fetched.reads]))
+    if call.trace is not None:
+        records = [at.record for read in fetched.reads for at in read.records]
+        call.trace.found(contexts_of_records(records), len(records))
+    positions = {**_of_now(fetched.membership, told), **fetched.positions}
+    token = Token(asked.member, fetched.membership.generation, positions)
+    binary = answer_type(call.headers) == MSGPACK
+    return _records_out(fetched, encode_cursor(about, token), binary)
+
+
+def _of_now(membership: Membership, told: Token) -> dict[int, int]:
+    """What a token before this one said of shards that still are the member's."""
+    since = {place.shard: place.generation for place in membership.assigned}
+    return {
+        shard: offset
+        for shard, offset in told.positions.items()
+        if shard in since and told.generation >= since[shard]
+    }
+
+
+def _about(group: GroupName) -> tuple[str, ...]:
+    return ("group", str(group))
+
+
+def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
+    """Arrival times of a shard never fall and the sort is stable: each shard keeps its order."""
+    records = [(read.shard, record) for read in fetched.reads for record in read.records]
+    records.sort(key=lambda pair: pair[1].arrival_ms)
+    membership = fetched.membership
+    return GroupRecords(
+        records=[RecordOut.from_domain(record, binary, shard) for shard, record in records],
+        member=membership.member_id,
+        generation=membership.generation,
+        shards=[place.shard for place in membership.assigned],
+        token=token,
+        behind_seconds=to_seconds(max([read.behind_ms for read in fetched.reads], default=0)),
+        tier=slowest(fetched.reads),
+        gaps=[
+            GapOut(shard=shard, first=gap.first, next=gap.next, reason=gap.reason)
+            for shard, gap in fetched.gaps
+        ],
+    )
+
+
+@dataplane.post(
+    "/v1/groups/{group}/commit",
+    body=StructBody(CommitIn),
+    answer=CommittedOffsets,
+    action=Action.GROUP_COMMIT,
+)
+async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
+    """Commit what was read: a token, or the next offset of each shard.
+
+    Each shard is answered for itself: look at `failed`. When all are refused, the answer is a problem.
+    An offset behind what was committed before changes nothing, so a commit can be repeated.
+    """
+    commits = _commits(call)
+    if not commits:
+        await call.storage.groups.get(call.group)
+        return CommittedOffsets([], 0)
+    results = await call.storage.groups.commit(call.group, commits)
+    refused = [result for result in results if isinstance(result, MillstreamError)]
+    if len(refused) == len(results):
+        raise refused[0]
+    told = zip(commits, results, strict=True)
+    return CommittedOffsets([_committed_out(*pair) for pair in told], len(refused))
+
+
+def _commits(call: Call[CommitIn]) -> Sequence[Commit]:
+    """What is to be committed. Raises InvalidCursor, ValidationFailed."""
+    asked = call.body
+    if not asked.token:
+        if not asked.offsets:
+            raise ValidationFailed.at("/token", "'token' or 'offsets' is required", "required")
+        return [
+            Commit(one.shard, one.offset, asked.member, asked.generation) for one in asked.offsets
+        ]
+    if asked.offsets or asked.member or asked.generation is not None:
+        raise ValidationFailed.at("/token", "A token says everything itself", "conflict")
+    told = decode_cursor(asked.token, _about(call.group), Token)
+    return [
+        Commit(shard, offset, told.member, told.generation)
+        for shard, offset in told.positions.items()
+    ]
+
+
+def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
+    if isinstance(result, Committed):
+        return CommittedOut(shard=result.shard, offset=result.offset)
+    return CommittedOut(shard=commit.shard, error=item_error(result))
+
+
+@dataplane.post(
+    "/v1/groups/{group}/members/{member}/heartbeat",
+    body=StructBody(HeartbeatIn),
+    answer=Heartbeat,
+    action=Action.GROUP_COMMIT,
+)
+async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
+    """Say that a member is there, and hear what it reads now.
+
+    It stops reading what is `revoked`, commits, and leaves those shards out of `owned` next time: then
+    they go to others. A member that was silent for too long is unknown, and joins again.
+    """
+    membership = await call.storage.groups.heartbeat(
+        call.group, call.member, generation=call.body.generation, owned=call.body.owned
+    )
+    return Heartbeat(
+        member=membership.member_id,
+        generation=membership.generation,
+        assigned=[_assigned(place) for place in membership.assigned],
+        revoked=[_assigned(place) for place in membership.revoked],
+        heartbeat_seconds=to_seconds(membership.group.spec.heartbeat_ms),
+    )
+
+
+def _assigned(place: Place) -> AssignedShard:
+    return AssignedShard(place.shard, place.committed)

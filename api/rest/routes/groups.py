@@ -1,0 +1,217 @@
+"""Consumer groups: their configuration, members, bookmarks, and where they are."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Query, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import (
+    Cursor,
+    GroupPath,
+    Limit,
+    NamePart,
+    Prefix,
+    PrincipalDep,
+    StorageDep,
+    may,
+    require_json,
+)
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+)
+from api.rest.schemas.group import (
+    BookmarkIn,
+    BookmarkList,
+    BookmarkOut,
+    GroupConfig,
+    GroupDetail,
+    GroupLag,
+    GroupOut,
+    GroupPage,
+    JoinIn,
+    MembershipOut,
+    ResetIn,
+    ResetOut,
+    ShardResetOut,
+    positions_from,
+)
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import GroupNotFound, PreconditionFailed
+
+router = APIRouter(prefix="/v1/groups", tags=["groups"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.GROUP_MANAGE))
+CONSUME = Depends(may(Action.GROUP_COMMIT))
+RESET = Depends(may(Action.GROUP_RESET))
+SEE = Depends(may(Action.GROUP_LIST))
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{group}",
+    dependencies=[MANAGE, JSON_ONLY],
+    responses={201: {"model": GroupOut, "description": "Created"}},
+)
+async def put_consumer_group(
+    group: GroupPath,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    config: GroupConfig,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> GroupOut:
+    """Create a group that reads a stream, or change its timeouts."""
+    stream = f"{principal.namespace}/{config.stream}"
+    storage.access.authorise(principal, Action.STREAM_READ, stream)
+    if if_match == "*":
+        await _require_group(storage, group)
+    stored, created = await storage.groups.put(
+        group,
+        config.to_domain(),
+        if_match=expected_version(if_match),
+        create_only=is_create_only(if_none_match),
+    )
+    response.status_code = 201 if created else 200
+    response.headers["etag"] = etag(stored.version)
+    return GroupOut.from_domain(stored)
+
+
+async def _require_group(storage: StorageDep, group: GroupPath) -> None:
+    """Raise PreconditionFailed unless the group exists."""
+    try:
+        await storage.groups.get(group)
+    except GroupNotFound:
+        raise PreconditionFailed("If-Match: * asks for a group that exists.") from None
+
+
+@router.get(
+    "/{group}",
+    dependencies=[SEE],
+    response_model=GroupDetail,
+)
+async def get_consumer_group(
+    group: GroupPath, storage: StorageDep, response: Response
+) -> GroupDetail:
+    """Show a group, its members, and which shard each of them reads."""
+    stored, members, shards = await storage.groups.describe(group)
+    response.headers["etag"] = etag(stored.version)
+    return GroupDetail.of(
+        stored, members, [(found.lease, found.committed) for found in shards.values()]
+    )
+
+
+@router.delete("/{group}", dependencies=[MANAGE], status_code=204)
+async def delete_consumer_group(
+    group: GroupPath, storage: StorageDep, if_match: IfMatch = None
+) -> None:
+    """Delete a group, its offsets and its bookmarks."""
+    if if_match == "*":
+        await _require_group(storage, group)
+    await storage.groups.delete(group, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=[SEE])
+async def list_consumer_groups(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> GroupPage:
+    """List groups by name."""
+    about = ("groups", principal.namespace, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.groups.list_groups(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda group: group.name.name,
+        lambda group: principal.policy.allows(Action.GROUP_LIST, group.name.name),
+    )
+    return GroupPage(
+        items=[GroupOut.from_domain(group) for group in page.items], next_cursor=page.next_cursor
+    )
+
+
+@router.post("/{group}/members", dependencies=[CONSUME, JSON_ONLY])
+async def join_group(
+    group: GroupPath,
+    storage: StorageDep,
+    asked: Annotated[JoinIn, Body(default_factory=JoinIn)],
+) -> MembershipOut:
+    """Join a group, or start anew as one of its members: what the former self of that name does counts no more.
+
+    Members then heartbeat, read their shards, and commit. `GET …/records` does all of that but the commit.
+    """
+    joined = await storage.groups.join(
+        group, member_id=asked.member or "", instance_id=asked.instance_id or ""
+    )
+    return MembershipOut.from_domain(joined)
+
+
+@router.delete("/{group}/members/{member}", dependencies=[CONSUME], status_code=204)
+async def leave_group(
+    group: GroupPath,
+    member: NamePart,
+    storage: StorageDep,
+    for_a_while: Annotated[
+        bool, Query(description="A member with an `instance_id` keeps its shards until it is back.")
+    ] = False,
+) -> None:
+    """Leave a group: the member's shards go to others at once."""
+    await storage.groups.leave(group, member, for_good=not for_a_while)
+
+
+@router.post("/{group}/reset", dependencies=[RESET, JSON_ONLY])
+async def reset_group(group: GroupPath, storage: StorageDep, asked: ResetIn) -> ResetOut:
+    """Take a group elsewhere, whether its members are at work or not.
+
+    What they read before counts no more: their commits of it are refused as stale.
+    """
+    done = await storage.groups.reset(group, asked.to_domain(), dry_run=asked.dry_run)
+    return ResetOut(
+        dry_run=asked.dry_run, shards=[ShardResetOut.from_domain(shard) for shard in done]
+    )
+
+
+@router.get("/{group}/lag", dependencies=[SEE])
+async def get_group_lag(group: GroupPath, storage: StorageDep) -> GroupLag:
+    """Show how far a group is behind, in records and in time, and when records will be lost to it."""
+    return GroupLag.from_domain(await storage.groups.lag(group))
+
+
+@router.put("/{group}/bookmarks/{bookmark}", dependencies=[MANAGE, JSON_ONLY])
+async def put_bookmark(
+    group: GroupPath,
+    bookmark: NamePart,
+    storage: StorageDep,
+    asked: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
+) -> BookmarkOut:
+    """Keep where the group is now, or other positions, under a name to come back to."""
+    told = asked.positions
+    positions = None if told is None else positions_from(told, "/positions")
+    saved = await storage.groups.save_bookmark(group, bookmark, positions)
+    return BookmarkOut.from_domain(saved)
+
+
+@router.get("/{group}/bookmarks", dependencies=[SEE])
+async def list_bookmarks(group: GroupPath, storage: StorageDep) -> BookmarkList:
+    """List a group's bookmarks by name."""
+    found = await storage.groups.bookmarks(group)
+    return BookmarkList(items=[BookmarkOut.from_domain(bookmark) for bookmark in found])
+
+
+@router.delete("/{group}/bookmarks/{bookmark}", dependencies=[MANAGE], status_code=204)
+async def delete_bookmark(group: GroupPath, bookmark: NamePart, storage: StorageDep) -> None:
+    """Delete a bookmark."""
+    await storage.groups.delete_bookmark(group, bookmark)

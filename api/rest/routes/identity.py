@@ -1,0 +1,80 @@
+"""Who is calling, and what a browser has in place of a key: tickets for sockets, and sessions."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request, Response
+
+from api.auth.cookies import session_word, set_cookie
+from api.native.dependencies import PrincipalDep, StorageDep, require_json
+from api.native.fields import rfc3339
+from api.rest.routes.keys import NO_STORE
+from api.rest.schemas.key import LoggedInOut, LogIn, TicketOut, WhoamiOut
+from storage.domain import limits
+from storage.domain.errors import Unauthenticated
+
+router = APIRouter(prefix="/v1", tags=["keys"])
+
+SESSIONS_PATH = "/v1/sessions"
+"""Where nobody need be known yet."""
+
+JSON_ONLY = Depends(require_json)
+_BEARER = "bearer "
+_SESSION_SECONDS = limits.SESSION_MS_MAX // limits.SECOND_MS
+
+
+@router.get("/whoami")
+async def whoami(principal: PrincipalDep) -> WhoamiOut:
+    """Tell who is calling, and what they may do."""
+    return WhoamiOut.from_domain(principal)
+
+
+@router.post("/tickets", status_code=201)
+async def make_ticket(
+    storage: StorageDep, principal: PrincipalDep, response: Response
+) -> TicketOut:
+    """Make a ticket, with which a browser opens one socket within half a minute, as whoever is calling."""
+    made = await storage.credentials.make_ticket(principal)
+    if made is None:
+        raise Unauthenticated("The credential of this call is gone.")
+    word, expires_at_ms = made
+    response.headers["cache-control"] = NO_STORE
+    return TicketOut(ticket=word, expires_at=rfc3339(expires_at_ms))
+
+
+@router.post("/sessions", dependencies=[JSON_ONLY], status_code=201)
+async def log_in(
+    request: Request,
+    storage: StorageDep,
+    response: Response,
+    asked: Annotated[LogIn, Body(default_factory=LogIn)],
+) -> LoggedInOut:
+    """Log a browser in with an API key: the answer sets its cookie. The session ends with the key, or after a day."""
+    headers = dict(request.scope["headers"])
+    session = await storage.credentials.log_in(asked.api_key or _shown_key(request))
+    if session is None:
+        raise Unauthenticated(
+            "A session is made with an API key, and this is none, or not any more."
+        )
+    if (former := session_word(headers)) is not None:
+        await storage.credentials.log_out(former)
+    cookie = set_cookie(headers, request.url.scheme, session.word, _SESSION_SECONDS)
+    response.headers["set-cookie"] = cookie
+    response.headers["cache-control"] = NO_STORE
+    return LoggedInOut.from_domain(session)
+
+
+@router.delete("/sessions", status_code=204)
+async def log_out(request: Request, storage: StorageDep, response: Response) -> None:
+    """Log a browser out: its session is over everywhere."""
+    headers = dict(request.scope["headers"])
+    word = session_word(headers)
+    if word is not None:
+        await storage.credentials.log_out(word)
+    response.headers["set-cookie"] = set_cookie(headers, request.url.scheme, "", 0)
+
+
+def _shown_key(request: Request) -> str:
+    authorization = request.headers.get("authorization", "")
+    if authorization.lower().startswith(_BEARER):
+        return authorization[len(_BEARER) :].strip()
+    return request.headers.get("x-api-key", "")

@@ -1,0 +1,70 @@
+"""Jobs: the long work that a worker does, to look at, to end and to try again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
+from api.rest.schemas.job import JobDetail, JobOut, JobPage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import JobNotFound
+from storage.domain.jobs import Job, JobKind, JobState
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuditedRoute)
+
+MANAGE = Depends(may_all(Action.JOB_MANAGE))
+SEE = Depends(may_all(Action.JOB_LIST))
+JobId = Annotated[str, Path(description="As the list tells it.")]
+
+
+@router.get("", dependencies=[SEE])
+async def list_jobs(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    kind: Annotated[JobKind | None, Query()] = None,
+    state: Annotated[JobState | None, Query()] = None,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> JobPage:
+    """List jobs, the newest first. What is over is listed for 30 days."""
+    about = ("jobs", principal.namespace, kind or "", state or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    found = await storage.jobs.list(
+        namespace=principal.namespace, kind=kind, state=state, after=after, limit=limit + 1
+    )
+    page = page_of(found, limit, about, lambda job: (job.created_at_ms, job.job_id))
+    return JobPage(
+        items=[JobOut.from_domain(job) for job in page.items], next_cursor=page.next_cursor
+    )
+
+
+@router.get("/{job}", dependencies=[SEE])
+async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobDetail:
+    """Show how far a job is."""
+    found = await _job_of(storage, principal, job)
+    return JobDetail.of(found, await storage.jobs.parts(found.job_id))
+
+
+@router.post("/{job}/cancel", dependencies=[MANAGE])
+async def cancel_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
+    """End a job; what it has done stays. A running one ends within seconds: its `wish` is 'cancel' until then."""
+    found = await _job_of(storage, principal, job)
+    return JobOut.from_domain(await storage.jobs.cancel(found.job_id))
+
+
+@router.post("/{job}/retry", dependencies=[MANAGE])
+async def retry_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
+    """Begin a failed job again, where it left off."""
+    found = await _job_of(storage, principal, job)
+    return JobOut.from_domain(await storage.jobs.retry(found.job_id))
+
+
+async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job:
+    """The job, which is one of the caller's namespace. Raises JobNotFound."""
+    found = await storage.jobs.get(job_id)
+    if found.namespace != principal.namespace:
+        raise JobNotFound
+    return found

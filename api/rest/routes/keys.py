@@ -1,0 +1,123 @@
+"""Credentials: who has which rights. What may be given to whom is the engine's to say."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
+from api.native.fields import to_ms
+from api.rest.conditional_requests import IfMatch, IfNoneMatch, etag, expected_version, is_unchanged
+from api.rest.schemas.key import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
+from storage.domain import limits
+from storage.domain.access.credentials import IssuedCredential, NewSecret
+from storage.domain.access.permissions import Action
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.ADMIN_KEYS))
+JSON_ONLY = Depends(require_json)
+KeyId = Annotated[str, Path(description="An API key's id, or a pair's.")]
+NO_STORE = "no-store"
+"""Secrets are for who asked, and for nothing on the way."""
+
+
+@router.post("", dependencies=[MANAGE, JSON_ONLY], status_code=201)
+async def create_key(
+    config: KeyConfig, storage: StorageDep, principal: PrincipalDep, response: Response
+) -> KeyCreated:
+    """Make a credential. Its secret is in the answer, and nowhere else.
+
+    Nobody gives rights, or rates, that they do not have. A pair's secret is kept encrypted; an API key's is not kept.
+    """
+    return _made(*await storage.credentials.create(principal, config.to_domain()), response)
+
+
+@router.get("", dependencies=[MANAGE])
+async def list_keys(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    name: Annotated[str | None, Query(max_length=limits.NAME_CHARACTERS_MAX)] = None,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> KeyPage:
+    """List credentials by name, those too that ended within 90 days."""
+    about = ("keys", principal.namespace, name or "")
+    after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
+    found, rest = await storage.credentials.page(principal, name=name, after=after, limit=limit)
+    return KeyPage(
+        items=[KeyOut.from_domain(issued) for issued in found],
+        next_cursor=None if rest is None else encode_cursor(about, rest),
+    )
+
+
+@router.get(
+    "/{key}",
+    dependencies=[MANAGE],
+    response_model=KeyOut,
+    responses={304: {"description": "Not modified"}},
+)
+async def get_key(
+    key: KeyId,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+) -> KeyOut | Response:
+    """Show a credential; not its secret, which nobody can show."""
+    issued = await storage.credentials.get(principal, key)
+    if is_unchanged(if_none_match, issued.version):
+        return Response(status_code=304, headers={"etag": etag(issued.version)})
+    return _shown(issued, response)
+
+
+@router.patch("/{key}", dependencies=[MANAGE, JSON_ONLY])
+async def change_key(
+    key: KeyId,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    patch: KeyPatch,
+    if_match: IfMatch = None,
+) -> KeyOut:
+    """Change some of a credential's rights: its next call has them."""
+    issued = await storage.credentials.change(
+        principal, key, patch.apply, if_match=expected_version(if_match)
+    )
+    return _shown(issued, response)
+
+
+@router.delete("/{key}", dependencies=[MANAGE], status_code=204)
+async def revoke_key(
+    key: KeyId, storage: StorageDep, principal: PrincipalDep, if_match: IfMatch = None
+) -> None:
+    """End a credential for good. Every process hears of it, and closes what it holds open."""
+    await storage.credentials.revoke(principal, key, if_match=expected_version(if_match))
+
+
+@router.post("/{key}/rotations", dependencies=[MANAGE, JSON_ONLY], status_code=201)
+async def rotate_key(
+    key: KeyId,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    asked: Annotated[KeyRotation, Body(default_factory=KeyRotation)],
+) -> KeyCreated:
+    """Make another credential of the same name and rights; the one before goes on beside it for a while.
+
+    At most two of a family are live: revoke one before a third.
+    """
+    made = await storage.credentials.rotate(principal, key, to_ms(asked.overlap_seconds))
+    return _made(*made, response)
+
+
+def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> KeyCreated:
+    response.headers["etag"] = etag(issued.version)
+    response.headers["cache-control"] = NO_STORE
+    return KeyCreated.of(issued, secret.word)
+
+
+def _shown(issued: IssuedCredential, response: Response) -> KeyOut:
+    response.headers["etag"] = etag(issued.version)
+    return KeyOut.from_domain(issued)

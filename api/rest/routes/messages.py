@@ -1,0 +1,200 @@
+"""Sending, receiving and settling messages: the hot routes of a queue."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from api.errors import ClientGone
+from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
+from api.http.request_spans import sent_in
+from api.http.routing import Call, Dataplane
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.fields import (
+    idempotency_key,
+    optional_ms,
+    total_bytes,
+    trace_headers,
+)
+from api.native.messages import (
+    BrowsedMessageOut,
+    BrowsedMessages,
+    BrowseQuery,
+    DeadLetterOut,
+    DeadLetters,
+    MessageOrBatch,
+    PackedMessageOrBatch,
+    PageQuery,
+    Receive,
+    ReceivedMessageOut,
+    ReceivedMessages,
+    SendMessages,
+    SentMessageOut,
+    SentMessages,
+    Settle,
+    SettlementOrBatch,
+    SettleResults,
+    message_from_raw,
+)
+from api.native.settle_results import count_settled, settled_out
+from api.observability.tracing import contexts_of
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.log.record_batch import Headers
+from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
+from storage.domain.trace_context import context_of, with_trace
+
+dataplane = Dataplane()
+
+_SEND = ItemsBody[NewMessage](
+    "messages",
+    documented=SendMessages,
+    json=MessageOrBatch,
+    packed=PackedMessageOrBatch,
+    items_max=limits.BATCH_MESSAGES_MAX,
+    raw=message_from_raw,
+)
+_SETTLE = ItemsBody[Settlement](
+    "settlements",
+    documented=Settle,
+    json=SettlementOrBatch,
+    packed=SettlementOrBatch,
+    items_max=limits.SETTLEMENTS_MAX,
+    lines=False,
+)
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/messages",
+    body=_SEND,
+    answer={SentMessages: 201, SentMessageOut: 201},
+    action=Action.QUEUE_SEND,
+    sends=items_in,
+    idempotent=True,
+)
+async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
+    """Add messages to a queue.
+
+    All of them or none. One message may be sent alone, as an object or as a raw body of any other
+    content type (`curl -d hello`); its answer is then one object.
+    """
+    callers = trace_headers(call.headers)
+    messages = _with_trace(call.body.values, callers)
+    if call.trace is not None:
+        own = (context_of(message.headers) for message in call.body.values)
+        call.trace.found(own, len(messages))
+        messages = messages if callers else sent_in(messages, call.trace)
+    call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
+    sent = await call.storage.queues.send(
+        call.queue, messages, idempotency_key=idempotency_key(call.headers)
+    )
+    call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+    if call.body.single:
+        return SentMessageOut.from_domain(sent[0])
+    return SentMessages([SentMessageOut.from_domain(message) for message in sent])
+
+
+def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
+    if not trace:
+        return messages
+    return [
+        msgspec.structs.replace(message, headers=with_trace(message.headers, trace))
+        for message in messages
+    ]
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/receive",
+    body=StructBody(Receive),
+    answer=ReceivedMessages,
+    action=Action.QUEUE_RECEIVE,
+)
+async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
+    """Take messages to work on.
+
+    Each is hidden from other consumers until its visibility timeout passes: settle it before.
+    With `wait_seconds` the call waits for the first message; an empty list says that none came.
+    """
+    asked = call.body
+    messages = await call.storage.queues.receive(
+        call.queue,
+        messages_max=asked.messages_max,
+        visibility_timeout_ms=optional_ms(asked.visibility_timeout_seconds),
+        wait_ms=optional_ms(asked.wait_seconds),
+        attempt_id=asked.attempt_id,
+        still_wanted=call.client_is_there,
+    )
+    if messages or asked.wait_seconds != 0:
+        await _release_if_gone(call, messages)
+    call.metrics.delivered(messages)
+    if call.trace is not None:
+        call.trace.found(contexts_of(messages), len(messages))
+    binary = answer_type(call.headers) == MSGPACK
+    return ReceivedMessages([ReceivedMessageOut.from_domain(one, binary) for one in messages])
+
+
+async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
+    """Give the messages back at once when nobody is there to read the answer. Raises ClientGone."""
+    if not call.client_is_there():
+        if messages:
+            await call.storage.queues.release(call.queue, messages)
+        raise ClientGone
+
+
+@dataplane.post(
+    "/v1/queues/{queue}/settle", body=_SETTLE, answer=SettleResults, action=Action.QUEUE_RECEIVE
+)
+async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
+    """Say how deliveries went.
+
+    ack: done. nack: it failed, try again after `delay_seconds`, or as the queue's back-off says. release: not tried, back at once.
+    extend: still working, hide it for `visibility_timeout_seconds` from now. reject: never again, to
+    the dead letters. Each verdict is answered for itself.
+    """
+    settlements = call.body.values
+    settled = await call.storage.queues.settle(call.queue, settlements)
+    count_settled(call.metrics, settlements, settled)
+    return SettleResults([settled_out(one) for one in settled])
+
+
+@dataplane.get(
+    "/v1/queues/{queue}/messages",
+    query=BrowseQuery,
+    answer=BrowsedMessages,
+    action=Action.QUEUE_PEEK,
+)
+async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
+    """Look at a queue's messages without taking any."""
+    asked = call.query
+    queue = await call.storage.catalog.queue(call.queue)
+    about = ("messages", queue.log_id, asked.state or "")
+    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
+    found, last = await call.storage.contents.browse(
+        call.queue, after_offset=after, messages_max=asked.limit, state=asked.state
+    )
+    binary = answer_type(call.headers) == MSGPACK
+    return BrowsedMessages(
+        [BrowsedMessageOut.from_domain(message, binary) for message in found],
+        None if last is None else encode_cursor(about, last),
+    )
+
+
+@dataplane.get(
+    "/v1/queues/{queue}/dead-letters",
+    query=PageQuery,
+    answer=DeadLetters,
+    action=Action.QUEUE_PEEK,
+)
+async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
+    """List the messages that the queue gave up on, oldest first."""
+    asked = call.query
+    queue = await call.storage.catalog.queue(call.queue)
+    about = ("dead-letters", queue.log_id)
+    after = decode_cursor(asked.cursor, about, int) if asked.cursor else -1
+    letters, last = await call.storage.contents.dead_letters(
+        call.queue, after_offset=after, messages_max=asked.limit
+    )
+    binary = answer_type(call.headers) == MSGPACK
+    return DeadLetters(
+        [DeadLetterOut.from_domain(letter, binary) for letter in letters],
+        None if last is None else encode_cursor(about, last),
+    )

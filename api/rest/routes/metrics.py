@@ -1,0 +1,49 @@
+"""/metrics: what a Prometheus scrapes."""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.native.dependencies import Prefix, PrincipalDep, StorageDep, may, may_all
+from api.observability.metric_definitions import Counts, counted, render
+from api.observability.resource_metrics import Kind, object_families
+from api.observability.store_metrics import StateMetrics
+from storage.domain.access.permissions import Action
+from storage.domain.clock import SystemClock
+
+METRICS = Depends(may_all(Action.METRICS_READ))
+SOME_METRICS = Depends(may(Action.METRICS_READ))
+
+
+def metrics_router(counts: Counts, state: Callable[[], StateMetrics]) -> APIRouter:
+    """The routes. They are not in the OpenAPI document: what they answer is no JSON, and not for programs of users."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/metrics", dependencies=[METRICS])
+    async def show_metrics(request: Request) -> Response:
+        """What this deployment counted, and what it holds, added up."""
+        counts.flush()
+        families = chain(counted(), await state().families())
+        return _rendered(*render(families, request.headers.get("accept", "")))
+
+    @router.get("/metrics/per-object", dependencies=[SOME_METRICS])
+    async def show_metrics_per_object(
+        request: Request,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        prefix: Prefix = "",
+        kind: Annotated[list[Kind] | None, Query()] = None,
+    ) -> Response:
+        """What the caller's namespace holds, by name."""
+        families = await object_families(
+            storage, principal, kind or tuple(Kind), prefix, SystemClock().now_ms()
+        )
+        return _rendered(*render(families, request.headers.get("accept", "")))
+
+    return router
+
+
+def _rendered(body: bytes, content_type: str) -> Response:
+    return Response(body, headers={"content-type": content_type, "vary": "accept"})

@@ -1,0 +1,77 @@
+"""Moves: taking the messages of a dead-letter queue to other queues."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Path, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.dependencies import Limit, PrincipalDep, QueuePath, StorageDep, may, require_json
+from api.rest.schemas.move import MoveChange, MoveConfig, MoveList, MoveOut
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import MoveNotFound, ValidationFailed
+from storage.domain.names import QueueName
+from storage.domain.queues.moves import Move, MoveState
+
+router = APIRouter(prefix="/v1/queues/{queue}/moves", tags=["queues"], route_class=AuditedRoute)
+
+REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
+SEE = Depends(may(Action.QUEUE_LIST))
+MoveId = Annotated[str, Path(description="As the start of the move told it.")]
+
+
+@router.post("", dependencies=[REDRIVE, Depends(require_json)], status_code=202)
+async def start_move(
+    queue: QueuePath,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    config: Annotated[MoveConfig, Body(default_factory=MoveConfig)],
+) -> MoveOut:
+    """Begin to move the ready messages of a dead-letter queue."""
+    destination = config.destination
+    if destination is not None:
+        where = f"{queue.namespace}/{destination}"
+        storage.access.authorise(principal, Action.QUEUE_SEND, where)
+    move = await storage.moves.start(
+        queue,
+        None if destination is None else QueueName(destination, queue.namespace),
+        config.per_second or 0,
+    )
+    response.headers["location"] = f"/v1/queues/{queue.name}/moves/{move.move_id}"
+    return MoveOut.from_domain(move)
+
+
+@router.get("", dependencies=[SEE])
+async def list_moves(
+    queue: QueuePath, storage: StorageDep, limit: Limit = limits.PAGE_ITEMS_DEFAULT
+) -> MoveList:
+    """List the moves from a queue, the newest first."""
+    await storage.catalog.queue(queue)
+    moves = await storage.moves.list(queue, limit)
+    return MoveList(items=[MoveOut.from_domain(move) for move in moves])
+
+
+@router.get("/{move}", dependencies=[SEE])
+async def get_move(queue: QueuePath, move: MoveId, storage: StorageDep) -> MoveOut:
+    """Show how far a move is."""
+    return MoveOut.from_domain(await _move_of(storage, queue, move))
+
+
+@router.patch("/{move}", dependencies=[REDRIVE, Depends(require_json)])
+async def change_move(
+    queue: QueuePath, move: MoveId, storage: StorageDep, change: MoveChange
+) -> MoveOut:
+    """Cancel a move: `{"state": "cancelled"}`."""
+    if change.state is not MoveState.CANCELLED:
+        raise ValidationFailed.at("/state", "A move can only be cancelled", "not_supported")
+    found = await _move_of(storage, queue, move)
+    return MoveOut.from_domain(await storage.moves.cancel(found.move_id))
+
+
+async def _move_of(storage: StorageDep, queue: QueueName, move_id: str) -> Move:
+    """The move, which is one from this queue. Raises MoveNotFound."""
+    found = await storage.moves.get(move_id)
+    if found.source != queue:
+        raise MoveNotFound
+    return found

@@ -1,0 +1,121 @@
+"""Namespaces: the tenants of a deployment, and what each may have. For administrators of all of them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import (
+    Cursor,
+    Limit,
+    NamePart,
+    Prefix,
+    PrincipalDep,
+    StorageDep,
+    may_all,
+    require_json,
+)
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+)
+from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespacePage
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import Forbidden, NamespaceNotFound, PreconditionFailed
+from storage.domain.names import check_name
+
+
+def acts_everywhere(principal: PrincipalDep) -> None:
+    """Raise Forbidden for an administrator of one namespace: it says nothing of others, or of its own quotas."""
+    if not principal.everywhere:
+        raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
+
+
+router = APIRouter(prefix="/v1/namespaces", tags=["namespaces"], route_class=AuditedRoute)
+
+MANAGE = [Depends(may_all(Action.ADMIN_NAMESPACES)), Depends(acts_everywhere)]
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{namespace}",
+    dependencies=[*MANAGE, JSON_ONLY],
+    responses={201: {"model": NamespaceOut, "description": "Created"}},
+)
+async def put_namespace(
+    namespace: NamePart,
+    storage: StorageDep,
+    response: Response,
+    config: Annotated[NamespaceConfig, Body(default_factory=NamespaceConfig)],
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> NamespaceOut:
+    """Create a namespace, or replace its quotas, which hold everywhere within a second."""
+    if if_match == "*":
+        await _require_namespace(storage, namespace)
+    stored, created = await storage.namespaces.put(
+        namespace,
+        config.to_domain(),
+        if_match=expected_version(if_match),
+        create_only=is_create_only(if_none_match),
+    )
+    response.status_code = 201 if created else 200
+    response.headers["etag"] = etag(stored.version)
+    return NamespaceOut.from_domain(stored)
+
+
+@router.get("/{namespace}", dependencies=MANAGE)
+async def get_namespace(
+    namespace: NamePart, storage: StorageDep, response: Response
+) -> NamespaceOut:
+    """Show a namespace and its quotas; its ETag is of the quotas alone."""
+    check_name(namespace)
+    stored = await storage.namespaces.get(namespace)
+    response.headers["etag"] = etag(stored.version)
+    return NamespaceOut.from_domain(stored)
+
+
+@router.delete("/{namespace}", dependencies=MANAGE, status_code=204)
+async def delete_namespace(
+    namespace: NamePart, storage: StorageDep, if_match: IfMatch = None
+) -> None:
+    """Delete an empty namespace, with its jobs that are over and its keys that have ended.
+
+    Queues and streams that were deleted within ten minutes, and archives, are something in it.
+    """
+    check_name(namespace)
+    if if_match == "*":
+        await _require_namespace(storage, namespace)
+    await storage.namespaces.delete(namespace, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=MANAGE)
+async def list_namespaces(
+    storage: StorageDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> NamespacePage:
+    """List namespaces by name."""
+    about = ("namespaces", prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.namespaces.list(prefix=prefix, after=after, limit=limit + 1)
+    items = [NamespaceOut.from_domain(namespace) for namespace in found[:limit]]
+    more = len(found) > limit
+    return NamespacePage(
+        items=items, next_cursor=encode_cursor(about, items[-1].name) if more else None
+    )
+
+
+async def _require_namespace(storage: Storage, namespace: str) -> None:
+    """Raise PreconditionFailed unless the namespace exists."""
+    try:
+        await storage.namespaces.get(namespace)
+    except NamespaceNotFound:
+        raise PreconditionFailed("If-Match: * asks for a namespace that exists.") from None

@@ -1,0 +1,18 @@
+"""Processes: what a deployment is made of at this moment."""
+
+from fastapi import APIRouter, Depends
+
+from api.native.dependencies import StorageDep, may_all
+from api.rest.schemas.presence import ProcessList, ProcessOut
+from storage.domain.access.permissions import Action
+
+router = APIRouter(prefix="/v1/processes", tags=["processes"])
+
+SEE = Depends(may_all(Action.METRICS_READ))
+
+
+@router.get("", dependencies=[SEE])
+async def list_processes(storage: StorageDep) -> ProcessList:
+    """List the processes of the deployment, by role. One that was killed is listed for ten seconds more."""
+    seen = await storage.presence.processes()
+    return ProcessList(items=[ProcessOut.from_domain(process) for process in seen])

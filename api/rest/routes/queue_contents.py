@@ -1,0 +1,183 @@
+"""What queues hold: single messages, dead letters and their redrive, parked groups."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Body, Depends, Path, Query, Response
+
+from api.http.codecs import JSON
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
+from api.native.fields import to_ms
+from api.native.messages import BrowsedMessageOut, DeadLetterOut
+from api.rest.schemas.move import MoveOut
+from api.rest.schemas.queue_contents import (
+    DeathReasonOut,
+    DeathReasons,
+    MessageChange,
+    MessageHistoryOut,
+    ParkedGroupOut,
+    ParkedGroups,
+    PauseConfig,
+    RedriveConfig,
+    Redriven,
+    Resumed,
+)
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import MessageNotFound
+from storage.domain.names import QueueName
+from storage.domain.queues.message import WhichDead
+
+router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.QUEUE_MANAGE))
+SEE = Depends(may(Action.QUEUE_LIST))
+PEEK = Depends(may(Action.QUEUE_PEEK))
+REDRIVE = Depends(may(Action.QUEUE_REDRIVE))
+PURGE = Depends(may(Action.QUEUE_PURGE))
+JSON_ONLY = Depends(require_json)
+MessagePath = Annotated[str, Path(description="A message's id, or its offset.")]
+
+_SCHEMAS = [
+    {"$ref": f"#/components/schemas/{schema.__name__}"}
+    for schema in (BrowsedMessageOut, DeadLetterOut)
+]
+_MESSAGE = {"schema": {"anyOf": _SCHEMAS}}
+
+
+@router.get(
+    "/{queue}/messages/{message}",
+    dependencies=[PEEK],
+    response_class=Response,
+    responses={200: {"content": {JSON: _MESSAGE}}},
+)
+async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> Response:
+    """Show one message, dead or alive, by its id or its offset, without taking it."""
+    return await _shown(queue, message, storage)
+
+
+async def _shown(queue: QueueName, message: str, storage: Storage) -> Response:
+    out: BrowsedMessageOut | DeadLetterOut
+    try:
+        out = BrowsedMessageOut.from_domain(await storage.contents.message(queue, message), False)
+    except MessageNotFound:
+        out = DeadLetterOut.from_domain(await storage.contents.dead_letter(queue, message), False)
+    return Response(msgspec.json.encode(out), media_type=JSON)
+
+
+@router.get("/{queue}/messages/{message}/history", dependencies=[PEEK])
+async def get_message_history(
+    queue: QueuePath, message: MessagePath, storage: StorageDep
+) -> MessageHistoryOut:
+    """Tell what has happened to a message, also after it is gone, of a queue whose `history` is on."""
+    found = await storage.contents.history(queue, message)
+    return MessageHistoryOut.from_domain(message, found)
+
+
+@router.patch(
+    "/{queue}/messages/{message}",
+    dependencies=[MANAGE, JSON_ONLY],
+    response_class=Response,
+    responses={200: {"content": {JSON: _MESSAGE}}},
+)
+async def change_message(
+    queue: QueuePath, message: MessagePath, storage: StorageDep, change: MessageChange
+) -> Response:
+    """Change a message's body, when it is due, counted from now, or its priority."""
+    new_body = change.new_body()
+    if new_body is not None:
+        await storage.contents.replace(queue, message, *new_body)
+    if change.delay_seconds is not None or change.priority is not None:
+        delay = change.delay_seconds
+        await storage.contents.change(
+            queue,
+            message,
+            delay_ms=None if delay is None else to_ms(delay),
+            priority=change.priority,
+        )
+    return await _shown(queue, message, storage)
+
+
+@router.delete("/{queue}/messages/{message}", dependencies=[PURGE], status_code=204)
+async def delete_message(queue: QueuePath, message: MessagePath, storage: StorageDep) -> None:
+    """Drop one message, by its id or its offset, whatever its state; dead letters too."""
+    await storage.contents.drop(queue, message)
+
+
+@router.get("/{queue}/dead-letters/reasons", dependencies=[SEE])
+async def list_death_reasons(queue: QueuePath, storage: StorageDep) -> DeathReasons:
+    """Count a queue's dead letters by reason, the most frequent first."""
+    found = await storage.contents.death_reasons(queue)
+    return DeathReasons(items=[DeathReasonOut.from_domain(one) for one in found])
+
+
+@router.post(
+    "/{queue}/redrives",
+    dependencies=[REDRIVE, JSON_ONLY],
+    response_model=Redriven,
+    responses={202: {"model": MoveOut, "description": "It goes on in the background"}},
+)
+async def redrive_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    config: Annotated[RedriveConfig, Body(default_factory=RedriveConfig)],
+) -> Redriven | Response:
+    """Make a queue's dead letters ready again, oldest first: all of them, or those that are meant.
+
+    With `per_second` this begins a move, whose progress is at `location`.
+    """
+    which = WhichDead(reason=config.reason, group=config.group, words=tuple(config.messages))
+    if config.per_second is not None:
+        return await _begin_redrive(queue, storage, which, config.per_second)
+    redriven = await storage.contents.redrive(queue, which, messages_max=config.messages_max)
+    return Redriven(redriven=redriven)
+
+
+async def _begin_redrive(
+    queue: QueueName, storage: Storage, which: WhichDead, per_second: int
+) -> Response:
+    move = MoveOut.from_domain(await storage.moves.redrive(queue, which, per_second))
+    location = f"/v1/queues/{queue.name}/moves/{move.id}"
+    return Response(move.model_dump_json(), 202, {"location": location}, media_type=JSON)
+
+
+GroupPath = Annotated[str, Path(description="A group's name.")]
+
+
+@router.get("/{queue}/groups", dependencies=[SEE])
+async def list_parked_groups(
+    queue: QueuePath,
+    storage: StorageDep,
+    state: Annotated[Literal["parked"], Query(description="Which groups.")] = "parked",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> ParkedGroups:
+    """List a queue's parked groups by name: those of which nothing is delivered until they are resumed."""
+    about = ("groups", (await storage.catalog.queue(queue)).log_id, state)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.contents.parked_groups(queue, after=after, groups_max=limit + 1)
+    items = [ParkedGroupOut.from_domain(group) for group in found[:limit]]
+    more = len(found) > limit
+    return ParkedGroups(
+        items=items, next_cursor=encode_cursor(about, items[-1].group) if more else None
+    )
+
+
+@router.put("/{queue}/groups/{group:path}/pause", dependencies=[MANAGE, JSON_ONLY], status_code=204)
+async def pause_group(
+    queue: QueuePath,
+    group: GroupPath,
+    storage: StorageDep,
+    config: Annotated[PauseConfig, Body(default_factory=PauseConfig)],
+) -> None:
+    """Deliver nothing of a group until it is resumed; what of it is in flight stays so."""
+    await storage.contents.park_group(queue, group, config.reason)
+
+
+@router.delete("/{queue}/groups/{group:path}/pause", dependencies=[MANAGE])
+async def resume_group(queue: QueuePath, group: GroupPath, storage: StorageDep) -> Resumed:
+    """Deliver a parked group again, in its order; what was to blame has all its attempts once more."""
+    return Resumed(resumed=await storage.contents.resume_group(queue, group))

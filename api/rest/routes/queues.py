@@ -1,0 +1,175 @@
+"""Queues: their configuration, counts and purges."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import (
+    Cursor,
+    Limit,
+    Prefix,
+    PrincipalDep,
+    QueuePath,
+    StorageDep,
+    may,
+    require_json,
+)
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+    is_unchanged,
+)
+from api.rest.schemas.queue import (
+    Purged,
+    QueueConfig,
+    QueueOut,
+    QueuePage,
+    QueuePatch,
+    QueueStatsOut,
+)
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import PreconditionFailed, QueueNotFound
+from storage.domain.queues.queue import Queue, QueueSpec
+
+router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.QUEUE_MANAGE))
+SEE = Depends(may(Action.QUEUE_LIST))
+PURGE = Depends(may(Action.QUEUE_PURGE))
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{queue}",
+    dependencies=[MANAGE, JSON_ONLY],
+    responses={201: {"model": QueueOut, "description": "Created"}},
+)
+async def put_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    response: Response,
+    principal: PrincipalDep,
+    config: Annotated[QueueConfig, Body(default_factory=QueueConfig)],
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> QueueOut:
+    """Create a queue, or replace its configuration."""
+    create_only = is_create_only(if_none_match)
+    spec = config.to_domain()
+    _authorise(storage, principal, spec)
+    if if_match == "*":
+        await _require_queue(storage, queue)
+    stored, created = await storage.catalog.put_queue(
+        queue, spec, if_match=expected_version(if_match), create_only=create_only
+    )
+    response.status_code = 201 if created else 200
+    return _shown(stored, response)
+
+
+def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
+    """Who has dead letters go somewhere sends there. Raises Forbidden."""
+    if spec.dead_letters is not None:
+        target = f"{principal.namespace}/{spec.dead_letters.queue}"
+        storage.access.authorise(principal, Action.QUEUE_SEND, target)
+
+
+async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
+    """Raise PreconditionFailed unless the queue exists."""
+    try:
+        await storage.catalog.fresh_queue(queue)
+    except QueueNotFound:
+        raise PreconditionFailed("If-Match: * asks for a queue that exists.") from None
+
+
+def _shown(queue: Queue, response: Response) -> QueueOut:
+    response.headers["etag"] = etag(queue.version)
+    return QueueOut.from_domain(queue)
+
+
+@router.get(
+    "/{queue}",
+    dependencies=[SEE],
+    response_model=QueueOut,
+    responses={304: {"description": "Not modified"}},
+)
+async def get_queue(
+    queue: QueuePath, storage: StorageDep, response: Response, if_none_match: IfNoneMatch = None
+) -> QueueOut | Response:
+    """Show a queue's configuration."""
+    stored = await storage.catalog.fresh_queue(queue)
+    if is_unchanged(if_none_match, stored.version):
+        return Response(status_code=304, headers={"etag": etag(stored.version)})
+    return _shown(stored, response)
+
+
+@router.patch("/{queue}", dependencies=[MANAGE, JSON_ONLY])
+async def change_queue(
+    queue: QueuePath,
+    storage: StorageDep,
+    response: Response,
+    principal: PrincipalDep,
+    patch: QueuePatch,
+    if_match: IfMatch = None,
+) -> QueueOut:
+    """Change some of a queue's configuration."""
+
+    def change(spec: QueueSpec) -> QueueSpec:
+        changed = patch.apply(spec)
+        if changed.dead_letters != spec.dead_letters:
+            _authorise(storage, principal, changed)
+        return changed
+
+    stored = await storage.catalog.change_queue(queue, change, if_match=expected_version(if_match))
+    return _shown(stored, response)
+
+
+@router.delete("/{queue}", dependencies=[MANAGE], status_code=204)
+async def delete_queue(queue: QueuePath, storage: StorageDep, if_match: IfMatch = None) -> None:
+    """Delete a queue and its messages."""
+    await storage.catalog.delete_queue(queue, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=[SEE])
+async def list_queues(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> QueuePage:
+    """List queues by name."""
+    about = ("queues", principal.namespace, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.catalog.list_queues(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda queue: queue.name.name,
+        lambda queue: principal.policy.allows(Action.QUEUE_LIST, queue.name.name),
+    )
+    return QueuePage(
+        items=[QueueOut.from_domain(queue) for queue in page.items], next_cursor=page.next_cursor
+    )
+
+
+@router.get("/{queue}/stats", dependencies=[SEE])
+async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
+    """Count a queue's messages by state, exactly."""
+    stats = await storage.queues.stats(queue)
+    return QueueStatsOut.from_domain(stats, request.app.state.durability)
+
+
+@router.post("/{queue}/purges", dependencies=[PURGE])
+async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
+    """Drop every message of a queue, those in flight too; dead letters stay."""
+    return Purged(purged=await storage.queues.purge(queue))

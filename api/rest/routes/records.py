@@ -1,0 +1,282 @@
+"""Appending and reading records: the hot routes of a stream."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from api.http.codecs import MSGPACK, Items, ItemsBody, answer_type, items_in
+from api.http.request_spans import appended_in, contexts_of_records
+from api.http.routing import Call, Dataplane
+from api.native.append_results import appended_out, count_appended
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.fields import (
+    idempotency_key,
+    moment_ms,
+    to_ms,
+    to_seconds,
+    total_bytes,
+    trace_headers,
+)
+from api.native.records import (
+    AppendedRecordOut,
+    AppendedRecords,
+    AppendRecords,
+    AppendToShard,
+    ChildOut,
+    GapOut,
+    PackedRecordOrBatch,
+    PackedShardRecordOrBatch,
+    ReadShard,
+    ReadStream,
+    RecordOrBatch,
+    RecordOut,
+    ShardRecordOrBatch,
+    ShardRecords,
+    Start,
+    StreamRecords,
+    condition_of,
+    record_from_raw,
+)
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.log.record_batch import Headers, Record
+from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, slowest
+from storage.domain.trace_context import with_trace
+from storage.streams.seek import positions_since
+
+dataplane = Dataplane()
+
+_RECORDS = ItemsBody[Record](
+    "records",
+    documented=AppendRecords,
+    json=RecordOrBatch,
+    packed=PackedRecordOrBatch,
+    items_max=limits.BATCH_RECORDS_MAX,
+    raw=record_from_raw,
+)
+_SHARD_RECORDS = ItemsBody[Record](
+    "records",
+    documented=AppendToShard,
+    json=ShardRecordOrBatch,
+    packed=PackedShardRecordOrBatch,
+    items_max=limits.BATCH_RECORDS_MAX,
+    raw=record_from_raw,
+)
+
+
+# ── Append ──
+
+
+@dataplane.post(
+    "/v1/streams/{stream}/records",
+    body=_RECORDS,
+    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    action=Action.STREAM_PUT,
+    sends=items_in,
+    idempotent=True,
+)
+async def append_records(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
+    """Append records to a stream; each one's key chooses its shard.
+
+    Each record is answered for itself: look at `failed`. One record may be sent alone, as an object
+    or as a raw body of any other content type; its answer is then one object, or a problem.
+    """
+    records = await _incoming(call)
+    results = await call.storage.streams.append(
+        call.stream, records, idempotency_key=idempotency_key(call.headers)
+    )
+    return _appended_out(call, results)
+
+
+@dataplane.post(
+    "/v1/streams/{stream}/shards/{shard}/records",
+    body=_SHARD_RECORDS,
+    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    action=Action.STREAM_PUT,
+    sends=items_in,
+)
+async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
+    """Append records to one shard, all of them or none.
+
+    With `producer` a repeated batch adds nothing; with `expected_offset` the batch is accepted only
+    if the shard's next offset is that one; with `fence` only if that is the shard's token.
+    """
+    records = await _incoming(call)
+    condition = condition_of(call.body.around)
+    results = await call.storage.streams.append_to_shard(
+        call.stream, call.shard, records, condition
+    )
+    return _appended_out(call, results)
+
+
+async def _incoming(call: Call[Items[Record]]) -> list[Record]:
+    callers = trace_headers(call.headers)
+    records = _with_trace(call.body.values, callers)
+    if call.trace is not None:
+        call.trace.found(contexts_of_records(call.body.values), len(records))
+        if not callers:
+            stream = await call.storage.catalog.stream(call.stream)
+            records = appended_in(records, call.trace, stream.spec.record_bytes_max)
+    call.metrics.received(len(records), total_bytes([record.data for record in records]))
+    return records
+
+
+def _with_trace(records: list[Record], trace: Headers) -> list[Record]:
+    if not trace:
+        return records
+    return [
+        msgspec.structs.replace(record, headers=with_trace(record.headers, trace))
+        for record in records
+    ]
+
+
+def _appended_out(
+    call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
+) -> AppendedRecords | AppendedRecordOut:
+    """The answer. Raises the refusal of a record that came alone."""
+    failed = count_appended(call.metrics, results)
+    if not call.body.single:
+        return AppendedRecords([appended_out(result) for result in results], failed)
+    [only] = results
+    if isinstance(only, MillstreamError):
+        raise only
+    return AppendedRecordOut(only.shard, only.offset, only.duplicate)
+
+
+# ── Read one shard ──
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/shards/{shard}/records",
+    query=ReadShard,
+    answer=ShardRecords,
+    action=Action.STREAM_READ,
+)
+async def read_shard(call: Call[ReadShard]) -> ShardRecords:
+    """Read a shard in order, from an offset, a time, or its last records.
+
+    `next_offset` is where to go on, until the shard has `ended` and its `children` follow. What retention has taken, or what was never written, is told as
+    a `gap`. With `wait_seconds` the call waits at the tip for the next record.
+    """
+    asked = call.query
+    found = await call.storage.streams.read_shard(
+        call.stream,
+        call.shard,
+        _start_of(asked),
+        records_max=asked.limit,
+        bytes_max=asked.bytes_max,
+        wait_ms=to_ms(asked.wait_seconds),
+    )
+    call.metrics.read(len(found.records))
+    if call.trace is not None:
+        made = contexts_of_records(at.record for at in found.records)
+        call.trace.found(made, len(found.records))
+    return _shard_records(found, binary=answer_type(call.headers) == MSGPACK)
+
+
+def _start_of(asked: ReadShard) -> ReadFrom:
+    if sum([asked.offset is not None, asked.time is not None, asked.tail is not None]) > 1:
+        raise ValidationFailed.at(
+            "/offset", "Only one of 'offset', 'time' and 'tail' is given", "conflict"
+        )
+    if asked.time is not None:
+        return ReadFrom(time_ms=moment_ms(asked.time))
+    if asked.tail is not None:
+        return ReadFrom(tail=asked.tail)
+    if asked.offset is not None:
+        return ReadFrom(offset=asked.offset)
+    return ReadFrom(time_ms=0)
+
+
+def _shard_records(found: ShardRead, binary: bool) -> ShardRecords:
+    return ShardRecords(
+        records=[RecordOut.from_domain(record, binary) for record in found.records],
+        next_offset=found.next_offset,
+        start=found.start,
+        tip=found.tip,
+        behind_seconds=to_seconds(found.behind_ms),
+        tier=found.tier,
+        ended=found.ended,
+        gap=msgspec.UNSET if found.gap is None else _gap_out(found.gap),
+        children=_children_out(found),
+    )
+
+
+def _children_out(found: ShardRead) -> list[ChildOut] | msgspec.UnsetType:
+    if not found.ended:
+        return msgspec.UNSET
+    return [ChildOut.from_domain(child) for child in found.children]
+
+
+def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut:
+    return GapOut(shard=shard, first=gap.first, next=gap.next, reason=gap.reason)
+
+
+# ── Read all shards ──
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/records",
+    query=ReadStream,
+    answer=StreamRecords,
+    action=Action.STREAM_READ,
+)
+async def read_stream(call: Call[ReadStream]) -> StreamRecords:
+    """Read all shards of a stream, by arrival; within a shard in order, and after its parents.
+
+    `next_cursor` is where to go on, and is given also when nothing was found. Without a cursor the
+    read starts at the oldest records, with `from=latest` at what comes next, or at a `time`.
+    """
+    asked = call.query
+    about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
+    positions = await _positions(call, about)
+    read = await call.storage.streams.read(
+        call.stream,
+        positions,
+        records_max=asked.limit,
+        bytes_max=asked.bytes_max,
+        wait_ms=to_ms(asked.wait_seconds),
+    )
+    call.metrics.read(sum([len(shard.records) for shard in read.shards]))
+    if call.trace is not None:
+        records = [at.record for shard in read.shards for at in shard.records]
+        call.trace.found(contexts_of_records(records), len(records))
+    cursor = encode_cursor(about, read.positions)
+    return _stream_records(read.shards, cursor, binary=answer_type(call.headers) == MSGPACK)
+
+
+async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
+    """The next offset wanted of each shard. Raises InvalidCursor, ValidationFailed."""
+    asked = call.query
+    if asked.time is not None:
+        if asked.cursor:
+            raise ValidationFailed.at(
+                "/time", "Only one of 'cursor' and 'time' is given", "conflict"
+            )
+        storage = call.storage
+        time_ms = moment_ms(asked.time)
+        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
+    if asked.cursor:
+        return decode_cursor(asked.cursor, about, dict[int, int])
+    if asked.start is Start.LATEST:
+        shards = await call.storage.streams.shards(call.stream)
+        return {state.shard.index: state.next for state in shards if state.shard.is_open}
+    return {}
+
+
+def _stream_records(found: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:
+    return StreamRecords(
+        records=_by_arrival(found, binary),
+        next_cursor=cursor,
+        behind_seconds=to_seconds(max([read.behind_ms for read in found], default=0)),
+        tier=slowest(found),
+        gaps=[_gap_out(read.gap, read.shard) for read in found if read.gap is not None],
+    )
+
+
+def _by_arrival(found: Iterable[ShardRead], binary: bool) -> list[RecordOut]:
+    """Arrival times of a shard never fall and the sort is stable: each shard keeps its order."""
+    records = [(read.shard, record) for read in found for record in read.records]
+    records.sort(key=lambda pair: pair[1].arrival_ms)
+    return [RecordOut.from_domain(record, binary, shard) for shard, record in records]

@@ -1,0 +1,139 @@
+"""Replays: sending records of a stream again, to another stream or to a queue."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import (
+    Cursor,
+    Limit,
+    PrincipalDep,
+    StorageDep,
+    may,
+    require_json,
+)
+from api.rest.schemas.replay import PlanOut, ReplayConfig, ReplayDetail, ReplayOut, ReplayPage
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import JobNotFound
+from storage.domain.jobs import JobState
+from storage.domain.replays.replay import ReplayRequest
+from storage.replays.engine import Replay
+
+router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.REPLAY_RUN))
+SEE = Depends(may(Action.REPLAY_LIST))
+ReplayId = Annotated[str, Path(description="As the replay's start told it.")]
+
+
+@router.post(
+    "",
+    dependencies=[MANAGE, Depends(require_json)],
+    status_code=202,
+    responses={200: {"model": PlanOut, "description": "What a dry run found"}},
+    response_model=ReplayOut,
+)
+async def start_replay(
+    storage: StorageDep, principal: PrincipalDep, response: Response, config: ReplayConfig
+) -> ReplayOut | Response:
+    """Send records of a stream again, each once; or with `dry_run` say what that would be."""
+    request = config.to_domain()
+    _authorise(storage, principal, request)
+    namespace = principal.namespace
+    if config.dry_run:
+        plan = await storage.replays.plan(namespace, request, exact=config.exact)
+        told = PlanOut.from_domain(plan).model_dump_json()
+        return Response(told, media_type="application/json")
+    replay = await storage.replays.submit(namespace, request, config.id)
+    response.headers["location"] = f"/v1/replays/{replay.spec.replay_id}"
+    return ReplayOut.from_domain(replay)
+
+
+def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
+    """Who replays reads the one and writes the other. Raises Forbidden."""
+    target, authorise = request.target, storage.access.authorise
+    authorise(principal, Action.REPLAY_RUN, f"{principal.namespace}/{request.stream}")
+    authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{request.stream}")
+    if target.stream is not None:
+        authorise(principal, Action.STREAM_PUT, f"{principal.namespace}/{target.stream}")
+    if target.queue is not None:
+        authorise(principal, Action.QUEUE_SEND, f"{principal.namespace}/{target.queue}")
+
+
+@router.get("", dependencies=[SEE])
+async def list_replays(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    state: Annotated[JobState | None, Query()] = None,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> ReplayPage:
+    """List replays, the newest first. What is over is listed for 30 days."""
+    about = ("replays", principal.namespace, state or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    found = await storage.replays.page(
+        principal.namespace, state=state, after=after, limit=limit + 1
+    )
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda replay: (replay.job.created_at_ms, replay.job.job_id),
+        lambda replay: principal.policy.allows(Action.REPLAY_LIST, replay.spec.request.stream),
+    )
+    return ReplayPage(
+        items=[ReplayOut.from_domain(replay) for replay in page.items],
+        next_cursor=page.next_cursor,
+    )
+
+
+@router.get("/{replay}", dependencies=[SEE])
+async def get_replay(
+    replay: ReplayId, storage: StorageDep, principal: PrincipalDep
+) -> ReplayDetail:
+    """Show how far a replay is, by shard."""
+    return ReplayDetail.from_domain(await _named(storage, principal, replay, Action.REPLAY_LIST))
+
+
+@router.post("/{replay}/pause", dependencies=[MANAGE])
+async def pause_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
+    """Stop a replay where it is. A running one stops within seconds: its `wish` is 'pause' until then."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
+    return ReplayOut.from_domain(await storage.replays.pause(principal.namespace, replay))
+
+
+@router.post("/{replay}/resume", dependencies=[MANAGE])
+async def resume_replay(
+    replay: ReplayId, storage: StorageDep, principal: PrincipalDep
+) -> ReplayOut:
+    """Let a paused replay go on."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
+    return ReplayOut.from_domain(await storage.replays.resume(principal.namespace, replay))
+
+
+@router.post("/{replay}/cancel", dependencies=[MANAGE])
+async def cancel_replay(
+    replay: ReplayId, storage: StorageDep, principal: PrincipalDep
+) -> ReplayOut:
+    """End a replay; what it has sent stays."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
+    return ReplayOut.from_domain(await storage.replays.cancel(principal.namespace, replay))
+
+
+@router.post("/{replay}/retry", dependencies=[MANAGE])
+async def retry_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
+    """Let a replay that failed go on where it is."""
+    await _named(storage, principal, replay, Action.REPLAY_RUN)
+    return ReplayOut.from_domain(await storage.replays.retry(principal.namespace, replay))
+
+
+async def _named(storage: Storage, principal: Principal, replay_id: str, action: Action) -> Replay:
+    """The replay, whose stream the caller may do that with. Raises JobNotFound, also when it may not."""
+    replay = await storage.replays.get(principal.namespace, replay_id)
+    if not principal.policy.allows(action, replay.spec.request.stream):
+        raise JobNotFound(f"There is no replay '{replay_id}'.")
+    return replay

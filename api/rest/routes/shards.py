@@ -1,0 +1,113 @@
+"""The shards of a stream: how they are split and merged, fenced and truncated; and the key index."""
+
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Response
+
+from api.http.codecs import JSON
+from api.native.audited_route import AuditedRoute
+from api.native.dependencies import StorageDep, StreamPath, may, require_json
+from api.native.records import RecordOut
+from api.rest.schemas.shard import (
+    FenceConfig,
+    FenceOut,
+    Reshard,
+    ShardOut,
+    Shards,
+    Truncate,
+    TruncatedOut,
+)
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action
+from storage.domain.errors import OutcomeUnknown, StorageUnavailable, ValidationFailed
+from storage.domain.names import StreamName
+
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.STREAM_MANAGE))
+SEE = Depends(may(Action.STREAM_LIST))
+READ = Depends(may(Action.STREAM_READ))
+JSON_ONLY = Depends(require_json)
+KeyPath = Annotated[str, Path(description="The partition key.")]
+_RECORD = f"#/components/schemas/{RecordOut.__name__}"
+ShardPath = Annotated[int, Path(description="The shard's index.")]
+
+
+@router.get("/shards", dependencies=[SEE])
+async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
+    """List a stream's shards, open and closed, and how far their logs reach."""
+    return await _shards(storage, stream)
+
+
+@router.post("/reshard", dependencies=[MANAGE, JSON_ONLY])
+async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshard) -> Shards:
+    """Split a shard, merge two neighbours, or split and merge to a number of equal shards.
+
+    Writing and reading go on meanwhile, and records of a key keep their order. The answer is the
+    stream's shards afterwards. One reshard of a stream at a time.
+    """
+    streams = storage.streams
+    match change:
+        case Reshard(shards=int(count), split=None, merge=None):
+            await streams.set_shard_count(stream, count)
+        case Reshard(shards=None, split=None, merge=(first, second)):
+            await streams.merge(stream, first, second)
+        case Reshard(shards=None, split=split, merge=None) if split is not None:
+            at = split.at() if split.at_hash_key else await _middle(storage, stream, split.shard)
+            await streams.split(stream, split.shard, at)
+        case _:
+            raise ValidationFailed.at(
+                "/shards", "Exactly one of shards, split and merge", "exclusive"
+            )
+    try:
+        return await _shards(storage, stream)
+    except StorageUnavailable:  # it is done, and what it came to cannot be told
+        raise OutcomeUnknown from None
+
+
+async def _shards(storage: Storage, stream: StreamName) -> Shards:
+    states = await storage.streams.shards(stream)
+    return Shards(items=[ShardOut.from_domain(state) for state in states])
+
+
+async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
+    found = (await storage.catalog.fresh_stream(stream)).shard(shard)
+    return (found.first_hash_key + found.last_hash_key + 1) // 2
+
+
+@router.get(
+    "/keys/{key:path}",
+    dependencies=[READ],
+    response_class=Response,
+    responses={200: {"content": {JSON: {"schema": {"$ref": _RECORD}}}}},
+)
+async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDep) -> Response:
+    """Show the newest record of a key, if the stream has a `key_index`.
+
+    It knows the records that were routed by their key since the index was switched on.
+    """
+    shard, record = await storage.streams.latest_of_key(stream, key)
+    found = RecordOut.from_domain(record, False, shard)
+    return Response(msgspec.json.encode(found), media_type=JSON)
+
+
+@router.put("/shards/{shard}/fence", dependencies=[MANAGE, JSON_ONLY])
+async def put_fence(
+    stream: StreamPath, shard: ShardPath, storage: StorageDep, fence: FenceConfig
+) -> FenceOut:
+    """Give a shard to one writer: from now on an append must carry this token.
+
+    With `expected`, only if that is the token now. An empty token gives the shard back to all.
+    """
+    await storage.streams.set_fence(stream, shard, fence.token, fence.expected)
+    return FenceOut(shard=shard, fenced=fence.token != "")
+
+
+@router.post("/shards/{shard}/truncate", dependencies=[MANAGE, JSON_ONLY])
+async def truncate_shard(
+    stream: StreamPath, shard: ShardPath, storage: StorageDep, cut: Truncate
+) -> TruncatedOut:
+    """Forget a shard's records before an offset, for good."""
+    start = await storage.streams.truncate(stream, shard, cut.before)
+    return TruncatedOut(shard=shard, start=start)

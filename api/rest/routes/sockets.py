@@ -1,0 +1,49 @@
+"""Sockets: who is connected over WebSocket, to look at and to send away."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
+from api.rest.schemas.presence import SocketOut, SocketPage
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+
+router = APIRouter(prefix="/v1/sockets", tags=["sockets"], route_class=AuditedRoute)
+
+SEE = Depends(may_all(Action.SOCKET_LIST))
+CLOSE = Depends(may_all(Action.SOCKET_CLOSE))
+SocketId = Annotated[str, Path(description="As the list tells it.")]
+
+
+@router.get("", dependencies=[SEE])
+async def list_sockets(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> SocketPage:
+    """List who is connected over WebSocket, in all processes, as it was some seconds ago.
+
+    Of a process with more than 500 sockets, the 500 that came first.
+    """
+    about = ("sockets", principal.namespace)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    seen = await storage.presence.sockets(principal.namespace)
+    found = [socket for socket in seen if socket.id > after]
+    page = page_of(found, limit, about, lambda socket: socket.id)
+    return SocketPage(
+        items=[SocketOut.from_domain(socket) for socket in page.items],
+        next_cursor=page.next_cursor,
+    )
+
+
+@router.delete("/{socket}", dependencies=[CLOSE], status_code=204)
+async def close_socket(socket: SocketId, storage: StorageDep, principal: PrincipalDep) -> None:
+    """Close a socket with code 4012, and end its session: what it holds goes to others.
+
+    Its process does so within three seconds. Its client may connect again.
+    """
+    await storage.presence.ask_to_close(principal.namespace, socket)

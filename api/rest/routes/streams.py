@@ -1,0 +1,137 @@
+"""Streams: their configuration."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import (
+    Cursor,
+    Limit,
+    Prefix,
+    PrincipalDep,
+    StorageDep,
+    StreamPath,
+    may,
+    require_json,
+)
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+    is_unchanged,
+)
+from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import PreconditionFailed, StreamNotFound
+from storage.domain.streams.stream import Stream
+
+router = APIRouter(prefix="/v1/streams", tags=["streams"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.STREAM_MANAGE))
+SEE = Depends(may(Action.STREAM_LIST))
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{stream}",
+    dependencies=[MANAGE, JSON_ONLY],
+    responses={201: {"model": StreamOut, "description": "Created"}},
+)
+async def put_stream(
+    stream: StreamPath,
+    storage: StorageDep,
+    response: Response,
+    config: Annotated[StreamConfig, Body(default_factory=StreamConfig)],
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> StreamOut:
+    """Create a stream, or replace its configuration."""
+    create_only = is_create_only(if_none_match)
+    if if_match == "*":
+        await _require_stream(storage, stream)
+    stored, created = await storage.catalog.put_stream(
+        stream, config.to_domain(), if_match=expected_version(if_match), create_only=create_only
+    )
+    response.status_code = 201 if created else 200
+    return _shown(stored, response)
+
+
+async def _require_stream(storage: StorageDep, stream: StreamPath) -> None:
+    """Raise PreconditionFailed unless the stream exists."""
+    try:
+        await storage.catalog.fresh_stream(stream)
+    except StreamNotFound:
+        raise PreconditionFailed("If-Match: * asks for a stream that exists.") from None
+
+
+def _shown(stream: Stream, response: Response) -> StreamOut:
+    response.headers["etag"] = etag(stream.version)
+    return StreamOut.from_domain(stream)
+
+
+@router.get(
+    "/{stream}",
+    dependencies=[SEE],
+    response_model=StreamOut,
+    responses={304: {"description": "Not modified"}},
+)
+async def get_stream(
+    stream: StreamPath, storage: StorageDep, response: Response, if_none_match: IfNoneMatch = None
+) -> StreamOut | Response:
+    """Show a stream's configuration."""
+    stored = await storage.catalog.fresh_stream(stream)
+    if is_unchanged(if_none_match, stored.version):
+        return Response(status_code=304, headers={"etag": etag(stored.version)})
+    return _shown(stored, response)
+
+
+@router.patch("/{stream}", dependencies=[MANAGE, JSON_ONLY])
+async def change_stream(
+    stream: StreamPath,
+    storage: StorageDep,
+    response: Response,
+    patch: StreamPatch,
+    if_match: IfMatch = None,
+) -> StreamOut:
+    """Change some of a stream's configuration."""
+    stored = await storage.catalog.change_stream(
+        stream, patch.apply, if_match=expected_version(if_match)
+    )
+    return _shown(stored, response)
+
+
+@router.delete("/{stream}", dependencies=[MANAGE], status_code=204)
+async def delete_stream(stream: StreamPath, storage: StorageDep, if_match: IfMatch = None) -> None:
+    """Delete a stream and its records."""
+    await storage.catalog.delete_stream(stream, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=[SEE])
+async def list_streams(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> StreamPage:
+    """List streams by name."""
+    about = ("streams", principal.namespace, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.catalog.list_streams(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda stream: stream.name.name,
+        lambda stream: principal.policy.allows(Action.STREAM_LIST, stream.name.name),
+    )
+    return StreamPage(
+        items=[StreamOut.from_domain(stream) for stream in page.items], next_cursor=page.next_cursor
+    )

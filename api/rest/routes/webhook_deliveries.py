@@ -1,0 +1,91 @@
+"""The log of a webhook's deliveries; sending one again, and sending a test."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import AwareDatetime
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, encode_cursor
+from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
+from api.native.fields import moment_ms
+from api.rest.schemas.webhook import AttemptOut, DeliveryOut, DeliveryPage
+from consumers.webhooks.requested import Requested
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.webhooks import DeliveryStatus
+
+router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
+SEE = Depends(may(Action.WEBHOOK_LIST))
+DeliveryId = Annotated[
+    str, Path(description="The `webhook-id` of a delivery.", pattern=r"^[A-Za-z0-9_-]{1,128}$")
+]
+
+
+def requested_of(request: Request) -> Requested:
+    """Who sends what is asked for here."""
+    requested: Requested = request.app.state.requested
+    return requested
+
+
+RequestedDep = Annotated[Requested, Depends(requested_of)]
+
+
+@router.get("/deliveries", dependencies=[SEE])
+async def list_deliveries(
+    webhook: WebhookPath,
+    storage: StorageDep,
+    status: Annotated[DeliveryStatus | None, Query()] = None,
+    message: Annotated[
+        str | None, Query(description="Of this `webhook-id` alone.", max_length=128)
+    ] = None,
+    from_: Annotated[
+        AwareDatetime | None, Query(alias="from", description="First tried then or later.")
+    ] = None,
+    to: Annotated[AwareDatetime | None, Query(description="First tried before.")] = None,
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> DeliveryPage:
+    """List what was delivered or was to be, the newest first, each with its attempts."""
+    stored = await storage.webhooks.get(webhook)
+    about = ("deliveries", stored.webhook_id, status or "", message or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    found = await storage.deliveries.page(
+        stored,
+        status=status,
+        event_id=message,
+        from_ms=_optional_ms(from_),
+        to_ms=_optional_ms(to),
+        after=after,
+        limit=limit + 1,
+    )
+    page, more = found[:limit], len(found) > limit
+    last = (page[-1].first_at_ms, page[-1].event_id) if more else None
+    return DeliveryPage(
+        items=[DeliveryOut.from_domain(delivery) for delivery in page],
+        next_cursor=None if last is None else encode_cursor(about, last),
+    )
+
+
+def _optional_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else moment_ms(moment)
+
+
+@router.post("/deliveries/{delivery}/resends", dependencies=[MANAGE])
+async def resend_delivery(
+    webhook: WebhookPath, delivery: DeliveryId, requested: RequestedDep
+) -> AttemptOut:
+    """Send a delivery again now, also one that succeeded, under its `webhook-id`; what came of it.
+
+    A message that waits in its queue for its next attempt leaves it once this one succeeds.
+    """
+    return AttemptOut.from_domain(await requested.resend(webhook, delivery))
+
+
+@router.post("/tests", dependencies=[MANAGE])
+async def test_webhook(webhook: WebhookPath, requested: RequestedDep) -> AttemptOut:
+    """Send a test event, signed like any other, also from a webhook that is disabled; what came of it."""
+    return AttemptOut.from_domain(await requested.test(webhook))

@@ -1,0 +1,168 @@
+"""Webhooks: their configuration, their secrets, and switching them on again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Response
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import (
+    Cursor,
+    Limit,
+    Prefix,
+    PrincipalDep,
+    StorageDep,
+    WebhookPath,
+    may,
+    require_json,
+)
+from api.native.fields import rfc3339, to_ms
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+)
+from api.rest.schemas.webhook import (
+    RotateIn,
+    SecretOut,
+    WebhookConfig,
+    WebhookOut,
+    WebhookPage,
+    WebhookStored,
+)
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import PreconditionFailed, WebhookNotFound
+from storage.domain.webhooks import SourceKind, WebhookSpec
+
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuditedRoute)
+
+MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
+SEE = Depends(may(Action.WEBHOOK_LIST))
+JSON_ONLY = Depends(require_json)
+
+
+@router.put(
+    "/{webhook}",
+    dependencies=[MANAGE, JSON_ONLY],
+    responses={201: {"model": WebhookStored, "description": "Created"}},
+)
+async def put_webhook(
+    webhook: WebhookPath,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+    config: WebhookConfig,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> WebhookStored:
+    """Create a webhook for a queue or a consumer group, or replace its configuration.
+
+    The answer to its creation has the secret that deliveries are signed with, as Standard Webhooks says.
+    """
+    spec = config.to_domain()
+    _authorise(storage, principal, spec)
+    if if_match == "*":
+        await _require_webhook(storage, webhook)
+    stored, secret = await storage.webhooks.put(
+        webhook,
+        spec,
+        if_match=expected_version(if_match),
+        create_only=is_create_only(if_none_match),
+    )
+    response.status_code = 200 if secret is None else 201
+    response.headers["etag"] = etag(stored.version)
+    return WebhookStored.of(stored, secret)
+
+
+def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> None:
+    """Who has deliveries made consumes the one and writes the other. Raises Forbidden."""
+    consume = {
+        SourceKind.QUEUE: Action.QUEUE_RECEIVE,
+        SourceKind.GROUP: Action.GROUP_COMMIT,
+    }[spec.source.kind]
+    authorise, namespace = storage.access.authorise, principal.namespace
+    authorise(principal, consume, f"{namespace}/{spec.source.name}")
+    if spec.dead_letter_queue is not None:
+        authorise(principal, Action.QUEUE_SEND, f"{namespace}/{spec.dead_letter_queue}")
+
+
+async def _require_webhook(storage: Storage, webhook: WebhookPath) -> None:
+    """Raise PreconditionFailed unless the webhook exists."""
+    try:
+        await storage.webhooks.get(webhook)
+    except WebhookNotFound:
+        raise PreconditionFailed("If-Match: * asks for a webhook that exists.") from None
+
+
+@router.get("/{webhook}", dependencies=[SEE])
+async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Response) -> WebhookOut:
+    """Show a webhook's configuration, and how it does; its ETag is of the configuration alone."""
+    stored = await storage.webhooks.get(webhook)
+    response.headers["etag"] = etag(stored.version)
+    return WebhookOut.from_domain(stored)
+
+
+@router.delete("/{webhook}", dependencies=[MANAGE], status_code=204)
+async def delete_webhook(
+    webhook: WebhookPath, storage: StorageDep, if_match: IfMatch = None
+) -> None:
+    """Delete a webhook, its secrets and its log; the queue or group stays."""
+    if if_match == "*":
+        await _require_webhook(storage, webhook)
+    await storage.webhooks.delete(webhook, if_match=expected_version(if_match))
+
+
+@router.get("", dependencies=[SEE])
+async def list_webhooks(
+    storage: StorageDep,
+    principal: PrincipalDep,
+    prefix: Prefix = "",
+    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+    cursor: Cursor = "",
+) -> WebhookPage:
+    """List webhooks by name."""
+    about = ("webhooks", principal.namespace, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    found = await storage.webhooks.list_webhooks(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    page = page_of(
+        found,
+        limit,
+        about,
+        lambda webhook: webhook.name.name,
+        lambda webhook: principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name),
+    )
+    return WebhookPage(
+        items=[WebhookOut.from_domain(webhook) for webhook in page.items],
+        next_cursor=page.next_cursor,
+    )
+
+
+@router.post("/{webhook}/secret", dependencies=[MANAGE, JSON_ONLY])
+async def rotate_webhook_secret(
+    webhook: WebhookPath,
+    storage: StorageDep,
+    asked: Annotated[RotateIn, Body(default_factory=RotateIn)],
+) -> SecretOut:
+    """Make a new signing secret. The one before signs beside it for a while, so that no delivery is refused."""
+    secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(asked.overlap_seconds))
+    return SecretOut(
+        secret=secret.word,
+        created_at=rfc3339(secret.created_at_ms),
+        old_secret_expires_at=None if old_until_ms is None else rfc3339(old_until_ms),
+    )
+
+
+@router.post("/{webhook}/enable", dependencies=[MANAGE])
+async def enable_webhook(
+    webhook: WebhookPath, storage: StorageDep, response: Response
+) -> WebhookOut:
+    """Switch a webhook on, whoever switched it off; a shard that waits for a retry is tried at once."""
+    stored = await storage.webhooks.enable(webhook)
+    response.headers["etag"] = etag(stored.version)
+    return WebhookOut.from_domain(stored)

@@ -1,0 +1,1 @@
+"""Request and response schemas, one noun in each module."""

@@ -1,0 +1,107 @@
+"""The archive on the wire."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field
+
+from api.native.fields import rfc3339, to_seconds
+from api.rest.schemas.base import Time
+from storage.archive.admin import ShardArchive, StreamArchive
+from storage.domain.archive import ArchivedFile
+
+
+class ShardArchiveOut(BaseModel):
+    """A shard in both tiers: records from `archive_start_offset` to `archived_offset` are in the archive."""
+
+    shard: int
+    archive_start_offset: int | None
+    archived_offset: Annotated[int | None, Field(description="The next one to be archived.")]
+    archived_at: Time | None
+    hot_start_offset: int | None
+    next_offset: int | None
+    waiting_records: Annotated[int, Field(description="Not archived yet.")]
+    waiting_bytes: int
+    waiting_seconds: Annotated[float, Field(description="How long the oldest of them has waited.")]
+    files: int
+    records: Annotated[int, Field(description="In the files.")]
+    file_bytes: int
+    record_bytes: Annotated[int, Field(description="What the records count against a retention.")]
+
+    @classmethod
+    def from_domain(cls, shard: ShardArchive) -> Self:
+        state, hot = shard.state, shard.hot
+        first = max(hot.start, state.archived if state else 0) if hot else 0
+        return cls(
+            shard=shard.shard.index,
+            archive_start_offset=state.start if state else None,
+            archived_offset=state.archived if state else None,
+            archived_at=rfc3339(state.archived_at_ms) if state else None,
+            hot_start_offset=hot.start if hot else None,
+            next_offset=hot.next if hot else None,
+            waiting_records=max(0, hot.next - first) if hot else 0,
+            waiting_bytes=hot.bytes if hot else 0,
+            waiting_seconds=to_seconds(max(0, hot.waited_ms)) if hot else 0,
+            files=state.files if state else 0,
+            records=state.records if state else 0,
+            file_bytes=state.file_bytes if state else 0,
+            record_bytes=state.log_bytes if state else 0,
+        )
+
+
+class ArchiveOut(BaseModel):
+    """A stream's archive. `archiving`: the deployment has one, and the stream wants it."""
+
+    stream: str
+    archiving: bool
+    shards: list[ShardArchiveOut]
+
+    @classmethod
+    def from_domain(cls, archive: StreamArchive) -> Self:
+        return cls(
+            stream=archive.stream.name.name,
+            archiving=archive.on,
+            shards=[ShardArchiveOut.from_domain(shard) for shard in archive.shards],
+        )
+
+
+class ArchivedFileOut(BaseModel):
+    """One Parquet file: records with offsets from `first_offset` to below `next_offset`."""
+
+    id: str
+    shard: int
+    first_offset: int
+    next_offset: int
+    records: int
+    file_bytes: int
+    record_bytes: int
+    first_arrival: Time
+    last_arrival: Time
+    path: Annotated[str, Field(description="Below the archive's root.")]
+
+    @classmethod
+    def from_domain(cls, file: ArchivedFile) -> Self:
+        return cls(
+            id=file.file_id,
+            shard=file.shard,
+            first_offset=file.first_offset,
+            next_offset=file.next_offset,
+            records=file.records,
+            file_bytes=file.file_bytes,
+            record_bytes=file.log_bytes,
+            first_arrival=rfc3339(file.first_arrival_ms),
+            last_arrival=rfc3339(file.last_arrival_ms),
+            path=file.path,
+        )
+
+
+class ArchivedFilePage(BaseModel):
+    """Files of a shard, by offset. `next_cursor` is null on the last page."""
+
+    items: list[ArchivedFileOut]
+    next_cursor: str | None
+
+
+class FlushOut(BaseModel):
+    """The job that archives all there is of the stream now."""
+
+    job: str

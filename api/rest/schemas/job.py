@@ -1,0 +1,90 @@
+"""Jobs on the wire."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, Field
+
+from api.native.fields import rfc3339
+from api.rest.schemas.base import Time
+from storage.domain.jobs import Job, JobKind, JobPart, JobState, Wish
+
+
+class JobOut(BaseModel):
+    """A job, and how far it is."""
+
+    id: str
+    kind: JobKind
+    subject: Annotated[
+        str, Field(description="Of one kind and subject, one job is open at a time.")
+    ]
+    state: JobState
+    wish: Annotated[Wish, Field(description="What a running job has been asked, and not done yet.")]
+    attempt: Annotated[int, Field(description="How often it was begun.")]
+    failures: Annotated[
+        int, Field(description="Attempts in a row that failed, since it last got further.")
+    ]
+    attempts_max: int
+    progress: Annotated[dict[str, Any], Field(description="In words of its kind.")]
+    failure: Annotated[str, Field(description="Why an attempt failed last; empty unless one did.")]
+    created_at: Time
+    run_after: Annotated[Time, Field(description="A queued job is not begun before.")]
+    started_at: Time | None
+    ended_at: Time | None
+
+    @classmethod
+    def from_domain(cls, job: Job) -> Self:
+        return cls(**_fields(job))
+
+
+class JobPartOut(BaseModel):
+    """How far a part of a job is."""
+
+    part: str
+    position: Annotated[int, Field(description="The next thing to do there.")]
+    done: bool
+    counts: dict[str, int]
+
+
+class JobDetail(JobOut):
+    """A job, and how far each part of it is."""
+
+    parts: list[JobPartOut]
+
+    @classmethod
+    def of(cls, job: Job, parts: Mapping[str, JobPart]) -> Self:
+        shown = [
+            JobPartOut(part=part.part, position=part.position, done=part.done, counts=part.counts)
+            for part in parts.values()
+        ]
+        return cls(**_fields(job), parts=shown)
+
+
+class JobPage(BaseModel):
+    """Jobs, the newest first."""
+
+    items: list[JobOut]
+    next_cursor: str | None
+
+
+def _fields(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.job_id,
+        "kind": job.kind,
+        "subject": job.subject,
+        "state": job.state,
+        "wish": job.wish,
+        "attempt": job.attempt,
+        "failures": job.failures,
+        "attempts_max": job.attempts_max,
+        "progress": job.progress,
+        "failure": job.failure,
+        "created_at": rfc3339(job.created_at_ms),
+        "run_after": rfc3339(job.run_after_ms),
+        "started_at": _time(job.started_at_ms),
+        "ended_at": _time(job.ended_at_ms),
+    }
+
+
+def _time(at_ms: int | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)

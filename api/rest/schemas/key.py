@@ -1,0 +1,268 @@
+"""Credentials on the wire: what their holders may do, and what is told of them. Secrets are shown where they are made."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+import msgspec
+from pydantic import AwareDatetime, BaseModel, Field
+
+from api.native.fields import moment_ms, rfc3339
+from api.rest.schemas.base import Config, Seconds, Time, in_seconds, merged
+from storage.access.sessions import LoggedIn
+from storage.domain import limits
+from storage.domain.access.credentials import (
+    CredentialKind,
+    CredentialRequest,
+    IssuedCredential,
+    Rights,
+)
+from storage.domain.access.permissions import Effect, Grant, Principal, Role
+from storage.domain.quotas import Rates
+
+Name = Annotated[
+    str,
+    Field(
+        description="Its holder's. Several keys may have one name.",
+        pattern=r"^[A-Za-z0-9_.-]{1,80}$",
+    ),
+]
+Expiry = Annotated[
+    AwareDatetime | None,
+    Field(strict=False, description="When it ends; null: only when it is revoked."),
+]
+
+
+class GrantConfig(Config):
+    """Allows or denies actions on names; what is denied is not allowed by anything else."""
+
+    effect: Annotated[Effect, Field(strict=False)]
+    actions: Annotated[
+        list[str], Field(description="Such as `queue:send`; `*` and `?` may stand in them.")
+    ]
+    resources: Annotated[
+        list[str], Field(description="Names of queues, streams and so on: `orders-*`.")
+    ] = ["*"]
+
+    def to_domain(self) -> Grant:
+        """The grant, which the engine checks."""
+        return Grant(self.effect, tuple(self.actions), tuple(self.resources))
+
+    @classmethod
+    def from_domain(cls, grant: Grant) -> Self:
+        return cls(
+            effect=grant.effect, actions=list(grant.actions), resources=list(grant.resources)
+        )
+
+
+class KeyRates(Config):
+    """What may pass in a second with this credential; null: no limit of its own."""
+
+    calls_per_second: float | None = None
+    messages_per_second: float | None = None
+    bytes_per_second: float | None = None
+    burst_seconds: Annotated[
+        float | None, Field(description="So many seconds' worth may pass at once after a pause.")
+    ] = 1.0
+
+    def to_domain(self) -> Rates:
+        """The rates, which the engine checks."""
+        given = self.model_dump()
+        return Rates(**{name: value for name, value in given.items() if value is not None})
+
+    @classmethod
+    def from_domain(cls, rates: Rates) -> Self:
+        return cls(**msgspec.structs.asdict(rates))
+
+
+class KeyRights(Config):
+    """What a credential's holder may do, how fast, and until when: roles, grants or both."""
+
+    roles: list[Annotated[Role, Field(strict=False)]] = []
+    grants: list[GrantConfig] = []
+    rates: KeyRates | None = None
+    expires_at: Expiry = None
+
+    def rights(self) -> Rights:
+        """The rights, which the engine checks."""
+        return Rights(
+            roles=tuple(dict.fromkeys(self.roles)),
+            grants=tuple(grant.to_domain() for grant in self.grants),
+            rates=None if self.rates is None else self.rates.to_domain(),
+            expires_at_ms=None if self.expires_at is None else moment_ms(self.expires_at),
+        )
+
+
+class KeyConfig(KeyRights):
+    """A credential to be made. `key`: sent with every call. `pair`: signs calls, as AWS's clients do."""
+
+    name: Name
+    kind: Annotated[CredentialKind, Field(strict=False)] = CredentialKind.KEY
+    everywhere: Annotated[
+        bool,
+        Field(description="Of an administrator of all namespaces: only one of them can say so."),
+    ] = False
+
+    def to_domain(self) -> CredentialRequest:
+        """What is asked for, which the engine checks."""
+        return CredentialRequest(
+            name=self.name, rights=self.rights(), kind=self.kind, everywhere=self.everywhere
+        )
+
+
+class KeyPatch(Config):
+    """What to change of a credential's rights (a JSON Merge Patch); null takes a field away."""
+
+    roles: list[Annotated[Role, Field(strict=False)]] | None = None
+    grants: list[GrantConfig] | None = None
+    rates: KeyRates | None = None
+    expires_at: Expiry = None
+
+    def apply(self, rights: Rights) -> Rights:
+        """The rights after the change."""
+        before = KeyRights(**rights_fields(rights)).model_dump()
+        return KeyRights(**merged(before, self.model_dump(exclude_unset=True))).rights()
+
+
+def rights_fields(rights: Rights) -> dict[str, Any]:
+    """Rights as their fields on the wire."""
+    expires_at_ms, rates = rights.expires_at_ms, rights.rates
+    return {
+        "roles": list(rights.roles),
+        "grants": [GrantConfig.from_domain(grant) for grant in rights.grants],
+        "rates": None if rates is None else KeyRates.from_domain(rates),
+        "expires_at": None
+        if expires_at_ms is None
+        else datetime.fromisoformat(rfc3339(expires_at_ms)),
+    }
+
+
+class KeyOut(BaseModel):
+    """A credential without its secret; `version` is its ETag. `family`: the first one of its rotations.
+
+    `last_used_at` is a minute behind at most.
+    """
+
+    id: str
+    kind: CredentialKind
+    name: str
+    namespace: str
+    everywhere: bool
+    roles: list[Role]
+    grants: list[GrantConfig]
+    rates: KeyRates | None
+    family: str
+    version: int
+    created_by: str
+    created_at: Time
+    changed_at: Time
+    expires_at: Time | None
+    last_used_at: Time | None
+    revoked_at: Time | None
+
+    @classmethod
+    def from_domain(cls, issued: IssuedCredential) -> Self:
+        return cls(**_key_fields(issued))
+
+
+class KeyCreated(KeyOut):
+    """A credential that was just made. Its secret is not shown again: an API key, or what a pair signs with."""
+
+    secret: str
+
+    @classmethod
+    def of(cls, issued: IssuedCredential, secret: str) -> Self:
+        return cls(**_key_fields(issued), secret=secret)
+
+
+def _key_fields(issued: IssuedCredential) -> dict[str, Any]:
+    return rights_fields(issued.rights) | {
+        "id": issued.id,
+        "kind": issued.kind,
+        "name": issued.name,
+        "namespace": issued.namespace,
+        "everywhere": issued.everywhere,
+        "family": issued.family,
+        "version": issued.version,
+        "created_by": issued.created_by,
+        "created_at": rfc3339(issued.created_at_ms),
+        "changed_at": rfc3339(issued.changed_at_ms),
+        "expires_at": _optional_time(issued.rights.expires_at_ms),
+        "last_used_at": _optional_time(issued.last_used_at_ms),
+        "revoked_at": _optional_time(issued.revoked_at_ms),
+    }
+
+
+def _optional_time(ms: int | None) -> str | None:
+    return None if ms is None else rfc3339(ms)
+
+
+class KeyPage(BaseModel):
+    """Credentials by name. `next_cursor` is null on the last page; a page may have fewer items than were asked for."""
+
+    items: list[KeyOut]
+    next_cursor: str | None
+
+
+class KeyRotation(Config):
+    """For how long the credential goes on beside the new one."""
+
+    overlap_seconds: Annotated[
+        Seconds, Field(description="0 to 30 days; with 0 it ends at once.")
+    ] = in_seconds(limits.CREDENTIAL_OVERLAP_MS_DEFAULT)
+
+
+class TicketOut(BaseModel):
+    """A word that says once, within half a minute, who opens a socket: where a browser can send no header."""
+
+    ticket: str
+    expires_at: Time
+
+
+class LogIn(Config):
+    """With which API key to log in."""
+
+    api_key: Annotated[
+        str | None,
+        Field(max_length=200, description="When left out, the one that the call itself shows."),
+    ] = None
+
+
+class LoggedInOut(BaseModel):
+    """A session, which the answer's cookie carries. It ends sooner when it is left alone for 8 hours."""
+
+    name: str
+    namespace: str
+    expires_at: Time
+
+    @classmethod
+    def from_domain(cls, session: LoggedIn) -> Self:
+        credential = session.credential
+        return cls(
+            name=credential.name,
+            namespace=credential.namespace,
+            expires_at=rfc3339(session.ends_at_ms),
+        )
+
+
+class WhoamiOut(BaseModel):
+    """Who is calling, and what they may do in which namespace. `credential` is null where none is stored."""
+
+    name: str
+    namespace: str
+    everywhere: bool
+    credential: str | None
+    grants: list[GrantConfig]
+    rates: KeyRates | None
+    expires_at: Time | None
+
+    @classmethod
+    def from_domain(cls, caller: Principal) -> Self:
+        return cls(
+            name=caller.name,
+            namespace=caller.namespace,
+            everywhere=caller.everywhere,
+            credential=caller.credential or None,
+            grants=[GrantConfig.from_domain(grant) for grant in caller.policy.grants],
+            rates=None if caller.rates is None else KeyRates.from_domain(caller.rates),
+            expires_at=_optional_time(caller.expires_ms or None),
+        )

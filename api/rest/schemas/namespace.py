@@ -1,0 +1,147 @@
+"""Namespaces on the wire: their quotas, and what they are."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field
+
+from api.native.fields import rfc3339
+from api.rest.schemas.base import Config, Time
+from storage.domain import limits
+from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
+
+PerSecond = Annotated[
+    float | None, Field(ge=limits.RATE_MIN, le=limits.RATE_MAX, description="null: no limit.")
+]
+Most = Annotated[int | None, Field(ge=0, le=limits.OFFSET_MAX, description="null: no limit.")]
+
+
+class RatesConfig(Config):
+    """What may pass in a second. Messages and bytes are those that are sent or put."""
+
+    calls_per_second: PerSecond = None
+    messages_per_second: PerSecond = None
+    bytes_per_second: PerSecond = None
+    burst_seconds: Annotated[
+        float,
+        Field(
+            ge=limits.BURST_SECONDS_MIN,
+            le=limits.BURST_SECONDS_MAX,
+            description="So many seconds' worth may pass at once after a pause.",
+        ),
+    ] = 1.0
+
+    @classmethod
+    def of(cls, rates: Rates) -> Self:
+        """The rates as they are stored."""
+        return cls(
+            calls_per_second=rates.calls_per_second,
+            messages_per_second=rates.messages_per_second,
+            bytes_per_second=rates.bytes_per_second,
+            burst_seconds=rates.burst_seconds,
+        )
+
+    def to_domain(self) -> Rates:
+        """The same."""
+        return Rates(
+            calls_per_second=self.calls_per_second,
+            messages_per_second=self.messages_per_second,
+            bytes_per_second=self.bytes_per_second,
+            burst_seconds=self.burst_seconds,
+        )
+
+
+class ResourceRatesConfig(Config):
+    """Rates of each resource that a glob matches, each for itself."""
+
+    resources: Annotated[
+        str,
+        Field(
+            description="`queue/`, `stream/` or `group/` and a name, in which `*` stands for anything and `?` for one "
+            "character: `queue/orders-*`.",
+            pattern=r"^(queue|stream|group)/[A-Za-z0-9_.*?-]{1,80}$",
+        ),
+    ]
+    rates: RatesConfig
+
+
+class NamespaceConfig(Config):
+    """The quotas of a namespace; what is not said has no limit."""
+
+    rates: Annotated[
+        RatesConfig | None, Field(description="Of all calls in the namespace together.")
+    ] = None
+    resources: Annotated[
+        list[ResourceRatesConfig], Field(max_length=limits.RESOURCE_RATES_MAX)
+    ] = []
+    connections_max: Annotated[
+        Most, Field(description="WebSockets at one time; null: no limit.")
+    ] = None
+    queues_max: Most = None
+    streams_max: Most = None
+    stored_bytes_max: Annotated[
+        Most,
+        Field(
+            description="What its queues and streams may hold in the hot store. More is found within seconds; then "
+            "nothing is added until it is less. null: no limit."
+        ),
+    ] = None
+
+    def to_domain(self) -> Quotas:
+        """Its quotas."""
+        return Quotas(
+            rates=None if self.rates is None else self.rates.to_domain(),
+            resources=tuple(
+                ResourceRates(one.resources, one.rates.to_domain()) for one in self.resources
+            ),
+            connections_max=self.connections_max,
+            queues_max=self.queues_max,
+            streams_max=self.streams_max,
+            stored_bytes_max=self.stored_bytes_max,
+        )
+
+
+class NamespaceOut(NamespaceConfig):
+    """A namespace."""
+
+    name: str
+    account_id: Annotated[
+        str, Field(description="Its 12 digits in URLs and ARNs at the SQS and Kinesis doors.")
+    ]
+    stored_bytes: Annotated[
+        int | None,
+        Field(description="What it was last found to hold, where that is limited; else null."),
+    ]
+    stores_too_much: Annotated[bool, Field(description="Whether writes are refused for that.")]
+    version: int
+    created_at: Time
+    changed_at: Time
+
+    @classmethod
+    def from_domain(cls, namespace: Namespace) -> Self:
+        """As it is stored."""
+        quotas = namespace.quotas
+        return cls(
+            rates=None if quotas.rates is None else RatesConfig.of(quotas.rates),
+            resources=[
+                ResourceRatesConfig(resources=one.resources, rates=RatesConfig.of(one.rates))
+                for one in quotas.resources
+            ],
+            connections_max=quotas.connections_max,
+            queues_max=quotas.queues_max,
+            streams_max=quotas.streams_max,
+            stored_bytes_max=quotas.stored_bytes_max,
+            name=namespace.name,
+            account_id=namespace.account_id,
+            stored_bytes=namespace.stored_bytes,
+            stores_too_much=namespace.over,
+            version=namespace.version,
+            created_at=rfc3339(namespace.created_at_ms),
+            changed_at=rfc3339(namespace.changed_at_ms),
+        )
+
+
+class NamespacePage(BaseModel):
+    """Namespaces by name."""
+
+    items: list[NamespaceOut]
+    next_cursor: str | None

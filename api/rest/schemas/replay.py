@@ -1,0 +1,378 @@
+"""Replays on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+import msgspec
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+
+from api.native.fields import moment_ms, rfc3339
+from api.native.records import RecordOut
+from api.rest.schemas.base import Config, Time
+from storage.domain import limits
+from storage.domain.jobs import JobState, Wish
+from storage.domain.replays.pacing import Pacing
+from storage.domain.replays.replay import (
+    Bound,
+    Order,
+    Replaying,
+    ReplayRequest,
+    ShardMode,
+    Target,
+    progress_of,
+)
+from storage.domain.streams.record_filter import Condition, Filter, Sample, SampleBy
+from storage.replays.engine import Replay
+from storage.replays.planner import Estimate, Plan
+
+_NAME = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
+Name = Annotated[str, _NAME]
+Moment = Annotated[AwareDatetime, Field(strict=False)]
+ShardNumber = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
+Offset = Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
+
+
+class BookmarkName(Config):
+    """A bookmark of a consumer group that reads the source."""
+
+    group: Name
+    name: Name
+
+    @classmethod
+    def from_domain(cls, named: tuple[str, str]) -> Self:
+        return cls(group=named[0], name=named[1])
+
+
+class BoundConfig(Config):
+    """An end of the window: exactly one of the three."""
+
+    offsets: Annotated[
+        dict[ShardNumber, Offset] | None,
+        Field(description="By shard; one that is not named is not bounded here."),
+    ] = None
+    time: Annotated[
+        Moment | None, Field(description="The first record that arrived then or later.")
+    ] = None
+    bookmark: BookmarkName | None = None
+
+    def to_domain(self) -> Bound:
+        """The bound."""
+        marked = self.bookmark
+        return Bound(
+            offsets=_pairs(self.offsets),
+            time_ms=None if self.time is None else moment_ms(self.time),
+            bookmark=None if marked is None else (marked.group, marked.name),
+        )
+
+    @classmethod
+    def from_domain(cls, bound: Bound) -> Self:
+        """The bound, as it was asked for."""
+        time_ms = bound.time_ms
+        pairs = bound.offsets
+        return cls(
+            offsets=None if pairs is None else {str(shard): offset for shard, offset in pairs},
+            time=None if time_ms is None else datetime.fromisoformat(rfc3339(time_ms)),
+            bookmark=None if bound.bookmark is None else BookmarkName.from_domain(bound.bookmark),
+        )
+
+
+def _pairs(offsets: dict[str, int] | None) -> tuple[tuple[int, int], ...] | None:
+    if offsets is None:
+        return None
+    return tuple(sorted((int(shard), offset) for shard, offset in offsets.items()))
+
+
+class ConditionConfig(Config):
+    """What is at a place of a JSON body: exactly one of `equals` and `exists`."""
+
+    path: Annotated[str, Field(description="A JSON Pointer, such as /user/id.", max_length=1_024)]
+    equals: Annotated[Any, Field(description="Any JSON value.")] = None
+    exists: bool | None = None
+
+    def to_domain(self) -> Condition:
+        """The condition."""
+        given = self.model_fields_set
+        return Condition(
+            path=self.path,
+            equals=self.equals if "equals" in given else msgspec.UNSET,
+            exists=msgspec.UNSET if self.exists is None else self.exists,
+        )
+
+
+class SampleConfig(Config):
+    """A lot, drawn alike each time."""
+
+    fraction: Annotated[float, Field(gt=0, lt=1)]
+    by: Annotated[SampleBy, Field(strict=False)] = SampleBy.OFFSET
+
+
+class FilterConfig(Config):
+    """Which records are meant: those that meet all that is said."""
+
+    keys: Annotated[list[str], Field(max_length=limits.FILTER_WORDS_MAX)] = []
+    headers: dict[str, str] = {}
+    body: list[ConditionConfig] = []
+    sample: SampleConfig | None = None
+
+    def to_domain(self) -> Filter:
+        """The filter."""
+        lot = self.sample
+        return Filter(
+            keys=tuple(self.keys),
+            headers=self.headers,
+            body=tuple(condition.to_domain() for condition in self.body),
+            sample=None if lot is None else Sample(lot.fraction, lot.by),
+        )
+
+
+class TargetConfig(Config):
+    """Where records go: exactly one of the two."""
+
+    stream: Name | None = None
+    queue: Name | None = None
+    shard_mode: Annotated[
+        ShardMode,
+        Field(
+            strict=False,
+            description="rehash: by their keys. keep: all of a source shard to one place.",
+        ),
+    ] = ShardMode.REHASH
+
+
+class PacingConfig(Config):
+    """How fast, for the whole replay."""
+
+    records_per_second: Annotated[float, Field(gt=0)] | None = None
+    bytes_per_second: Annotated[float, Field(gt=0)] | None = None
+    speed: Annotated[
+        float | None, Field(gt=0, description="So many times as fast as the records arrived.")
+    ] = None
+    lag_records_max: Annotated[
+        int | None,
+        Field(ge=0, description="Wait while the target's readers have more than this to do."),
+    ] = None
+
+
+def _listed(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class ReplayConfig(Config):
+    """A replay to be made."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    id: Annotated[
+        Name | None, Field(description="Of your own choice: asking again with it makes no other.")
+    ] = None
+    stream: Name
+    target: TargetConfig
+    shards: Annotated[tuple[int, ...] | None, BeforeValidator(_listed)] = None
+    start: Annotated[BoundConfig | None, Field(alias="from")] = None
+    end: Annotated[
+        BoundConfig | None,
+        Field(alias="to", description="Without it: what is there when the replay begins."),
+    ] = None
+    filter: FilterConfig = FilterConfig()
+    order: Annotated[Order, Field(strict=False)] = Order.SHARD
+    pacing: PacingConfig = PacingConfig()
+    max_records: Annotated[int | None, Field(ge=1)] = None
+    allow_same_stream: bool = False
+    dry_run: Annotated[bool, Field(description="Say what it would do; nothing is sent.")] = False
+    exact: Annotated[
+        bool, Field(description="In a dry run: count one by one what is not known.")
+    ] = False
+
+    def to_domain(self) -> ReplayRequest:
+        """The request."""
+        target = self.target
+        return ReplayRequest(
+            stream=self.stream,
+            target=Target(stream=target.stream, queue=target.queue, shard_mode=target.shard_mode),
+            shards=self.shards,
+            start=None if self.start is None else self.start.to_domain(),
+            end=None if self.end is None else self.end.to_domain(),
+            filter=self.filter.to_domain(),
+            order=self.order,
+            pacing=Pacing(**self.pacing.model_dump()),
+            max_records=self.max_records,
+            allow_same_stream=self.allow_same_stream,
+        )
+
+
+class EstimateOut(BaseModel):
+    """A number, and whether it is known or made up from examples."""
+
+    count: int
+    exact: bool
+
+    @classmethod
+    def from_domain(cls, estimate: Estimate) -> Self:
+        return cls(count=estimate.count, exact=estimate.exact)
+
+
+class ReachOut(BaseModel):
+    """What of a shard is meant: offsets from `first`, before `end`."""
+
+    shard: int
+    first: int
+    end: int
+
+
+class PlanOut(BaseModel):
+    """What a replay would do."""
+
+    records: EstimateOut
+    bytes: EstimateOut
+    expired: Annotated[int, Field(description="Of the window, gone already.")]
+    seconds: Annotated[float, Field(description="How long it takes at the least.")]
+    shards: list[ReachOut]
+    sample: Annotated[
+        list[dict[str, Any]], Field(description="Up to 20 records that would be sent.")
+    ]
+
+    @classmethod
+    def from_domain(cls, plan: Plan) -> Self:
+        return cls(
+            records=EstimateOut.from_domain(plan.records),
+            bytes=EstimateOut.from_domain(plan.bytes),
+            expired=plan.expired,
+            seconds=round(plan.seconds, 3),
+            shards=[
+                ReachOut(shard=one.shard, first=one.first, end=one.end) for one in plan.reaches
+            ],
+            sample=[
+                msgspec.json.decode(
+                    msgspec.json.encode(RecordOut.from_domain(one.at, False, one.shard))
+                )
+                for one in plan.sample
+            ],
+        )
+
+
+class CountsOut(BaseModel):
+    """How much of a replay is done: of what was `read`, what was `selected`; of that, what is new in the target, and
+    what had been sent before."""
+
+    read: int
+    selected: int
+    sent: int
+    duplicates: int
+    bytes: int
+    expired: Annotated[int, Field(description="Gone before it could be read.")]
+
+
+class ReplayShardOut(CountsOut):
+    """How far a part of a replay is: offsets from `first`, before `end`, of a shard; `position` is the next."""
+
+    shard: int
+    first: int
+    end: int
+    position: int
+    done: bool
+
+    @classmethod
+    def from_domain(cls, part: Replaying) -> Self:
+        reach = part.reach
+        return cls(
+            shard=reach.shard,
+            first=reach.first,
+            end=reach.end,
+            position=part.position,
+            done=part.done,
+            read=part.read,
+            selected=part.selected,
+            sent=part.sent,
+            duplicates=part.duplicates,
+            bytes=part.bytes,
+            expired=part.expired,
+        )
+
+
+class ReplayOut(BaseModel):
+    """A replay."""
+
+    id: str
+    stream: str
+    target: TargetConfig
+    order: Order
+    state: JobState
+    wish: Annotated[Wish, Field(description="What it was asked while running, not done yet.")]
+    attempt: int
+    failure: Annotated[str, Field(description="Why an attempt failed last; empty unless one did.")]
+    created_at: Time
+    started_at: Time | None
+    ended_at: Time | None
+
+    @classmethod
+    def from_domain(cls, replay: Replay) -> Self:
+        return cls(**_fields(replay))
+
+
+class ReplayProgressOut(CountsOut):
+    """A replay as a whole; `records` are the offsets of its window."""
+
+    records: int
+    parts: int
+    parts_done: int
+
+
+class ReplayDetail(ReplayOut):
+    """A replay, what was asked for, and how far it is. Without shards it has not begun."""
+
+    request: dict[str, Any]
+    progress: ReplayProgressOut
+    shards: list[ReplayShardOut]
+
+    @classmethod
+    def from_domain(cls, replay: Replay) -> Self:
+        return cls(
+            **_fields(replay),
+            request=_request(replay.spec.request),
+            progress=ReplayProgressOut(**progress_of(replay.parts)),
+            shards=[ReplayShardOut.from_domain(part) for part in replay.parts],
+        )
+
+
+class ReplayPage(BaseModel):
+    """Replays, the newest first."""
+
+    items: list[ReplayOut]
+    next_cursor: str | None
+
+
+def _fields(replay: Replay) -> dict[str, Any]:
+    job, request = replay.job, replay.spec.request
+    target = request.target
+    return {
+        "id": replay.spec.replay_id,
+        "stream": request.stream,
+        "target": TargetConfig(
+            stream=target.stream, queue=target.queue, shard_mode=target.shard_mode
+        ),
+        "order": request.order,
+        "state": job.state,
+        "wish": job.wish,
+        "attempt": job.attempt,
+        "failure": job.failure,
+        "created_at": rfc3339(job.created_at_ms),
+        "started_at": _time(job.started_at_ms),
+        "ended_at": _time(job.ended_at_ms),
+    }
+
+
+def _request(request: ReplayRequest) -> dict[str, Any]:
+    """What was asked for, in the words in which it is asked for."""
+    told: dict[str, Any] = msgspec.to_builtins(request)
+    for name, word, bound in (("start", "from", request.start), ("end", "to", request.end)):
+        del told[name]
+        told[word] = (
+            None
+            if bound is None
+            else BoundConfig.from_domain(bound).model_dump(mode="json", exclude_none=True)
+        )
+    return told
+
+
+def _time(at_ms: int | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)

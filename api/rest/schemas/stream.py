@@ -1,0 +1,192 @@
+"""Streams on the wire: their configuration."""
+
+from typing import Annotated, Any, Self
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from api.native.fields import optional_ms, rfc3339, to_ms
+from api.rest.schemas.base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
+from storage.domain import limits
+from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
+
+
+class StreamConfig(Config):
+    """The whole desired state of a stream; what is not said takes its default."""
+
+    shards: Annotated[
+        int, Field(ge=1, le=limits.SHARDS_MAX, description="At creation; a reshard changes them.")
+    ] = 1
+    mode: Annotated[
+        StreamMode,
+        Field(strict=False, description="on_demand: shards are split and merged by their load."),
+    ] = StreamMode.PROVISIONED
+    retention_seconds: Annotated[
+        Seconds | None, Field(description="null, also in a patch: for ever.")
+    ] = in_seconds(limits.STREAM_RETENTION_MS_DEFAULT)
+    retention_bytes: Annotated[
+        Bytes | None, Field(description="Of each shard; null: no limit.")
+    ] = None
+    retention_records: Annotated[
+        Bytes | None, Field(description="Of each shard; null: no limit.")
+    ] = None
+    drop_when_read: Annotated[
+        bool, Field(description="Forget a record when all consumer groups have committed it.")
+    ] = False
+    record_bytes_max: Bytes = limits.RECORD_BYTES_MAX_DEFAULT
+    event_times: Annotated[
+        EventTimes,
+        Field(
+            strict=False, description="What becomes of the times that producers give their records."
+        ),
+    ] = EventTimes.CLIENT_PREFER
+    event_time_skew_seconds_max: Annotated[
+        Seconds | None, Field(description="How far from now they may be; null: any time.")
+    ] = None
+    key_index: Annotated[
+        bool, Field(description="Find the newest record of a key; about 100 bytes for each key.")
+    ] = False
+    archive: Annotated[
+        bool, Field(description="Copy records to Parquet, if the deployment has an archive.")
+    ] = True
+    archive_lag_seconds: Annotated[
+        Seconds, Field(description="How long a record waits for the archive, about.")
+    ] = in_seconds(limits.ARCHIVE_LAG_MS_DEFAULT)
+    hot_retention_seconds: Annotated[
+        Seconds | None,
+        Field(
+            description="How long archived records are also kept hot; null: until room is needed."
+        ),
+    ] = in_seconds(limits.HOT_RETENTION_MS_DEFAULT)
+    hot_bytes_max: Annotated[
+        Bytes | None,
+        Field(
+            description="What a shard keeps hot of what is archived. With half of that not yet archived it "
+            "answers 429; null: no limit."
+        ),
+    ] = limits.HOT_BYTES_MAX_DEFAULT
+    tags: Tags = {}
+
+    def to_domain(self) -> StreamSpec:
+        """The specification, which the catalog checks."""
+        return StreamSpec(
+            shards=self.shards,
+            mode=self.mode,
+            retention_ms=optional_ms(self.retention_seconds),
+            retention_bytes=self.retention_bytes,
+            retention_records=self.retention_records,
+            drop_when_read=self.drop_when_read,
+            record_bytes_max=self.record_bytes_max,
+            event_times=self.event_times,
+            event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
+            key_index=self.key_index,
+            archive=self.archive,
+            archive_lag_ms=to_ms(self.archive_lag_seconds),
+            hot_retention_ms=optional_ms(self.hot_retention_seconds),
+            hot_bytes_max=self.hot_bytes_max,
+            tags=self.tags,
+        )
+
+    @classmethod
+    def from_domain(cls, spec: StreamSpec) -> Self:
+        """The configuration that makes `spec`."""
+        return cls(**_stream_fields(spec))
+
+
+def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
+    return {
+        "shards": spec.shards,
+        "mode": spec.mode,
+        "retention_seconds": _optional_seconds(spec.retention_ms),
+        "retention_bytes": spec.retention_bytes,
+        "retention_records": spec.retention_records,
+        "drop_when_read": spec.drop_when_read,
+        "record_bytes_max": spec.record_bytes_max,
+        "event_times": spec.event_times,
+        "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
+        "key_index": spec.key_index,
+        "archive": spec.archive,
+        "archive_lag_seconds": in_seconds(spec.archive_lag_ms),
+        "hot_retention_seconds": _optional_seconds(spec.hot_retention_ms),
+        "hot_bytes_max": spec.hot_bytes_max,
+        "tags": spec.tags,
+    }
+
+
+def _optional_seconds(ms: int | None) -> float | None:
+    return None if ms is None else in_seconds(ms)
+
+
+_NULL_IS_NONE = ("retention_seconds", "hot_retention_seconds", "hot_bytes_max")
+
+
+class StreamPatch(Config):
+    """What to change of a stream (a JSON Merge Patch): null takes a field back to its default, but
+    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` to none."""
+
+    mode: Annotated[StreamMode | None, Field(strict=False)] = None
+    retention_seconds: Seconds | None = None
+    retention_bytes: Bytes | None = None
+    retention_records: Bytes | None = None
+    drop_when_read: bool | None = None
+    record_bytes_max: Bytes | None = None
+    event_times: Annotated[EventTimes | None, Field(strict=False)] = None
+    event_time_skew_seconds_max: Seconds | None = None
+    key_index: bool | None = None
+    archive: bool | None = None
+    archive_lag_seconds: Seconds | None = None
+    hot_retention_seconds: Seconds | None = None
+    hot_bytes_max: Bytes | None = None
+    tags: dict[str, str | None] | None = None
+
+    def apply(self, spec: StreamSpec) -> StreamSpec:
+        """The specification after the change. Raises RequestValidationError."""
+        before = StreamConfig.from_domain(spec).model_dump()
+        patch = self.model_dump(exclude_unset=True)
+        after = merged(before, patch)
+        after |= {name: patch[name] for name in _NULL_IS_NONE if name in patch}
+        changed = valid(StreamConfig, after).to_domain()
+        return msgspec.structs.replace(changed, annotations=spec.annotations)
+
+
+class StreamOut(BaseModel):
+    """A stream: its configuration, and its version, which is its ETag."""
+
+    name: str
+    shards: Annotated[int, Field(description="At creation.")]
+    open_shards: Annotated[int, Field(description="Now.")]
+    mode: StreamMode
+    retention_seconds: Seconds | None
+    retention_bytes: int | None
+    retention_records: int | None
+    drop_when_read: bool
+    record_bytes_max: int
+    event_times: EventTimes
+    event_time_skew_seconds_max: Seconds | None
+    key_index: bool
+    archive: bool
+    archive_lag_seconds: Seconds
+    hot_retention_seconds: Seconds | None
+    hot_bytes_max: int | None
+    tags: dict[str, str]
+    version: int
+    created_at: Time
+    changed_at: Time
+
+    @classmethod
+    def from_domain(cls, stream: Stream) -> Self:
+        return cls(
+            name=stream.name.name,
+            open_shards=len(stream.open_shards),
+            version=stream.version,
+            created_at=rfc3339(stream.created_at_ms),
+            changed_at=rfc3339(stream.changed_at_ms),
+            **_stream_fields(stream.spec),
+        )
+
+
+class StreamPage(BaseModel):
+    """Streams by name. `next_cursor` is null on the last page."""
+
+    items: list[StreamOut]
+    next_cursor: str | None

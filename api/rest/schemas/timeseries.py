@@ -1,0 +1,55 @@
+"""Time series on the wire."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field
+
+from api.native.fields import rfc3339, to_seconds
+from api.rest.schemas.base import Time
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+from storage.domain.timeseries.samples import Samples
+
+Values = list[float | None]
+
+
+class SeriesOut(BaseModel):
+    """What was measured over time: of each column a value at `start_at`, and every `step_seconds` from there on.
+
+    A step is ten seconds for up to an hour, a minute for up to a day, and else a quarter of an hour. `null` is what was not
+    measured, which is not nought. Levels are means over a step, and beside them `<column>_max` the most; ages and lags are
+    the longest of a step; rates are per second, over the step that ends there.
+    """
+
+    start_at: Time
+    step_seconds: float
+    columns: Annotated[
+        dict[str, list[float | None]], Field(description="Values by column, all of one length.")
+    ]
+
+    @classmethod
+    def from_domain(cls, samples: Samples, columns: str = "") -> Self:
+        """`columns`: names with commas between them; all when there are none. Raises ValidationFailed."""
+        measured = dict(_on_the_wire(*column) for column in samples.columns.items())
+        return cls(
+            start_at=rfc3339(samples.start_ms),
+            step_seconds=to_seconds(samples.step_ms),
+            columns=_chosen(measured, columns.split(",")) if columns else measured,
+        )
+
+
+def _on_the_wire(name: str, values: tuple[float | None, ...]) -> tuple[str, Values]:
+    if not name.endswith("_ms"):
+        return name, list(values)
+    seconds = [None if value is None else value / limits.SECOND_MS for value in values]
+    return f"{name.removesuffix('_ms')}_seconds", seconds
+
+
+def _chosen(measured: dict[str, Values], names: list[str]) -> dict[str, Values]:
+    for name in names:
+        if name not in measured:
+            known = ", ".join(measured)
+            raise ValidationFailed.at(
+                "/columns", f"There is no column '{name}', but {known}", "invalid"
+            )
+    return {name: measured[name] for name in names}

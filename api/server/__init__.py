@@ -1,0 +1,1 @@
+"""The HTTP server: protocol classes, gateway and process tuning."""

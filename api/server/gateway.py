@@ -1,0 +1,367 @@
+"""What is the same for every request, whichever door it takes.
+
+socket  ─▶ push
+request ─▶ request id, gate, count
+             ├─ a hot route ─▶ dataplane
+             ├─ /, or a queue's address at Amazon's ─▶ aws
+             └─ anything else ─▶ FastAPI: configuration, dashboard, health, metrics, openapi.json
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.admin import access as entrance
+from api.auth.audit import Auditing
+from api.auth.authenticator import Gate
+from api.auth.revalidation import Standing
+from api.aws.protocol.target_protocol import Fork
+from api.errors import ClientGone
+from api.http.codecs import too_large
+from api.http.cors import with_cors
+from api.http.rate_limit_headers import rate_limit_headers
+from api.http.request_id import HEADER as REQUEST_ID
+from api.http.request_id import request_id_of
+from api.http.request_spans import begin_hot, name_by_route
+from api.http.responses import (
+    CLIENT_GONE_STATUS,
+    AccessLog,
+    Answer,
+    Circumstances,
+    Ended,
+    ExtraHeaders,
+    FindPlace,
+    Place,
+    log_failure,
+    weaker_promise,
+)
+from api.http.routing import Dispatcher, HotRequest, Route, Served, is_open, read_body, resource_of
+from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
+from api.native.problems import PROBLEM_JSON, problem
+from api.observability.metric_definitions import Counts, RequestMetrics
+from api.observability.tracing import Tracing, failure_of
+from api.rest.routes import health, identity
+from api.server.slow_requests import Unfinished
+from api.spec.openapi import build_document
+from api.types import RequestHeaders
+from api.websocket.endpoint import PushDoor
+from storage.domain import limits
+from storage.domain.access.audit import Door
+from storage.domain.access.permissions import Principal
+from storage.domain.errors import Unauthenticated
+from storage.settings import Durability
+
+NO_STORE = (b"cache-control", b"no-store")
+_ASK_AGAIN = (b"cache-control", b"private, no-cache")
+_COUNTED = frozenset({"queues", "streams", "groups"})
+"""What quotas of resources can be about."""
+
+_FOR_STRANGERS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
+
+
+def _is_for_strangers(path: str) -> bool:
+    """Whether callers are asked for nothing there: who logs in is still to say who it is."""
+    return path in _FOR_STRANGERS or entrance.is_for_strangers(path)
+
+
+class Doors:
+    """The application: what is the same for every request, whichever door it takes."""
+
+    def __init__(
+        self,
+        control: FastAPI,
+        dispatcher: Dispatcher,
+        aws: Fork,
+        push: PushDoor,
+        gate: Gate,
+        standing: Standing,
+        auditing: Auditing,
+        counts: Counts,
+        durability: Durability,
+        cors_origins: Sequence[str] = (),
+        tracing: Tracing | None = None,
+        access: AccessLog | None = None,
+    ) -> None:
+        self._tracing = tracing
+        self.control = control
+        self.dispatcher = dispatcher
+        self._aws = aws
+        self.socket_app = push
+        """What sockets lead to."""
+        self._gate = gate
+        self._standing = standing
+        self._auditing = auditing
+        self._ended = Ended(RequestMetrics(counts, "http"), access)
+        self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
+        """What requests of other sites' pages take; None where there are none."""
+        self.unfinished = Unfinished()
+        """Connections of this process whose request has not come whole."""
+        self._weaker_promise = weaker_promise(durability)
+        self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
+        """The place of a method and a raw path. A path means the same for ever."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document of all REST routes."""
+        return build_document(self.control, self.dispatcher.routes)
+
+    def drain(self) -> None:
+        """The process is to end: answers that go on come to their end."""
+        self.control.state.feeds.drain()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self.socket_app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await self.control(scope, receive, send)
+            return
+        await (self.cors or self._serve)(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request over HTTP."""
+        method = scope["method"]
+        only_head = method == "HEAD"
+        if only_head:  # answered as GET; the server leaves the body out
+            method = "GET"
+            scope = {**scope, "method": method}
+        headers = dict(scope["headers"])
+        place = self._place_of(method, scope["path"], scope["query_string"])
+        if place is None:
+            await self._serve_control(headers, scope, receive, send)
+            return
+        query_string = scope["query_string"]
+        there = partial(is_open, receive)
+        request = HotRequest(place.words, headers, query_string, there, client=scope.get("client"))
+        answer = await place.answer(request, receive if place.takes_body else None)
+        if answer is None:
+            return
+        if answer.pieces is None:
+            await _send(send, answer)
+        elif only_head:
+            await answer.pieces.aclose()
+            await _send_head(send, answer)
+        else:
+            await _send_pieces(send, receive, answer, answer.pieces)
+
+    def _find_place(self, method: bytes, path: bytes) -> Place | None:
+        if b"%" in path or not path.isascii():
+            return None
+        return self._place_of(method.decode(), path.decode())
+
+    def _place_of(self, method: str, path: str, query_string: bytes = b"") -> Place | None:
+        words = path.split("/")
+        route = self.dispatcher.find(method, words)
+        if route is None:
+            return self._aws.find(method, path, query_string)
+        return Place(partial(self._answer, route), route.body is not None, words)
+
+    async def _answer(
+        self, route: Route, request: HotRequest, receive: Receive | None
+    ) -> Answer | None:
+        started = time.perf_counter()
+        request_id = request.request_id = request_id_of(request.headers)
+        more = self._weaker_promise
+        trace = None if self._tracing is None else begin_hot(self._tracing, route, request)
+        failure = ""
+        principal: Principal | None = None
+        try:
+            principal = await self._gate.admit(request.headers)
+            if trace is not None:
+                trace.about({"millstream.namespace": principal.namespace})
+            if receive is not None:
+                request.body = await read_body(receive, request.headers)
+            served = await self.dispatcher.serve(
+                route, self.control.state["opened"], principal, request
+            )
+            if served.pieces is not None:
+                watched = self._standing.watched(principal, served.pieces)
+                served = served._replace(pieces=watched)
+        except ClientGone:
+            around = Circumstances(principal, trace, started)
+            self._ended.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
+            return None
+        except Exception as error:
+            if isinstance(error, Unauthenticated):
+                self._auditing.note_stranger(
+                    error, Door.REST, request.client, request.headers, request_id
+                )
+            path = "/".join(request.words)
+            told = problem(error, instance=path, request_id=request_id.decode())
+            served = Served(told.status, PROBLEM_JSON, told.body)
+            more = told.headers
+            failure = failure_of(error)
+            around = Circumstances(principal, trace, started)
+            log_failure(error, route.operation, served.status, request_id, around)
+        around = Circumstances(principal, trace, started)
+        self._ended.note(route.operation, served.status, request_id, around, failure)
+        more = (*served.headers, *more) if served.headers else more
+        return Answer(
+            served.status,
+            served.kind,
+            served.body,
+            request_id,
+            more,
+            served.pieces,
+            drains=served.pieces is not None,
+        )
+
+    async def _serve_control(
+        self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        request_id, started = request_id_of(headers), time.perf_counter()
+        answer = _Observed(send, request_id)
+        principal: Principal | None = None
+        trace = None
+        if self._tracing is not None and scope["path"] not in health.PATHS:
+            trace = self._tracing.begin_request(scope["method"], headers)
+        failure = ""
+        scope = {**scope, REQUEST_ID_KEY: request_id.decode()}
+        app: ASGIApp = self.control
+        path: str = scope["path"]
+        try:
+            if not _is_for_strangers(path):
+                if entrance.is_page(path):
+                    headers = entrance.in_namespace(headers, scope["query_string"])
+                principal = scope[PRINCIPAL_KEY] = await self._gate.admit(headers)
+                answer.more = await self._spend_call(principal, path)
+            await app(scope, _bounded(receive, headers), answer.send)
+        except Exception as error:
+            page = None if answer.status else entrance.page_instead(self.control, scope, error)
+            if isinstance(error, Unauthenticated) and not (
+                page and self._gate.shows_nothing(headers)  # someone opens a page, and is asked
+            ):
+                self._auditing.note_stranger(
+                    error, Door.REST, scope.get("client"), headers, request_id
+                )
+            if page is not None:
+                await page(scope, receive, answer.send)
+            elif not answer.status:
+                told = problem(error, instance=path, request_id=request_id.decode())
+                failed = Answer(told.status, PROBLEM_JSON, told.body, request_id, told.headers)
+                await _send(send, failed)
+                answer.status = told.status
+            failure = failure_of(error)
+            around = Circumstances(principal, trace, started)
+            log_failure(error, path, answer.status, request_id, around)
+        route = scope.get("route")
+        if trace is not None:
+            name_by_route(trace, scope["method"], getattr(route, "path", ""))
+        operation, status = getattr(route, "name", "no_route"), answer.status or CLIENT_GONE_STATUS
+        around = Circumstances(principal, trace, started)
+        self._ended.note(operation, status, request_id, around, failure)
+
+    async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
+        """Spend one call; how the caller stands then, if it is to be told."""
+        quotas = self.control.state.storage.quotas
+        _, _, noun, word, *_ = (*path.split("/"), "", "", "")
+        resource = resource_of(noun, word) if noun in _COUNTED else ""
+        if not principal.policy.allows_something(resource.partition("/")[0], word):
+            resource = ""  # who has no business there takes nothing from those who have
+        waiting = quotas.spend(principal, resource)
+        if waiting is not None:
+            await waiting
+        return rate_limit_headers(quotas.low_standings(principal, resource))
+
+
+def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    """What has an ETag may be kept, and asked for again; anything else is for who asked."""
+    names = {name for name, _ in headers}
+    if b"cache-control" in names:
+        return ()
+    return (_ASK_AGAIN,) if b"etag" in names else (NO_STORE,)
+
+
+def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
+    """`receive`, which raises Refusal when a body is larger than it may be. JSON becomes values, which are larger."""
+    is_json = b"json" in headers.get(b"content-type", b"json")
+    bytes_max = limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
+    size = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > bytes_max:
+            raise too_large(bytes_max)
+        return message
+
+    return receive_bounded
+
+
+class _Observed:
+    """Sends FastAPI's answer on with the request id and what else it is given, and remembers its status."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.more: ExtraHeaders = ()
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            own = (REQUEST_ID, self._request_id)
+            more = self.more if self.status < 400 else ()  # a refusal says what it has to
+            message["headers"] = [*headers, *_caching(headers), own, *more]
+        await self._send(message)
+
+
+async def _send_pieces(
+    send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
+) -> None:
+    """Send an answer that goes on, until it ends or the client leaves."""
+
+    async def sending() -> None:
+        await _start(send, answer)
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def leaving() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(sending()), asyncio.create_task(leaving())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await pieces.aclose()
+    for task in done:
+        task.result()
+
+
+async def _send_head(send: Send, answer: Answer) -> None:
+    """What comes before an answer that goes on."""
+    await _start(send, answer)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _start(send: Send, answer: Answer) -> None:
+    headers = [
+        NO_STORE,
+        (b"content-type", answer.kind.encode()),
+        (REQUEST_ID, answer.request_id),
+        *answer.more,
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+
+
+async def _send(send: Send, answer: Answer) -> None:
+    headers = [
+        NO_STORE,
+        (b"content-type", answer.kind.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
+        (REQUEST_ID, answer.request_id),
+        *answer.more,
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

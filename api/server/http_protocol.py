@@ -1,0 +1,331 @@
+"""uvicorn's HTTP protocol with a short way for hot requests.
+
+    bytes ─▶ httptools ─▶ a hot place, plainly asked? ─ yes ─▶ its answer ─▶ one write
+                                    └ no ─▶ uvicorn's own cycle: ASGI, as ever
+
+ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that
+is more than the work itself. So a request for a hot route that comes as nearly all do (HTTP/1.1, its length
+said beforehand, nothing else under way on its connection) is collected here and given to the same code that
+ASGI leads to. Whatever is unusual takes uvicorn's way.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from http import HTTPStatus
+from typing import Any
+
+from api.http.responses import Answer, FindPlace, Place
+from api.http.routing import HotRequest
+from api.server.gateway import Doors
+from api.server.paced_protocol import PacedProtocol
+from api.types import RequestHeaders
+from storage.domain import limits
+
+_PATH_BYTES_MAX = 512  # longer ones have no short way, so that remembering them stays small
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+_SPENT: list[Any] = []  # stands for what was used up; nothing is added to it
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class _Unheard:
+    """Stands for the event that uvicorn sets when something arrives; nobody waits for it here."""
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+class HotCycle:
+    """One hot request and its answer. Has what uvicorn's protocol looks for in a cycle."""
+
+    __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
+    message_event = _Unheard()
+
+    def __init__(
+        self,
+        place: Place,
+        headers: RequestHeaders,
+        query: bytes,
+        keep_alive: bool,
+        client: tuple[str, int] | None = None,
+    ) -> None:
+        self.place = place
+        self.request: HotRequest | None = HotRequest(
+            place.words, headers, query, self.is_open, client=client
+        )
+        self.chunks: list[bytes] = []
+        self.keep_alive = keep_alive
+        self.disconnected = False
+        self.response_complete = False
+
+    def is_open(self) -> bool:
+        """Whether the connection is open as far as is known."""
+        return not self.disconnected
+
+
+class HotProtocol(PacedProtocol):
+    """To be named to uvicorn: `--http api.server.http_protocol:HotProtocol`."""
+
+    # Slots, since with more names Python would no longer share the keys of the instances' dicts.
+    __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting", "_next", "_server")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._hot: HotCycle | None = None  # what is being received or answered
+        self._server: asyncio.Task[None]  # what answers hot requests, since there was one
+        self._next: asyncio.Future[HotCycle] | None = None  # what it waits for, or has waited for
+        self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
+        self._drains = False  # whether that ends by itself when the server does
+        self._find: FindPlace | None = None
+        self._has_cors = False
+        plain = self.limit_concurrency is None and not self.access_log and not self.root_path
+        if plain and isinstance(self.app, Doors):
+            self._find = self.app.find_place
+            self._has_cors = self.app.cors is not None
+
+    # What httptools calls
+
+    def on_message_begin(self) -> None:
+        """Leave the scope to requests that need one."""
+        super().on_message_begin()
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+
+    def on_headers_complete(self) -> None:
+        """Take the short way if there is one. Raises Refusal."""
+        self.check_head()
+        if self._find is not None and (hot := self._hot_request()) is not None:
+            self._hot = self.cycle = hot  # type: ignore[assignment]
+            return
+        self._hot = None
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        self.begin_scope()
+        self.url, self.expect_100_continue = url, expects
+        self.scope["headers"] = self.headers = headers
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body."""
+        if self._hot is None:
+            super().on_body(body)
+        else:
+            self._hot.chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        """Everything is here: begin."""
+        if self._hot is None:
+            super().on_message_complete()
+            return
+        self.is_whole()
+        if self._next is None or self._next.done():
+            self._server = self.loop.create_task(self._serve(self._hot))
+            self._server.add_done_callback(self.tasks.discard)
+        else:
+            self._next.set_result(self._hot)
+        self.tasks.add(self._server)
+
+    def _hot_request(self) -> HotCycle | None:
+        """The request as a hot one, if it is that and comes in the usual way."""
+        if self._is_answering():
+            return None
+        parser = self.parser
+        path, _, query = self.url.partition(b"?")
+        if len(path) > _PATH_BYTES_MAX or self._find is None:
+            return None
+        place = self._find(parser.get_method(), path)
+        if place is None or self.expect_100_continue:
+            return None
+        if parser.get_http_version() != "1.1" or parser.should_upgrade():
+            return None
+        headers = dict(self.headers)
+        if not _is_bounded(headers, place) or (self._has_cors and b"origin" in headers):
+            return None
+        return HotCycle(place, headers, query, parser.should_keep_alive(), self.client)
+
+    # The answer
+
+    async def _serve(self, cycle: HotCycle) -> None:
+        """Answer one hot request after another: a task for each would cost a twentieth of what a small one does."""
+        answering = True
+        try:
+            while await self._answer(cycle):
+                self.tasks.discard(self._server)  # whoever ends the server need not wait for it
+                answering = False
+                self._next = self.loop.create_future()
+                cycle = await self._next
+                answering = True
+        finally:
+            if answering:
+                self.transport.close()
+
+    async def _answer(self, cycle: HotCycle) -> bool:
+        """Whether the connection goes on afterwards."""
+        request, chunks = cycle.request, cycle.chunks
+        assert request is not None
+        # An idle wait keeps as little as it can. The request knows the cycle: were it known to it, its body would stay
+        # until somebody looks for garbage.
+        cycle.request, cycle.chunks = None, _SPENT
+        self.headers = _SPENT
+        request.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        answer = await cycle.place.answer(request, None)
+        while self.flow.write_paused and not cycle.disconnected:
+            await self.flow.drain()
+        if answer is not None and answer.pieces is not None:
+            if cycle.disconnected:
+                await answer.pieces.aclose()
+            else:
+                await self._write_pieces(answer, answer.pieces, cycle)
+        if answer is None or cycle.disconnected:
+            return False
+        if answer.pieces is None:
+            has_length = answer.status != HTTPStatus.NO_CONTENT
+            length = b"content-length: %d\r\n" % len(answer.body) if has_length else b""
+            head = self._head(answer, length, cycle)
+            if len(answer.body) > limits.COPIED_BYTES_MAX:
+                self.transport.writelines((head, answer.body))
+            else:
+                self.transport.write(head + answer.body)
+        cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+        return not self.transport.is_closing()
+
+    async def _write_pieces(
+        self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: HotCycle
+    ) -> None:
+        """Write an answer that goes on, in chunks. Its task ends when the connection does."""
+        self._lasting, self._drains = asyncio.current_task(), answer.drains
+        try:
+            self.transport.write(self._head(answer, b"transfer-encoding: chunked\r\n", cycle))
+            async for piece in pieces:
+                self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await self.flow.drain()
+            self.transport.write(b"0\r\n\r\n")
+        except asyncio.CancelledError:
+            if not cycle.disconnected:
+                self.transport.close()
+                raise
+        except BaseException:
+            self.transport.close()
+            raise
+        finally:
+            self._lasting = None
+            await pieces.aclose()
+
+    def _head(self, answer: Answer, length: bytes, cycle: HotCycle) -> bytes:
+        """The status and the headers."""
+        return (
+            b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
+            % (
+                _STATUS_LINES[answer.status],
+                _server_lines(self.server_state.default_headers),
+                answer.kind.encode(),
+                length,
+                answer.request_id,
+                _lines(answer.more) if answer.more else b"",
+                b"" if cycle.keep_alive else b"connection: close\r\n",
+            )
+        )
+
+    # Connections that nobody uses: one timer looks again, rather than one for each request
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Called with everything that arrives: the connection is in use."""
+        self._busy_at = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """After each answer: go on with a request that waits, or see to it that the timer runs."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self._busy_at = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self.timeout_keep_alive_task is None:
+            self._look_again_in(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection if nothing happened on it for that long."""
+        idle_s = self.loop.time() - self._busy_at
+        answering = self._is_answering()
+        if answering or idle_s < self.timeout_keep_alive:
+            left_s = self.timeout_keep_alive - (0 if answering else idle_s)
+            self._look_again_in(left_s)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def shutdown(self) -> None:
+        """The server is asked to end: an answer that goes on hears it, or ends now; others are finished."""
+        if isinstance(self.app, Doors):
+            self.app.drain()
+        if self._lasting is None or self._drains:
+            super().shutdown()
+        else:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer too, and end an answer that goes on."""
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
+        super().connection_lost(exc)
+        if self._lasting is not None:
+            self._lasting.cancel()
+        self._serve_no_more()
+
+    def handle_websocket_upgrade(self) -> None:
+        """No hot request comes any more."""
+        self._serve_no_more()
+        super().handle_websocket_upgrade()
+
+    def _serve_no_more(self) -> None:
+        """End what waits for another hot request, if anything does."""
+        if self._next is not None:
+            self._next.cancel()
+
+    def _look_again_in(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+
+def _is_bounded(headers: RequestHeaders, place: Place) -> bool:
+    """Whether the request says beforehand that its body is one that may be held."""
+    if b"transfer-encoding" in headers:
+        return False
+    length = headers.get(b"content-length")
+    if length is None:
+        return not place.takes_body
+    return length.isdigit() and int(length) <= limits.REQUEST_BYTES_MAX
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Header lines. Raises ValueError for a value that would end its line."""
+    lines = []
+    for name, value in headers:
+        if b"\r" in value or b"\n" in value:
+            raise ValueError("a header's value spans lines")
+        lines.append(b"%b: %b\r\n" % (name, value))
+    return b"".join(lines)
+
+
+class _ServerLines:
+    """The headers that uvicorn adds to every answer; it makes a new list of them each second."""
+
+    def __init__(self) -> None:
+        self._headers: Headers | None = None
+        self._lines = b""
+
+    def __call__(self, headers: Headers) -> bytes:
+        if headers is not self._headers:
+            self._headers, self._lines = headers, _lines(headers)
+        return self._lines
+
+
+_server_lines = _ServerLines()

@@ -1,0 +1,172 @@
+"""uvicorn's HTTP protocol with limits on what a request may be before anybody looks at what it says.
+
+    head    so many bytes, so many headers, a URL so long      431, 431, 414
+    time    a head and a body come at some pace                 408, or the connection ends
+
+What is too much is answered, and the connection ends: whatever follows cannot be told from what came.
+"""
+
+import secrets
+from http import HTTPStatus
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from api.errors import DoorCode, Refusal
+from api.native.problems import PROBLEM_JSON, problem
+from api.server.gateway import Doors
+from api.server.slow_requests import Unfinished, may_take_s
+from storage.domain import limits
+
+_NOTHING, _HEAD, _BODY = range(3)  # what of a request has begun to come, and not ended
+
+_HEAD_TOO_LARGE = Refusal(
+    DoorCode.HEADERS_TOO_LARGE,
+    f"A request's line and headers are at most {limits.HEAD_BYTES_MAX} bytes, and {limits.HEAD_HEADERS_MAX} headers.",
+)
+_URL_TOO_LONG = Refusal(
+    DoorCode.URL_TOO_LONG, f"A path and its query are at most {limits.URL_BYTES_MAX} bytes."
+)
+_TOO_SLOW = Refusal(DoorCode.REQUEST_TOO_SLOW, "The request did not come whole in time.")
+_MALFORMED = Refusal(DoorCode.BAD_REQUEST, "This is not an HTTP request.")
+
+
+class PacedProtocol(HttpToolsProtocol):
+    """A connection that must get on with its request."""
+
+    # Slots, since with more names Python would no longer share the keys of the instances' dicts.
+    __slots__ = (
+        "_begun_at",
+        "_busy_at",
+        "_received",
+        "_refusal",
+        "_stage",
+        "_unfinished",
+        "_waits",
+    )
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._unfinished = self.app.unfinished if isinstance(self.app, Doors) else Unfinished()
+        self._waits = False  # whether it is among the unfinished
+        self._stage = _NOTHING
+        self._received = 0  # bytes since the request began, or some more
+        self._busy_at = self._begun_at = 0.0
+        self._refusal = _MALFORMED
+
+    def connection_made(self, transport: Any) -> None:
+        """Who connects has something to say."""
+        super().connection_made(transport)
+        self._begun_at = self.loop.time()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more will come."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Go on with the request, and remember the connection when there must come more of it."""
+        if self._stage == _NOTHING:
+            self._received = 0
+        self._received += len(data)
+        super().data_received(data)
+        if self._stage == _NOTHING:
+            if self._waits:
+                self._wait_no_more()
+            return
+        if self._stage == _HEAD and self._received > limits.HEAD_BYTES_MAX:
+            self._refuse(_HEAD_TOO_LARGE)
+        elif not self._waits and not self.transport.is_closing():
+            self._wait()
+
+    def handle_websocket_upgrade(self) -> None:
+        """It is another protocol's from now on."""
+        self._stage = _NOTHING
+        self._wait_no_more()
+        super().handle_websocket_upgrade()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._stage, self._begun_at = _HEAD, self._busy_at
+
+    def begin_scope(self) -> None:
+        """What uvicorn does at the first byte."""
+        super().on_message_begin()
+
+    def is_whole(self) -> None:
+        """To be called when a request has come whole."""
+        self._stage = _NOTHING
+
+    def check_head(self) -> None:
+        """To be called when the headers are complete. Raises Refusal, which ends the connection."""
+        self._stage = _BODY
+        if len(self.url) > limits.URL_BYTES_MAX:
+            self._refusal = _URL_TOO_LONG
+            raise _URL_TOO_LONG
+        too_many = len(self.headers) > limits.HEAD_HEADERS_MAX
+        if too_many or (self._received > limits.HEAD_BYTES_MAX and self._is_head_large()):
+            self._refusal = _HEAD_TOO_LARGE
+            raise _HEAD_TOO_LARGE
+
+    def _is_head_large(self) -> bool:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        return size > limits.HEAD_BYTES_MAX
+
+    def on_message_complete(self) -> None:
+        """The request is here."""
+        self.is_whole()
+        super().on_message_complete()
+
+    def check_pace(self, now_s: float) -> None:
+        """As Paced. What waits for us, as behind a request that is being answered, is not slow."""
+        if self.flow.read_paused or self.pipeline:
+            return
+        has_head = self._stage == _BODY
+        if now_s - self._begun_at <= may_take_s(self._received, has_head=has_head):
+            return
+        if self._stage == _HEAD and not self._is_answering():
+            self._refuse(_TOO_SLOW)
+        else:
+            self._wait_no_more()
+            self.transport.close()
+
+    def _is_answering(self) -> bool:
+        before = cast(Any, self.cycle)
+        return before is not None and not before.response_complete
+
+    def send_400_response(self, msg: str) -> None:
+        """Where uvicorn refuses what cannot be read, or what `check_head` does."""
+        self._refuse(self._refusal)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer, and end the connection."""
+        self._stage = _NOTHING
+        self._wait_no_more()
+        if self.transport.is_closing():
+            return
+        request_id = secrets.token_hex(10)
+        told = problem(refusal, instance="", request_id=request_id)
+        lines = [
+            f"HTTP/1.1 {told.status} {HTTPStatus(told.status).phrase}",
+            *(f"{name.decode()}: {value.decode()}" for name, value in self._default_headers),
+            f"content-type: {PROBLEM_JSON}",
+            f"content-length: {len(told.body)}",
+            f"x-request-id: {request_id}",
+            "connection: close",
+        ]
+        self.transport.write("\r\n".join(lines).encode() + b"\r\n\r\n" + told.body)
+        self.transport.close()
+
+    @property
+    def _default_headers(self) -> list[tuple[bytes, bytes]]:
+        return self.server_state.default_headers
+
+    def _wait(self) -> None:
+        self._waits = True
+        self._unfinished.add(self, self.loop)
+
+    def _wait_no_more(self) -> None:
+        if self._waits:
+            self._waits = False
+            self._unfinished.discard(self)

@@ -1,0 +1,256 @@
+"""Records as they come, in an answer that goes on: server-sent events and lines of JSON.
+
+the request ─ problem? ─▶ opening ▶ records, gaps, ends of shards ▶ the end, where there is one
+                              └ nothing for a while: a heartbeat, which says how far reading is
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from api.http.responses import Circumstances, log_failure
+from api.http.routing import Call, Dataplane, Lasting
+from api.native.cursors import encode_cursor
+from api.native.problems import problem
+from api.native.records import RecordOut
+from api.sse.encoding import (
+    EVENT_STREAM,
+    JSON_LINES,
+    EndedTold,
+    EndTold,
+    EventText,
+    FailureTold,
+    HeartbeatTold,
+    Text,
+    gap_told,
+    text_for,
+)
+from api.sse.event_id import tell_place
+from api.sse.start_position import (
+    ReadEvents,
+    ReadShardEvents,
+    Standing,
+    chooses,
+    standing_in_all,
+    standing_in_shard,
+)
+from consumers.chunks import Chunk
+from consumers.feeds import Feeds
+from consumers.tail import Tail
+from storage.domain import limits
+from storage.domain.access.permissions import Action
+from storage.domain.errors import MillstreamError, StorageBusy
+from storage.domain.streams.record_filter import Selects
+
+dataplane = Dataplane()
+
+OUTAGE_PAUSE_S = 1.0  # before the store is asked again that did not answer
+_HEADERS = ((b"x-accel-buffering", b"no"),)
+_LASTING = {
+    EVENT_STREAM: "An event for each record, whose id is where to go on; and gap, shard_ended, error, end.",
+    JSON_LINES: "A line for each record; and lines with a type: gap, shard_ended, heartbeat, error, end.",
+}
+
+Cursor = Callable[[Mapping[int, int]], str]
+"""What is told of a place, so that reading can go on there."""
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/events",
+    query=ReadEvents,
+    answer=RecordOut,
+    lasting=_LASTING,
+    action=Action.STREAM_READ,
+)
+async def read_events(call: Call[ReadEvents]) -> Lasting:
+    """Read all shards of a stream as they are written, in an answer that goes on.
+
+    As server-sent events, or as lines of JSON where `Accept` asks for application/jsonl. Each shard comes in order,
+    and after its parents. The header `Last-Event-ID` goes on behind that event. With `follow=false` the answer ends
+    where the stream ends now; lines of JSON do so of themselves. An answer that ended well says so in its last event
+    or line, `end`.
+    """
+    stand = await standing_in_all(call)
+    about = ("records", stand.stream_id)
+    return _lasting(call, stand, lambda positions: encode_cursor(about, positions), alone=False)
+
+
+@dataplane.get(
+    "/v1/streams/{stream}/shards/{shard}/events",
+    query=ReadShardEvents,
+    answer=RecordOut,
+    lasting=_LASTING,
+    action=Action.STREAM_READ,
+)
+async def read_shard_events(call: Call[ReadShardEvents]) -> Lasting:
+    """Read one shard as it is written, in an answer that goes on.
+
+    As for all shards. It ends with the shard, when that is split or merged; `shard_ended` names the children.
+    """
+    stand = await standing_in_shard(call)
+    return _lasting(
+        call, stand, lambda positions: tell_place(stand.stream_id, positions), alone=True
+    )
+
+
+def _lasting(call: Call[Any], stand: Standing, cursor: Cursor, *, alone: bool) -> Lasting:
+    asked: ReadEvents = call.query
+    wanted = chooses(asked)
+    text = text_for(call.headers.get(b"accept", b""), stand.stream_id)
+    if stand.is_done:
+        return Lasting(text.kind, status=204)  # which tells a browser not to come back
+    call.feeds.check_room()
+    follows = isinstance(text, EventText) if asked.follow is None else asked.follow
+    tail = Tail(
+        call.feeds,
+        call.storage.catalog,
+        call.stream,
+        stand.positions,
+        until=None if follows else stand.tips,
+        alone=alone,
+    )
+    return Lasting(text.kind, _HEADERS, Events(call, tail, text, cursor, wanted).pieces())
+
+
+class Events:
+    """One answer that goes on."""
+
+    __slots__ = (
+        "_around",
+        "_count",
+        "_cursor",
+        "_feeds",
+        "_heartbeat_ms",
+        "_instance",
+        "_left",
+        "_moved",
+        "_request_id",
+        "_tail",
+        "_text",
+        "_wanted",
+        "_wrote_at",
+    )
+
+    def __init__(
+        self,
+        call: Call[Any],
+        tail: Tail,
+        text: Text,
+        cursor: Cursor,
+        wanted: Selects | None,
+        heartbeat_ms: int = limits.EVENTS_HEARTBEAT_MS,
+    ) -> None:
+        self._count = call.metrics
+        self._instance = "/".join(call.words)
+        self._request_id = call.request_id
+        self._around = Circumstances(call.principal, call.trace)
+        self._feeds: Feeds = call.feeds
+        self._tail = tail
+        self._text = text
+        self._cursor = cursor
+        self._wanted = wanted
+        self._heartbeat_ms = heartbeat_ms
+        self._left: int | None = call.query.limit
+        self._wrote_at = 0.0
+        self._moved = False  # since something was written
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """The bytes of the answer, none of them empty."""
+        self._wrote_at = _now()
+        if opening := self._text.opening():
+            yield opening
+        try:
+            self._feeds.begin()
+        except StorageBusy as error:
+            yield self._failure(error)
+            return
+        try:
+            async with self._tail:
+                while not (reason := self._over()):
+                    if piece := await self._next():
+                        self._wrote_at, self._moved = _now(), False
+                        yield piece
+            yield self._end(reason)
+        except Exception as error:
+            yield self._failure(error)
+        finally:
+            self._feeds.finish()
+
+    def _over(self) -> str:
+        """Why the answer ends here; empty while it goes on."""
+        if self._left == 0:
+            return "limit"
+        if self._tail.is_over:
+            return "shard_end" if self._tail.has_ended else "tip"
+        return "draining" if self._feeds.draining else ""
+
+    async def _next(self) -> bytes:
+        chunk = await self._read()
+        piece = b"" if chunk is None else await self._tell(chunk)
+        quiet_ms = (_now() - self._wrote_at) * limits.SECOND_MS
+        if piece or quiet_ms < self._heartbeat_ms:
+            return piece
+        positions = self._tail.positions
+        told = HeartbeatTold(self._cursor(positions))
+        return self._text.still_here(told, positions, moved=self._moved)
+
+    async def _read(self) -> Chunk | None:
+        """What there is next; None when there is nothing for a while. A follower outlives an outage."""
+        try:
+            return await self._tail.next(self._heartbeat_ms)
+        except MillstreamError as error:
+            if not (self._tail.follows and error.code.retryable):
+                raise
+        await asyncio.sleep(OUTAGE_PAUSE_S)
+        return None
+
+    async def _tell(self, chunk: Chunk) -> bytes:
+        """A chunk as it is written, up to the limit, and go on behind it."""
+        positions, shard = self._tail.positions, chunk.shard
+        told = b""
+        if chunk.gap is not None:
+            behind = {**positions, shard: chunk.gap.next} if shard in positions else positions
+            told = self._text.told(gap_told(shard, chunk.gap), behind)
+        taken, chosen = self._part(chunk)
+        count = len(taken) if chosen is None else len(chosen)
+        if count:
+            told += self._text.records(taken, positions, chosen)
+            self._count.read(count)
+            if self._left is not None:
+                self._left -= count
+        await self._tail.take(taken)
+        self._moved = True
+        if taken.ended:
+            ended = EndedTold(shard, [child.index for child in taken.children])
+            told += self._text.told(ended, self._tail.positions)
+        return told
+
+    def _part(self, chunk: Chunk) -> tuple[Chunk, list[int] | None]:
+        """What of a chunk is wanted: so much of its beginning, and there these records or all."""
+        left = len(chunk) if self._left is None else self._left
+        if self._wanted is None:
+            return (chunk if left >= len(chunk) else chunk.within(left)), None
+        records = enumerate(chunk.records)
+        chosen = [number for number, at in records if self._wanted(chunk.shard, at)]
+        if len(chosen) <= left:
+            return chunk, chosen
+        return chunk.within(chosen[left - 1] + 1), chosen[:left]
+
+    def _end(self, reason: str) -> bytes:
+        positions = self._tail.positions
+        told = EndTold(reason, self._cursor(positions))
+        return self._text.told(told, positions, done=reason != "draining")
+
+    def _failure(self, error: Exception) -> bytes:
+        request_id = self._request_id
+        told = problem(error, instance=self._instance, request_id=request_id.decode())
+        log_failure(error, self._instance, told.status, request_id, self._around)
+        positions = self._tail.positions
+        failure = FailureTold(msgspec.Raw(told.body), self._cursor(positions))
+        return self._text.told(failure, positions)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

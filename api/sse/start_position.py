@@ -1,0 +1,189 @@
+"""Where the reading of events starts, and how far it goes, as a request says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from api.http.routing import Call
+from api.native.cursors import decode_cursor
+from api.native.fields import moment_ms
+from api.native.records import Count, Key, Moment, RecordsMax, Start
+from api.sse.event_id import Place, is_place, read_place
+from consumers.tail import TO_ITS_END
+from storage.domain import limits
+from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
+from storage.domain.streams.lineage import ENDED, frontier, is_behind
+from storage.domain.streams.record_filter import Filter, Selects, selects
+from storage.domain.streams.stream import ShardState, Stream
+from storage.streams.seek import offset_since, positions_since
+
+HeaderWord = Annotated[str, Meta(pattern=r"^[^:]+:")]
+
+
+class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
+    """Where to start (one of `from`, `time`, `cursor`; the oldest records without any), which records, how many."""
+
+    start: Start | None = None
+    time: Annotated[Moment, Meta(description="The records that arrived then or later.")] | None = (
+        None
+    )
+    cursor: Annotated[
+        str, Meta(description="`next_cursor` of any answer of this stream, or an event's id.")
+    ] = ""
+    key: Annotated[
+        tuple[Key, ...], Meta(description="Only records with one of these keys; may be repeated.")
+    ] = ()
+    header: Annotated[
+        tuple[HeaderWord, ...],
+        Meta(description="Only records with this header, as `name:value`; may be repeated."),
+    ] = ()
+    limit: (
+        Annotated[int, Meta(ge=1, le=limits.OFFSET_MAX, description="So many records.")] | None
+    ) = None
+    follow: (
+        Annotated[
+            bool,
+            Meta(
+                description="False: end where the stream ends now. Lines of JSON end there unless it is true."
+            ),
+        ]
+        | None
+    ) = None
+
+
+class ReadShardEvents(ReadEvents, forbid_unknown_fields=True, rename={"start": "from"}):
+    """The same of one shard, which may also start at an `offset`, or with its last records."""
+
+    offset: Annotated[Count, Meta(description="The first record wanted.")] | None = None
+    tail: Annotated[RecordsMax, Meta(description="The last so many records.")] | None = None
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a reader stands, and how far each shard goes now. `is_done`: it was told all that it had asked for."""
+
+    stream_id: str
+    positions: dict[int, int]
+    tips: dict[int, int]
+    is_done: bool = False
+
+
+async def standing_in_all(call: Call[ReadEvents]) -> Standing:
+    """Where the reading of all shards starts.
+
+    A `Last-Event-ID` goes before what the query says, which a browser repeats. Raises InvalidCursor, OffsetOutOfRange,
+    StreamNotFound, ValidationFailed.
+    """
+    asked = call.query
+    check_one(asked.start, asked.time, asked.cursor or None)
+    stream = await call.storage.catalog.stream(call.stream)
+    place = _place(call, stream)
+    if place is not None and is_behind(stream, place.positions):
+        stream = await call.storage.catalog.fresh_stream(call.stream)
+    states = await call.storage.streams.shards(call.stream)
+    if place is None:
+        place = Place(stream.stream_id, await _start_in_all(call, stream, states))
+    check_positions(place.positions, states)
+    return Standing(stream.stream_id, place.positions, _tips(states), place.is_done)
+
+
+async def standing_in_shard(call: Call[ReadShardEvents]) -> Standing:
+    """Where the reading of one shard starts. As above, and raises ShardNotFound."""
+    asked, shard = call.query, call.shard
+    check_one(asked.start, asked.time, asked.cursor or None, asked.offset, asked.tail)
+    stream = await call.storage.catalog.stream(call.stream)
+    if is_behind(stream, {shard: 0}):
+        stream = await call.storage.catalog.fresh_stream(call.stream)
+    stream.shard(shard)
+    place = _place(call, stream)
+    if place is not None and place.positions.keys() != {shard}:
+        raise InvalidCursor("The cursor is not of this shard.")
+    states = [
+        state
+        for state in await call.storage.streams.shards(call.stream)
+        if state.shard.index == shard
+    ]
+    if not states:
+        raise ShardNotFound(f"Stream '{call.stream.name}' has no shard {shard}.")
+    if place is None:
+        place = Place(stream.stream_id, {shard: await _start_in_shard(call, states[0])})
+    check_positions(place.positions, states)
+    return Standing(stream.stream_id, place.positions, _tips(states), place.is_done)
+
+
+def check_one(*given: Any) -> None:
+    """Raise ValidationFailed when more than one place to start is given."""
+    if sum(one is not None for one in given) > 1:
+        detail = "Only one of 'from', 'time', 'cursor', 'offset' and 'tail' is given"
+        raise ValidationFailed.at("/from", detail, "conflict")
+
+
+def _place(call: Call[Any], stream: Stream) -> Place | None:
+    """The place that the request names. Raises InvalidCursor."""
+    last = call.headers.get(b"last-event-id", b"").decode("latin-1")
+    word = last or call.query.cursor
+    if not word:
+        return None
+    if not is_place(word):
+        about = ("records", stream.stream_id)
+        return Place(stream.stream_id, decode_cursor(word, about, dict[int, int]))
+    place = read_place(word)
+    if place.stream_id != stream.stream_id:
+        raise InvalidCursor("The cursor is of a stream that was deleted.")
+    return place
+
+
+def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
+    """Raise OffsetOutOfRange for a place beyond an end, InvalidCursor for shards that never were."""
+    newest = max(state.shard.index for state in states)
+    for index, offset in positions.items():
+        if index > newest or offset < ENDED:
+            raise InvalidCursor
+    for state in states:
+        if positions.get(state.shard.index, 0) > state.next:
+            detail = f"The next offset of shard {state.shard.index} is {state.next}."
+            raise OffsetOutOfRange(detail, next_offset=state.next)
+
+
+def _tips(states: Sequence[ShardState]) -> dict[int, int]:
+    return {
+        state.shard.index: state.next if state.shard.is_open else TO_ITS_END for state in states
+    }
+
+
+async def _start_in_all(
+    call: Call[ReadEvents], stream: Stream, states: Sequence[ShardState]
+) -> dict[int, int]:
+    asked = call.query
+    if asked.time is not None:
+        storage = call.storage
+        time_ms = moment_ms(asked.time)
+        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
+    if asked.start is Start.LATEST:
+        return {state.shard.index: state.next for state in states if state.shard.is_open}
+    begun = frontier(stream, {})
+    return {state.shard.index: state.start for state in states if state.shard.index in begun}
+
+
+async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int:
+    asked = call.query
+    if asked.offset is not None:
+        return asked.offset
+    if asked.tail is not None:
+        return max(state.start, state.next - asked.tail)
+    if asked.time is not None:
+        time_ms = moment_ms(asked.time)
+        return await offset_since(call.storage.streams, call.stream, state.shard.index, time_ms)
+    return state.next if asked.start is Start.LATEST else state.start
+
+
+def chooses(asked: ReadEvents) -> Selects | None:
+    """Which records are wanted; None for all. Raises ValidationFailed."""
+    headers = dict(word.split(":", 1) for word in asked.header)
+    if len(headers) < len(asked.header):
+        raise ValidationFailed.at("/header", "A header has one value", "conflict")
+    wanted = Filter(keys=asked.key, headers=headers)
+    if faults := wanted.faults():
+        raise ValidationFailed("The filter is not valid.", *faults)
+    return None if wanted.takes_all else selects(wanted)

@@ -1,0 +1,1 @@
+"""The WebSocket endpoint, its sessions and frames."""

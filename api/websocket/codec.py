@@ -1,0 +1,192 @@
+"""The two subprotocols: frames into bytes and back.
+
+What many sockets get is encoded once: a frame with records is made of records that are bytes already.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from api.http.validation_errors import from_msgspec
+from api.native import record_formats
+from api.native.messages import MessageIn, PackedMessage, ReceivedMessageOut
+from api.native.problems import problem
+from api.native.records import PackedRecord, RecordIn
+from api.websocket.frames import (
+    JSON_PROTOCOL,
+    MSGPACK_PROTOCOL,
+    ClientFrame,
+    ServerError,
+    ServerFrame,
+)
+from storage.domain.errors import MillstreamError
+from storage.domain.log.record_batch import Record
+from storage.domain.queues.message import NewMessage, ReceivedMessage
+
+WHERE = "/v1/ws"
+
+
+class Malformed(Exception):
+    """What came is no frame at all."""
+
+
+class _RecordsHead(msgspec.Struct, tag="records", tag_field="type"):
+    """A `records` frame before its records, which come last."""
+
+    sub: str
+    seq: int
+    shard: int
+    next_offset: int
+    tip: int
+
+
+_ONE_FIELD_MORE = (
+    b"\x87"  # a map of seven in MessagePack: the type, the five above, and the records
+)
+_PACKED_RECORDS = msgspec.msgpack.encode("records")
+
+
+def _array_head(count: int) -> bytes:
+    """How MessagePack begins an array of up to 65535."""
+    return bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+class _Marks(msgspec.Struct):
+    """What can be told of a frame that is wrong: which answer, and which subscription, it is about."""
+
+    id: Any = None
+    sub: Any = None
+
+
+class BadFrame(Exception):
+    """A frame that is well-formed and wrong."""
+
+    def __init__(self, error: MillstreamError, id_: str | None, sub: str | None) -> None:
+        super().__init__(error.detail)
+        self.error = error
+        self.id = id_
+        self.sub = sub
+
+
+class Wire:
+    """One subprotocol. `binary`: its frames are binary messages, in which bytes travel as they are. `format`: how the
+    feeds write its records."""
+
+    def __init__(
+        self,
+        name: str,
+        binary: bool,
+        format_: str,
+        encode: Callable[[Any], bytes],
+        codec: Any,
+        message: type[MessageIn | PackedMessage],
+        record: type[RecordIn | PackedRecord],
+    ) -> None:
+        self.name = name
+        self.binary = binary
+        self.format = format_
+        self._encode = encode
+        self._frames = codec.Decoder(ClientFrame | list[ClientFrame])
+        self._marks = codec.Decoder(_Marks)
+        self._message = codec.Decoder(message)
+        self._record = codec.Decoder(record)
+
+    def encode(self, frame: ServerFrame) -> bytes:
+        """One frame's bytes."""
+        return self._encode(frame)
+
+    def decode(self, payload: bytes | str) -> Sequence[ClientFrame]:
+        """The frames of one WebSocket message. Raises Malformed, BadFrame: then none of them counts."""
+        try:
+            found = self._frames.decode(payload)
+        except msgspec.ValidationError as error:
+            marks = self._marks_of(payload)
+            raise BadFrame(
+                from_msgspec(error, self._frames.type), _text(marks.id), _text(marks.sub)
+            ) from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise Malformed from None
+        return found if isinstance(found, list) else (found,)
+
+    def _marks_of(self, payload: bytes | str) -> _Marks:
+        try:
+            found: _Marks = self._marks.decode(payload)
+        except msgspec.ValidationError:  # a list of frames: which one it was is not told
+            return _Marks()
+        except (msgspec.DecodeError, RecursionError):  # it was wrong before it ended too early
+            raise Malformed from None
+        return found
+
+    def message(self, raw: msgspec.Raw) -> NewMessage:
+        """An item of a publish to a queue. Raises ValidationFailed."""
+        try:
+            wire: MessageIn | PackedMessage = self._message.decode(raw)
+        except msgspec.ValidationError as error:
+            raise from_msgspec(error, self._message.type) from None
+        return wire.to_domain()
+
+    def record(self, raw: msgspec.Raw) -> Record:
+        """An item of a publish to a stream. Raises ValidationFailed."""
+        try:
+            wire: RecordIn | PackedRecord = self._record.decode(raw)
+        except msgspec.ValidationError as error:
+            raise from_msgspec(error, self._record.type) from None
+        return wire.to_domain()
+
+    def shown(self, message: ReceivedMessage) -> ReceivedMessageOut:
+        """A delivery as it goes out."""
+        return ReceivedMessageOut.from_domain(message, self.binary)
+
+    def encode_records(
+        self, sub: str, seq: int, shard: int, joined: bytes, count: int, next_offset: int, tip: int
+    ) -> bytes:
+        """A `records` frame around `count` encoded records; `joined`: with commas between them in JSON."""
+        head = self._encode(_RecordsHead(sub, seq, shard, next_offset, tip))
+        if self.binary:
+            return _ONE_FIELD_MORE + head[1:] + _PACKED_RECORDS + _array_head(count) + joined
+        return b'%b,"records":[%b]}' % (head[:-1], joined)
+
+    def failure(
+        self,
+        error: Exception,
+        *,
+        id_: str | None = None,
+        sub: str | None = None,
+        receipt_handles: list[str] | None = None,
+    ) -> bytes:
+        """An `error` frame."""
+        told = msgspec.json.decode(problem(error, instance=WHERE, request_id=id_ or "").body)
+        return self._encode(
+            ServerError(
+                problem=told,
+                id=msgspec.UNSET if id_ is None else id_,
+                sub=msgspec.UNSET if sub is None else sub,
+                receipt_handles=msgspec.UNSET if receipt_handles is None else receipt_handles,
+            )
+        )
+
+
+JSON = Wire(
+    JSON_PROTOCOL,
+    False,
+    record_formats.JSON,
+    msgspec.json.Encoder().encode,
+    msgspec.json,
+    MessageIn,
+    RecordIn,
+)
+MSGPACK = Wire(
+    MSGPACK_PROTOCOL,
+    True,
+    record_formats.MSGPACK,
+    msgspec.msgpack.Encoder().encode,
+    msgspec.msgpack,
+    PackedMessage,
+    PackedRecord,
+)
+WIRES = {wire.name: wire for wire in (JSON, MSGPACK)}

@@ -1,0 +1,498 @@
+"""The WebSocket endpoint: from the upgrade to the last frame.
+
+upgrade ──refused──▶ an HTTP problem
+   └──▶ hello ──▶ welcome ──▶ frames both ways ──▶ closed by the client   the session ends
+                                              ├──▶ the connection breaks  the session waits for another one
+                                              └──▶ the server ends        bye, come back soon
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import assert_never, cast
+from urllib.parse import parse_qsl
+
+from starlette.types import Message, Receive, Scope, Send
+
+from api.auth.audit import Auditing, address_of
+from api.auth.authenticator import Gate
+from api.auth.revalidation import Standing
+from api.errors import DoorCode, Refusal
+from api.http.request_id import HEADER as REQUEST_ID
+from api.http.request_id import request_id_of
+from api.http.responses import Circumstances, log_failure
+from api.native.problems import PROBLEM_JSON, problem
+from api.observability.metric_definitions import WEBSOCKET_CLOSED, WEBSOCKET_RESUMED
+from api.types import RequestHeaders
+from api.websocket.codec import JSON, WHERE, WIRES, BadFrame, Malformed, Wire
+from api.websocket.connection import Connection, SocketGone
+from api.websocket.frames import (
+    Ack,
+    ClientFrame,
+    ClientPing,
+    ClientPong,
+    Close,
+    Credit,
+    Extend,
+    GiveUp,
+    Hello,
+    Nack,
+    Publish,
+    PushLimits,
+    Reject,
+    Release,
+    ServerOk,
+    ServerPong,
+    Settling,
+    Subscribe,
+    Unsubscribe,
+    Welcome,
+)
+from api.websocket.session import Session, Subscription
+from api.websocket.session_registry import Sessions, cut_soon
+from api.websocket.subscriptions.factory import Sources
+from api.websocket.subscriptions.group import Share
+from api.websocket.subscriptions.queue import Work
+from api.websocket.uvicorn_protocol import ABORT, DRAIN, LOST
+from storage.domain import limits
+from storage.domain.access.audit import Door
+from storage.domain.access.permissions import Principal
+from storage.domain.errors import (
+    Forbidden,
+    MillstreamError,
+    NamespaceNotFound,
+    QuotaExceeded,
+    StorageBusy,
+    Unauthenticated,
+    ValidationFailed,
+)
+from storage.quotas.connection_slots import Places
+
+PATH = WHERE
+_DRAINED_S = 1.0  # what a client that was told to go may still settle
+
+
+class _Ending(Enum):
+    """How a socket ended."""
+
+    CLOSED = "closed"
+    LOST = "lost"
+    DRAINED = "drained"
+
+
+class _Violation(Exception):
+    """The socket cannot go on: the client is told why."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class PushDoor:
+    """Serves `/v1/ws`."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        standing: Standing,
+        auditing: Auditing,
+        sessions: Callable[[], Sessions],
+        sources: Callable[[], Sources],
+        places: Callable[[], Places],
+    ) -> None:
+        self._places = places
+        self._gate = gate
+        self._standing = standing
+        self._auditing = auditing
+        self._sessions = sessions
+        self._sources = sources
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        accepted = await self._accept(scope, receive, send)
+        if accepted is None:
+            return
+        connection, principal = accepted
+        try:
+            socket = await self._greet(receive, connection, principal, scope)
+            if socket is not None:
+                with self._standing.held(socket.principal, socket.expel):
+                    await socket.run(receive)
+        except _Violation as violation:
+            await self._close(connection, violation.code, violation.reason)
+        except SocketGone:
+            pass
+        except Exception as error:
+            around = Circumstances(principal)
+            log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), around)
+            await self._close(
+                connection, Close.INTERNAL_ERROR, "something failed inside Millstream"
+            )
+        finally:
+            if connection.held_in is not None:
+                self._places().give_back(connection.held_in)
+            self._sessions().disconnected(connection)
+
+    async def _accept(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[Connection, Principal | None] | None:
+        """The open socket, and whose it is if that was said; None when the upgrade was refused."""
+        headers = dict(scope["headers"])
+        try:
+            principal = await self._admit(headers, scope["query_string"])
+            if scope["path"] != PATH:
+                raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
+            wire = _wire(scope["subprotocols"])
+            self._check_room()
+            if principal is not None:
+                await self._places().take(principal.namespace)
+        except Exception as error:
+            self._note(error, scope)
+            await receive()
+            await _deny(send, error, request_id_of(headers))
+            return None
+        try:
+            await receive()  # the connect event
+            chosen = wire.name if wire.name in scope["subprotocols"] else None
+            await send({"type": "websocket.accept", "subprotocol": chosen})
+        except BaseException:
+            if principal is not None:
+                self._places().give_back(principal.namespace)
+            raise
+        abort = scope.get("extensions", {}).get(ABORT, _nothing)
+        connection = Connection(send, abort, wire, self._sessions().clock)
+        connection.held_in = None if principal is None else principal.namespace
+        connection.address = address_of(scope.get("client"))
+        self._sessions().connected(connection)
+        return connection, principal
+
+    def _note(self, error: Exception, scope: Scope) -> None:
+        """In the audit log, if nobody knows the caller."""
+        if isinstance(error, Unauthenticated):
+            headers = dict(scope["headers"])
+            self._auditing.note_stranger(
+                error, Door.WS, scope.get("client"), headers, request_id_of(headers)
+            )
+
+    async def _admit(self, headers: RequestHeaders, query_string: bytes) -> Principal | None:
+        """Whose upgrade it is; None when the hello is still to say that, as in browsers, which can send no header."""
+        ticket = dict(parse_qsl(query_string.decode("latin-1"))).get("ticket")
+        if ticket is not None:
+            return await self._gate.admit_word(ticket, headers)
+        if not self._gate.shows_nothing(headers):
+            return await self._gate.admit(headers)
+        if self._sessions().strangers >= limits.STRANGERS_MAX:
+            raise StorageBusy("Too many sockets have not yet said whose they are.")
+        return None
+
+    def _check_room(self) -> None:
+        sessions = self._sessions()
+        if sessions.sockets >= sessions.limits.sockets_max:
+            raise StorageBusy("Too many sockets are open; another process may have room.")
+
+    async def _greet(
+        self,
+        receive: Receive,
+        connection: Connection,
+        principal: Principal | None,
+        scope: Scope,
+    ) -> "_Socket | None":
+        """The socket with its session; None when it is gone already."""
+        sessions = self._sessions()
+        sessions.strangers += principal is None
+        try:
+            frames = await self._first_frames(receive, connection)
+        finally:
+            sessions.strangers -= principal is None
+        if not frames:
+            return None
+        hello, rest = frames[0], frames[1:]
+        if not isinstance(hello, Hello):
+            raise _Violation(Close.PROTOCOL_ERROR, "the first frame is 'hello'")
+        principal = await self._named(hello, principal, scope)
+        await self._place(connection, principal)
+        session = await self._session(connection, principal, hello)
+        return _Socket(session, connection, self._sources(), self._sessions(), rest)
+
+    async def _place(self, connection: Connection, principal: Principal) -> None:
+        """See to it that the socket has a place where its owner acts. Raises _Violation."""
+        if connection.held_in == principal.namespace:
+            return
+        try:
+            await self._places().take(principal.namespace)
+        except QuotaExceeded as error:
+            raise _Violation(Close.TOO_MANY, error.detail) from None
+        except NamespaceNotFound as error:
+            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+        except MillstreamError as error:
+            raise _Violation(Close.INTERNAL_ERROR, error.detail) from None
+        before, connection.held_in = connection.held_in, principal.namespace
+        if before is not None:
+            self._places().give_back(before)
+
+    async def _named(self, hello: Hello, principal: Principal | None, scope: Scope) -> Principal:
+        """Who says hello. Raises _Violation."""
+        try:
+            if hello.token:
+                return await self._gate.admit_word(hello.token, dict(scope["headers"]))
+        except (Unauthenticated, Forbidden, ValidationFailed) as error:
+            self._note(error, scope)
+            raise _Violation(Close.UNAUTHENTICATED, error.detail) from None
+        if principal is None:
+            raise _Violation(Close.UNAUTHENTICATED, "the hello's token says who is calling")
+        return principal
+
+    async def _first_frames(
+        self, receive: Receive, connection: Connection
+    ) -> Sequence[ClientFrame]:
+        known = self._sessions().limits
+        try:
+            async with asyncio.timeout(known.hello_ms_max / limits.SECOND_MS):
+                message = await receive()
+        except TimeoutError:
+            raise _Violation(Close.HELLO_TIMEOUT, "no 'hello' came in time") from None
+        if message["type"] == DRAIN:
+            await self._close(connection, Close.DRAINING, "the server ends")
+            return ()
+        if message["type"] != "websocket.receive":
+            return ()
+        try:
+            return _frames(connection.wire, message)
+        except BadFrame as bad:
+            raise _Violation(Close.PROTOCOL_ERROR, bad.error.detail) from None
+
+    async def _session(self, connection: Connection, principal: Principal, hello: Hello) -> Session:
+        """The session of a socket, with its welcome sent."""
+        sessions = self._sessions()
+        session = None
+        if hello.resume is not None:
+            session = await sessions.resume(hello.resume, principal, connection.wire)
+            WEBSOCKET_RESUMED.labels("false" if session is None else "true").inc()
+        resumed = session is not None
+        session = session or sessions.open(principal, connection.wire)
+        known = sessions.limits
+        try:
+            await connection.send(
+                Welcome(
+                    session.id,
+                    resumed,
+                    known.push_heartbeat_ms / limits.SECOND_MS,
+                    known.push_pong_ms_max / limits.SECOND_MS,
+                    known.resume_ms / limits.SECOND_MS,
+                    PushLimits(),
+                )
+            )
+        except SocketGone:
+            if not resumed:
+                await sessions.end(session, release=True)
+            raise
+        return session
+
+    async def _close(self, connection: Connection, code: int, reason: str) -> None:
+        WEBSOCKET_CLOSED.labels(str(code)).inc()
+        await self._sessions().cut(connection, code, reason)
+
+
+class _Socket:
+    """One socket of a session, from the welcome on."""
+
+    __slots__ = ("_connection", "_first", "_session", "_sessions", "_sources")
+
+    def __init__(
+        self,
+        session: Session,
+        connection: Connection,
+        sources: Sources,
+        sessions: Sessions,
+        first: Sequence[ClientFrame],
+    ) -> None:
+        self._session = session
+        self._connection = connection
+        self._sources = sources
+        self._sessions = sessions
+        self._first = first  # frames that came together with the hello
+
+    @property
+    def principal(self) -> Principal:
+        """Whose it is."""
+        return self._session.principal
+
+    def expel(self) -> None:
+        """Its owner may not stay."""
+        self._sessions.expel_soon(self._session, self._connection)
+
+    async def run(self, receive: Receive) -> None:
+        """Take frames until the socket ends, and see to what becomes of the session then."""
+        try:
+            self._session.attach(self._connection)
+        except SocketGone:
+            raise _Violation(Close.TAKEN_OVER, "another socket has taken the session") from None
+        ending = _Ending.LOST
+        try:
+            for frame in self._first:
+                await self._take(frame)
+            self._first = ()
+            while (message := await receive())["type"] == "websocket.receive":
+                await self._take_message(message)
+                del message  # an idle socket keeps as little as it can
+            ending = await self._drain(receive) if message["type"] == DRAIN else _ending(message)
+        except SocketGone:
+            pass
+        except _Violation:
+            ending = _Ending.CLOSED
+            raise
+        finally:
+            await asyncio.shield(self._finish(ending))
+
+    async def _finish(self, ending: _Ending) -> None:
+        if self._session.connection is not self._connection:
+            return  # another socket has taken the session
+        await self._session.detach(self._sessions.clock())
+        await self._session.published()
+        match ending:
+            case _Ending.CLOSED:
+                await self._sessions.end(self._session, release=True)
+            case _Ending.DRAINED:  # its client may settle over another process
+                await self._sessions.end(self._session, release=False)
+            case _Ending.LOST:
+                return
+            case _:
+                assert_never(ending)
+
+    async def _drain(self, receive: Receive) -> _Ending:
+        """Say goodbye, and hear for a moment what the client has to say."""
+        await self._session.detach(self._sessions.clock())
+        self._session.connection = self._connection  # for answers; nothing is delivered any more
+        after_ms = self._sessions.drain_delay_ms()
+        await self._connection.say_bye(Close.DRAINING, "the server ends", after_ms)
+        try:
+            async with asyncio.timeout(_DRAINED_S):
+                while (message := await receive())["type"] == "websocket.receive":
+                    await self._take_message(message)
+        except TimeoutError:
+            WEBSOCKET_CLOSED.labels(str(Close.RESTART)).inc()
+            await self._connection.close_only(Close.RESTART, "the server ends")
+            cut_soon(self._connection)
+        return _Ending.DRAINED
+
+    async def _take_message(self, message: Message) -> None:
+        self._connection.heard()
+        try:
+            frames = _frames(self._connection.wire, message)
+        except BadFrame as bad:
+            await self._refuse(bad.error, bad.id, bad.sub)
+            return
+        for frame in frames:
+            await self._take(frame)
+
+    async def _refuse(self, error: MillstreamError, id_: str | None, sub: str | None) -> None:
+        await self._session.send_bytes(self._session.wire.failure(error, id_=id_, sub=sub))
+
+    async def _take(self, frame: ClientFrame) -> None:
+        try:
+            await self._do(frame)
+        except MillstreamError as error:
+            await self._refuse(error, getattr(frame, "id", None), getattr(frame, "sub", None))
+
+    async def _do(self, frame: ClientFrame) -> None:
+        match frame:
+            case Credit():
+                self._sub(frame.sub).credit.grant(frame.messages, frame.bytes)
+                self._confirm(frame.seq)
+            case Ack() | Nack() | Release() | Extend() | Reject():
+                await self._settle(frame)
+            case Publish():
+                await self._sources.publisher.publish(self._session, frame)
+            case Subscribe():
+                await self._subscribe(frame)
+            case Unsubscribe():
+                await self._session.unsubscribe(self._sub(frame.sub))
+                await self._session.send(ServerOk(frame.id))
+            case GiveUp():
+                sub = self._sub(frame.sub)
+                if isinstance(sub, Share):
+                    sub.give_up(frame)
+            case ClientPing():
+                await self._session.send(ServerPong())
+            case ClientPong():
+                self._confirm(frame.seq)
+            case Hello():
+                raise _Violation(Close.PROTOCOL_ERROR, "'hello' comes once")
+            case _:
+                assert_never(frame)
+
+    def _confirm(self, seq: int | None) -> None:
+        if seq is not None:
+            self._session.confirm(seq)
+
+    def _sub(self, name: str) -> Subscription:
+        found = self._session.subs.get(name)
+        if found is None:
+            raise ValidationFailed.at("/sub", f"There is no subscription '{name}'", "unknown")
+        return found
+
+    async def _settle(self, frame: Settling) -> None:
+        sub = self._sub(frame.sub)
+        if not isinstance(sub, Work | Share):
+            raise ValidationFailed.at("/sub", "Nothing is settled of what is only read", "conflict")
+        await sub.settle(frame)
+
+    async def _subscribe(self, frame: Subscribe) -> None:
+        sub = await self._sources.open(self._session, frame)
+        self._session.subs[sub.name] = sub
+        await self._session.send(ServerOk(frame.id))
+        sub.start()
+
+
+def _nothing() -> None:
+    """Without a way to cut a connection, closing it must do."""
+
+
+def _wire(offered: Sequence[str]) -> Wire:
+    """The first subprotocol offered that is ours; JSON for a client that offers none."""
+    if not offered:
+        return JSON
+    for name in offered:
+        if name in WIRES:
+            return WIRES[name]
+    names = ", ".join(WIRES)
+    raise Refusal(DoorCode.SUBPROTOCOL_UNKNOWN, f"The subprotocols here are {names}.")
+
+
+def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
+    """Raises BadFrame, _Violation."""
+    payload = message.get("bytes") if wire.binary else message.get("text")
+    if payload is None:
+        kind = "binary" if wire.binary else "text"
+        raise _Violation(Close.PROTOCOL_ERROR, f"frames of {wire.name} are {kind} messages")
+    try:
+        return wire.decode(cast(bytes | str, payload))
+    except Malformed:
+        raise _Violation(Close.PROTOCOL_ERROR, "a message is no frame") from None
+
+
+def _ending(message: Message) -> _Ending:
+    """A close frame is a goodbye, whatever its code; a lost connection is not."""
+    code = message.get("code", LOST)
+    WEBSOCKET_CLOSED.labels(str(code) if 1000 <= code < 5000 else "other").inc()
+    return _Ending.LOST if code == LOST else _Ending.CLOSED
+
+
+async def _deny(send: Send, error: Exception, request_id: bytes) -> None:
+    """Refuse the upgrade, with a problem."""
+    told = problem(error, instance=PATH, request_id=request_id.decode())
+    log_failure(error, "push", told.status, request_id)
+    headers = [
+        (b"content-type", PROBLEM_JSON.encode()),
+        (b"content-length", b"%d" % len(told.body)),
+        (REQUEST_ID, request_id),
+        *told.headers,
+    ]
+    await send({"type": "websocket.http.response.start", "status": told.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": told.body})
+
+
+def upgrade_required() -> Refusal:
+    """What a plain request for the endpoint hears."""
+    headers = ((b"upgrade", b"websocket"),)
+    return Refusal(DoorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)

@@ -1,0 +1,143 @@
+"""What a socket publishes: one publish after another, each as durable at its `ok` as after the HTTP call."""
+
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from api.http.request_spans import appended_in, contexts_of_records, sent_in
+from api.http.responses import Circumstances, log_failure
+from api.native.append_results import appended_out, count_appended
+from api.native.fields import total_bytes
+from api.native.messages import SentMessageOut
+from api.native.problems import problem
+from api.observability.metric_definitions import DoorMetrics
+from api.observability.tracing import SEND, Trace, Tracing, failure_of
+from api.websocket.connection import SocketGone
+from api.websocket.frames import Publish, ServerOk
+from api.websocket.serial_batcher import Turns
+from api.websocket.session import Session
+from storage.access.authorization import Access
+from storage.catalog.catalog import Catalog
+from storage.domain.access.permissions import Action
+from storage.domain.names import QueueName, StreamName
+from storage.domain.trace_context import context_of
+from storage.queues.engine import Queues
+from storage.quotas.enforcer import QuotaKeeper
+from storage.streams.engine import Streams
+
+
+class PublishMetrics(msgspec.Struct, frozen=True):
+    """What is counted of messages and of records."""
+
+    queues: DoorMetrics
+    streams: DoorMetrics
+
+
+class Publisher:
+    """Publishes for sessions, for each in the order of its frames."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        streams: Streams,
+        access: Access,
+        quotas: QuotaKeeper,
+        metrics: PublishMetrics,
+        catalog: Catalog,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._tracing = tracing
+        self._quotas = quotas
+        self._queues = queues
+        self._streams = streams
+        self._access = access
+        self._metrics = metrics
+
+    async def publish(self, session: Session, frame: Publish) -> None:
+        """Have it published; the answer comes by itself."""
+        if session.publishing is None:
+            session.publishing = Turns(partial(self._publish_all, session))
+        await session.publishing.add(frame)
+
+    async def _publish_all(self, session: Session, frames: list[Publish]) -> None:
+        for frame in frames:
+            try:
+                answer = await self._publish(session, frame)
+            except Exception as error:
+                around = Circumstances(session.principal)
+                log_failure(error, "publish", _status_of(error), frame.id.encode(), around)
+                told = session.wire.failure(error, id_=frame.id)
+            else:
+                told = session.wire.encode(answer)
+            with suppress(
+                SocketGone
+            ):  # it is published all the same; a repeat with its key adds nothing
+                await session.send_bytes(told)
+
+    async def _publish(self, session: Session, frame: Publish) -> ServerOk:
+        if self._tracing is None:
+            return await self._do(session, frame, None)
+        _, _, word = frame.to.partition(":")
+        trace = self._tracing.begin(SEND, "publish", word, b"")
+        trace.about({"millstream.namespace": session.principal.namespace})
+        try:
+            answer = await self._do(session, frame, trace)
+        except Exception as error:
+            trace.end(_status_of(error), failure_of(error))
+            raise
+        trace.end(200)
+        return answer
+
+    async def _do(self, session: Session, frame: Publish, trace: Trace | None) -> ServerOk:
+        kind, _, word = frame.to.partition(":")
+        namespace = session.principal.namespace
+        if kind == "queue":
+            return await self._send(session, frame, QueueName(word, namespace), trace)
+        return await self._append(session, frame, StreamName(word, namespace), trace)
+
+    async def _send(
+        self, session: Session, frame: Publish, queue: QueueName, trace: Trace | None
+    ) -> ServerOk:
+        self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
+        messages = [session.wire.message(item) for item in frame.items]
+        if trace is not None:
+            trace.found((context_of(message.headers) for message in messages), len(messages))
+            messages = sent_in(messages, trace)
+        metrics = self._metrics.queues
+        size_bytes = total_bytes([message.body for message in messages])
+        await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
+        metrics.received(len(messages), size_bytes)
+        sent = await self._queues.send(queue, messages, idempotency_key=frame.idempotency_key)
+        metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+        return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
+
+    async def _append(
+        self, session: Session, frame: Publish, stream: StreamName, trace: Trace | None
+    ) -> ServerOk:
+        self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
+        records = [session.wire.record(item) for item in frame.items]
+        if trace is not None:
+            trace.found(contexts_of_records(records), len(records))
+            bytes_max = (await self._catalog.stream(stream)).spec.record_bytes_max
+            records = appended_in(records, trace, bytes_max)
+        metrics = self._metrics.streams
+        size_bytes = total_bytes([record.data for record in records])
+        await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
+        metrics.received(len(records), size_bytes)
+        found = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
+        failed = count_appended(metrics, found)
+        return ServerOk(frame.id, [appended_out(one) for one in found], failed)
+
+    async def _spend(self, session: Session, resource: str, messages: int, size_bytes: int) -> None:
+        """A publish is one call. Raises QuotaExceeded."""
+        waiting = self._quotas.spend(
+            session.principal, resource, messages=messages, size_bytes=size_bytes
+        )
+        if waiting is not None:
+            await waiting
+
+
+def _status_of(error: Exception) -> int:
+    return problem(error, instance="", request_id="").status

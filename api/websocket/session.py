@@ -1,0 +1,248 @@
+"""A session: what one client has asked for, over one socket after another.
+
+    opened ──▶ attached ──the socket breaks──▶ detached ──RESUME_MS──▶ ended
+                  ▲                                │
+                  └────────── resumed ◀────────────┘
+               attached ──closed by the client──▶ ended at once
+
+Frames with messages or records are numbered. The session remembers what went out with each until its arrival is
+known, and sends what a broken socket swallowed again to the next one. Detached, it holds what it has delivered
+and its groups' shards, and delivers nothing. It lives in the process that opened it.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from api.websocket.codec import Wire
+from api.websocket.connection import Connection, SocketGone
+from api.websocket.frames import Mode, Publish, ServerFrame
+from api.websocket.serial_batcher import Turns
+from consumers.credit import Credit
+from storage.domain import limits
+from storage.domain.access.permissions import Principal
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """One numbered frame: whose it was, what went out with it, and the bytes that are kept of it."""
+
+    seq: int
+    sub: "Subscription"
+    what: Any
+    kept_bytes: int
+
+
+class Subscription(Protocol):
+    """What a session delivers from."""
+
+    @property
+    def name(self) -> str:
+        """The client's word for it."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """`queue:orders`, or `stream:clicks`."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """How it is read."""
+        ...
+
+    @property
+    def group(self) -> str | None:
+        """The consumer group that it reads for."""
+        ...
+
+    @property
+    def credit(self) -> Credit:
+        """How much more the client wants."""
+        ...
+
+    def start(self) -> None:
+        """Deliver, over the socket that is there now."""
+
+    async def stop(self) -> None:
+        """Deliver nothing for now."""
+
+    def arrived(self, what: Any) -> None:
+        """What went out with a frame has arrived."""
+
+    def lost(self, what: Sequence[Any]) -> None:
+        """What went out with these frames, in order, has not arrived: it is delivered again."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether time may ask for something."""
+        ...
+
+    async def tick(self) -> None:
+        """Do what time asks for; called every second or so."""
+
+    async def end(self, *, release: bool) -> None:
+        """It is over. `release`: what is held goes back at once."""
+
+
+class Session:
+    """See above. Everything happens in one event loop. Small: there are thousands, and most of them idle."""
+
+    __slots__ = (
+        "_forgotten",
+        "_kept_bytes",
+        "_kept_bytes_max",
+        "_sent",
+        "_seq",
+        "_ticking",
+        "connection",
+        "detached_s",
+        "ended",
+        "id",
+        "principal",
+        "publishing",
+        "subs",
+        "wire",
+    )
+
+    def __init__(self, principal: Principal, wire: Wire, kept_bytes_max: int) -> None:
+        self.id = secrets.token_urlsafe(18)
+        self.principal = principal
+        self.wire = wire
+        self.subs: dict[str, Subscription] = {}
+        self.connection: Connection | None = None
+        self.detached_s = 0.0
+        self.ended = False
+        self._kept_bytes_max = kept_bytes_max
+        self._ticking = False
+        self._seq = 0
+        self._sent: deque[Sent] | None = None
+        self.publishing: Turns[Publish] | None = None
+        self._kept_bytes = 0
+        self._forgotten = (
+            0  # the number of the last frame of which nothing is remembered, arrived or not
+        )
+
+    # Frames
+
+    async def send(self, frame: ServerFrame) -> None:
+        """Send a frame without a number. Raises SocketGone."""
+        await self.send_bytes(self.wire.encode(frame))
+
+    async def send_bytes(self, payload: bytes) -> None:
+        """Send an encoded frame. Raises SocketGone."""
+        if self.connection is None:
+            raise SocketGone
+        await self.connection.send_bytes(payload)
+
+    async def deliver(
+        self, sub: Subscription, what: Any, kept_bytes: int, encode: Callable[[int], bytes]
+    ) -> None:
+        """Send the frame that `encode` makes of its number. Raises SocketGone: then it comes again, if the session does."""
+        self._seq += 1
+        if self._sent is None:
+            self._sent = deque()
+        self._sent.append(Sent(self._seq, sub, what, kept_bytes))
+        self._kept_bytes += kept_bytes
+        while self._keeps_too_much(len(self._sent)):
+            self._forgotten = self._drop_oldest(self._sent)
+        await self.send_bytes(encode(self._seq))
+
+    def _keeps_too_much(self, frames: int) -> bool:
+        too_many_bytes = self._kept_bytes > self._kept_bytes_max and frames > 1
+        return too_many_bytes or frames > limits.PUSH_KEPT_FRAMES
+
+    @property
+    def next_seq(self) -> int:
+        """The number that the next frame gets."""
+        return self._seq + 1
+
+    def confirm(self, seq: int) -> None:
+        """Every frame up to `seq` has arrived."""
+        sent = self._sent
+        if sent is None:
+            return
+        while sent and sent[0].seq <= seq:
+            self._drop_oldest(sent)
+        if not sent:
+            self._sent = None
+
+    def _drop_oldest(self, frames: deque[Sent]) -> int:
+        sent = frames.popleft()
+        self._kept_bytes -= sent.kept_bytes
+        sent.sub.arrived(sent.what)
+        return sent.seq
+
+    async def published(self) -> None:
+        """Wait until all that the client has published is done."""
+        if self.publishing is not None:
+            await self.publishing.finished()
+
+    @property
+    def queued_bytes(self) -> int:
+        """What was sent, and is not known to have arrived."""
+        return self._kept_bytes
+
+    # Sockets
+
+    def attach(self, connection: Connection) -> None:
+        """Deliver over this socket. Raises SocketGone when another one has been quicker, or the session is over."""
+        if self.ended or self.connection is not None:
+            raise SocketGone
+        self.connection = connection
+        for sub in self.subs.values():
+            sub.start()
+
+    def can_resume(self, seq: int) -> bool:
+        """Whether everything after frame `seq` can be sent again."""
+        return not self.ended and self._forgotten <= seq <= self._seq
+
+    def rewind(self, seq: int) -> None:
+        """The client has everything up to `seq`, and nothing after it."""
+        self.confirm(seq)
+        lost: dict[str, list[Any]] = {}
+        for sent in self._sent or ():
+            if self.subs.get(sent.sub.name) is sent.sub:
+                lost.setdefault(sent.sub.name, []).append(sent.what)
+        self._sent = None
+        self._kept_bytes = 0
+        for name, what in lost.items():
+            self.subs[name].lost(what)
+
+    async def detach(self, now_s: float) -> None:
+        """The socket is gone; another one may come."""
+        self.connection = None
+        self.detached_s = now_s
+        for sub in list(self.subs.values()):
+            await sub.stop()
+
+    async def unsubscribe(self, sub: Subscription, *, release: bool = True) -> None:
+        """End one subscription."""
+        if self.subs.get(sub.name) is sub:
+            del self.subs[sub.name]
+        await sub.end(release=release)
+
+    async def end(self, *, release: bool) -> None:
+        """End all of it. `release`: what is held goes back at once, rather than when its time is over."""
+        if self.ended:
+            return
+        self.ended = True
+        self.connection = None
+        for sub in list(self.subs.values()):
+            await self.unsubscribe(sub, release=release)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether time may ask for something, and is not being attended to."""
+        return not self._ticking and any(sub.is_due for sub in self.subs.values())
+
+    async def tick(self) -> None:
+        """Do what time asks for."""
+        self._ticking = True
+        try:
+            for sub in list(self.subs.values()):
+                await sub.tick()
+        finally:
+            self._ticking = False

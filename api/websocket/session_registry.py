@@ -1,0 +1,189 @@
+"""The sessions of a process: opened, taken up again, looked at every second, ended."""
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
+
+from api.observability.logging import get_logger
+from api.observability.metric_definitions import (
+    WEBSOCKET_CONNECTIONS,
+    WEBSOCKET_SEND_QUEUE_BYTES,
+    WEBSOCKET_SESSIONS,
+    WEBSOCKET_SLOW_CONSUMERS,
+    WEBSOCKET_SUBSCRIPTIONS,
+)
+from api.websocket.codec import Wire
+from api.websocket.connection import Connection, SocketGone
+from api.websocket.frames import Close, Resume, ServerPing
+from api.websocket.session import Session
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.access.permissions import Principal
+from storage.domain.limits import Limits
+
+_GOODBYE_S = 1.0
+
+_log = get_logger("push")
+
+
+class Sessions:
+    """All that are open, with a socket or without."""
+
+    def __init__(self, known: Limits, clock: Callable[[], float]) -> None:
+        self.limits = known
+        self.clock = clock
+        self.sockets = 0
+        self.strangers = 0
+        self._sessions: dict[str, Session] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ticking = asyncio.create_task(self._tick_on())
+
+    async def close(self) -> None:
+        """End all of them; what they hold comes back when its time is over."""
+        await end(self._ticking, *self._tasks)
+        for session in list(self._sessions.values()):
+            await self.end(session, release=False)
+
+    # Sockets
+
+    def connected(self, _: Connection) -> None:
+        """A socket is open."""
+        self.sockets += 1
+        WEBSOCKET_CONNECTIONS.inc()
+
+    def disconnected(self, connection: Connection) -> None:
+        """It is not."""
+        connection.closed = True
+        self.sockets -= 1
+        WEBSOCKET_CONNECTIONS.dec()
+
+    # Sessions
+
+    def open(self, principal: Principal, wire: Wire) -> Session:
+        """A new one."""
+        session = Session(principal, wire, self.limits.push_kept_bytes)
+        session.detached_s = self.clock()
+        self._sessions[session.id] = session
+        return session
+
+    async def resume(self, asked: Resume, principal: Principal, wire: Wire) -> Session | None:
+        """The session to go on with, as far as its client got; None when that cannot be.
+
+        A socket that still has it is closed: its client has come back another way.
+        """
+        session = self._sessions.get(asked.session)
+        if (
+            session is None
+            or not _is_same(session.principal, principal)
+            or session.wire is not wire
+        ):
+            return None
+        if not session.can_resume(asked.seq):
+            await self.end(session, release=True)
+            return None
+        if (before := session.connection) is not None:
+            await session.detach(self.clock())
+            await self.cut(before, Close.TAKEN_OVER, "another socket has taken the session")
+        session.principal = principal
+        session.rewind(asked.seq)
+        return session
+
+    async def end(self, session: Session, *, release: bool) -> None:
+        """It is over."""
+        self._sessions.pop(session.id, None)
+        await session.end(release=release)
+
+    def every(self) -> Collection[Session]:
+        """All of them, the oldest first."""
+        return self._sessions.values()
+
+    async def send_away(self, session: Session) -> None:
+        """An operator wants it gone: it is over, and what it holds goes back."""
+        connection = session.connection
+        await self.end(session, release=True)
+        if connection is not None:
+            await self.cut(connection, Close.CLOSED_BY_OPERATOR, "an operator closed it")
+
+    async def expel(self, session: Session, connection: Connection) -> None:
+        """Who has the socket may not stay: the session is over, and what it holds goes back."""
+        await self.end(session, release=True)
+        await self.cut(connection, Close.CREDENTIAL_ENDED, "the credential has ended or changed")
+
+    def expel_soon(self, session: Session, connection: Connection) -> None:
+        """The same, without waiting for it."""
+        self._soon(self.expel(session, connection))
+
+    async def cut(self, connection: Connection, code: int, reason: str) -> None:
+        """Close a socket from here, and for certain."""
+        await connection.close(code, reason)
+        cut_soon(connection)
+
+    def drain_delay_ms(self) -> int:
+        """When a client of a server that ends should come back: not all at one time."""
+        return random.randrange(limits.DRAIN_SPREAD_MS)  # noqa: S311
+
+    # Time
+
+    async def _tick_on(self) -> None:
+        while True:
+            await asyncio.sleep(self.limits.push_tick_ms / limits.SECOND_MS)
+            try:
+                await self._tick()
+            except Exception:
+                _log.exception("push_tick_failed")
+
+    async def _tick(self) -> None:
+        now_s = self.clock()
+        subscriptions = waiting_bytes = 0
+        for session in list(self._sessions.values()):
+            subscriptions += len(session.subs)
+            if session.connection is not None:
+                waiting_bytes += session.connection.waiting_bytes
+                self._look_at(session.connection, now_s)
+            elif now_s - session.detached_s >= self.limits.resume_ms / limits.SECOND_MS:
+                self._soon(self.end(session, release=True))
+            if session.is_due:
+                self._soon(session.tick())
+        WEBSOCKET_SESSIONS.set(len(self._sessions))
+        WEBSOCKET_SUBSCRIPTIONS.set(subscriptions)
+        WEBSOCKET_SEND_QUEUE_BYTES.set(waiting_bytes)
+
+    def _look_at(self, connection: Connection, now_s: float) -> None:
+        stuck_s, pinged_s = connection.stuck_s, connection.pinged_s
+        if stuck_s is not None and _ms(now_s - stuck_s) >= self.limits.slow_consumer_ms:
+            connection.stuck_s = None
+            WEBSOCKET_SLOW_CONSUMERS.inc()
+            self._soon(self.cut(connection, Close.SLOW_CONSUMER, "nothing was read for too long"))
+        elif pinged_s is None:
+            if _ms(now_s - connection.heard_s) >= self.limits.push_heartbeat_ms:
+                connection.pinged_s = now_s
+                self._soon(_ping(connection))
+        elif _ms(now_s - pinged_s) >= self.limits.push_pong_ms_max:
+            self._soon(self.cut(connection, Close.HEARTBEAT_MISSED, "no answer to a ping"))
+
+    def _soon(self, work: Coroutine[None, None, None]) -> None:
+        """Do it beside the others: it may have to wait for a client that reads slowly."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _is_same(one: Principal, other: Principal) -> bool:
+    """Whether who comes back is who was there."""
+    words = [(who.name, who.namespace, who.credential) for who in (one, other)]
+    return words[0] == words[1]
+
+
+def cut_soon(connection: Connection) -> None:
+    """A client that has been told that its socket is closed has a moment to say so, too."""
+    asyncio.get_running_loop().call_later(_GOODBYE_S, connection.abort)
+
+
+async def _ping(connection: Connection) -> None:
+    with suppress(SocketGone):
+        await connection.send(ServerPing())
+
+
+def _ms(seconds: float) -> float:
+    return seconds * limits.SECOND_MS

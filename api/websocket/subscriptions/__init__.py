@@ -1,0 +1,1 @@
+"""Subscriptions of a socket to queues, streams and consumer groups."""

@@ -1,0 +1,290 @@
+"""A subscription under a consumer group: the shards that the group gives to this socket; acks commit."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from api.observability.metric_definitions import DoorMetrics
+from api.websocket.connection import SocketGone
+from api.websocket.frames import (
+    Ack,
+    Assigned,
+    AssignedPlace,
+    GiveUp,
+    Mode,
+    Revoked,
+    Revoking,
+    ServerOk,
+    Settling,
+    Subscribe,
+)
+from api.websocket.serial_batcher import Turns
+from api.websocket.session import Session
+from api.websocket.subscriptions.stream import ShardReaders
+from consumers.chunks import Chunk
+from consumers.feeds import Feeds
+from consumers.membership import Changes, Member
+from storage.domain import limits
+from storage.domain.errors import (
+    ErrorCode,
+    MillstreamError,
+    OffsetOutOfRange,
+    ShardNotFound,
+    ValidationFailed,
+)
+from storage.domain.groups.group import Commit, CommitResult, Committed, Place
+from storage.domain.names import StreamName
+from storage.groups.engine import Groups
+
+
+class Share(ShardReaders):
+    """Delivers what a group's member reads."""
+
+    __slots__ = (
+        "_at_end",
+        "_beat_now",
+        "_beats",
+        "_commits",
+        "_committed",
+        "_groups",
+        "_member",
+        "_starting",
+        "_told",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        asked: Subscribe,
+        stream: StreamName,
+        feeds: Feeds,
+        count: DoorMetrics,
+        groups: Groups,
+        member: Member,
+    ) -> None:
+        super().__init__(session, asked, stream, feeds, count)
+        self._groups = groups
+        self._member = member
+        self._committed: dict[int, int] = {}
+        self._at_end: set[int] = set()  # closed shards of which all was delivered
+        self._told: set[int] = set()  # the shards that the client takes for its own
+        self._commits = Turns[Ack](self._commit)
+        self._beat_now = asyncio.Event()
+        self._beats: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.GROUP
+
+    @property
+    def group(self) -> str | None:
+        """As Subscription."""
+        return self._member.name.name
+
+    async def open(self) -> None:
+        """Join. Raises GroupNotFound, GroupFull, ValidationFailed."""
+        await self._take_up(await self._member.beat())
+        self._beats = asyncio.create_task(self._beat_on())
+
+    # Membership: it outlives a socket, for as long as its session
+
+    async def _beat_on(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._member.group.spec.heartbeat_ms / limits.SECOND_MS):
+                    await self._beat_now.wait()
+            self._beat_now.clear()
+            try:
+                changes = await self._member.beat()
+                await self._take_up(changes)
+            except MillstreamError as error:
+                if not error.code.retryable:
+                    await self._fail(error)
+                    return
+
+    async def _take_up(self, changes: Changes) -> None:
+        await self._drop(changes.revoked)
+        await self._hold_back(changes.revoking)
+        await self._add(changes.assigned)
+
+    async def _drop(self, shards: Sequence[int]) -> None:
+        await self._cease(shards)
+        for shard in shards:
+            self._positions.pop(shard, None)
+            self._committed.pop(shard, None)
+            self._at_end.discard(shard)
+        if shards:
+            await self._tell_revoked(shards)
+
+    async def _hold_back(self, shards: Sequence[int]) -> None:
+        await self._cease(shards)
+        open_ = [shard for shard in shards if not self._is_done(shard)]
+        if open_ and self._running:
+            with suppress(SocketGone):
+                await self._tell_revoking(open_)
+        self._give_up([shard for shard in shards if shard not in open_])
+
+    async def _tell_revoking(self, shards: Sequence[int]) -> None:
+        patience_s = self._member.group.spec.revoke_timeout_ms / limits.SECOND_MS
+        await self._session.send(Revoking(self.name, list(shards), patience_s))
+
+    async def _add(self, places: Sequence[Place]) -> None:
+        for place in places:
+            at = await self._groups.position(self._member.group, place)
+            self._positions[place.shard] = at
+            self._committed[place.shard] = at
+        if places and self._running:
+            with suppress(SocketGone):
+                await self._tell_assigned([place.shard for place in places])
+            self._begin(place.shard for place in places)
+
+    async def _tell_assigned(self, shards: Sequence[int]) -> None:
+        self._told.update(shards)
+        told = [AssignedPlace(shard, self._positions[shard]) for shard in shards]
+        await self._session.send(Assigned(self.name, self._member.generation, told))
+
+    async def _tell_revoked(self, shards: Sequence[int]) -> None:
+        if self._running:
+            self._told.difference_update(shards)
+            with suppress(SocketGone):
+                await self._session.send(Revoked(self.name, list(shards)))
+
+    def start(self) -> None:
+        """As Subscription. The client hears first what it has now, which may have changed while it was away."""
+        self._running = True
+        self._starting = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
+        gone = sorted(self._told - self._positions.keys())
+        with suppress(SocketGone):
+            if gone:
+                await self._tell_revoked(gone)
+            if self._positions:
+                await self._tell_assigned(sorted(self._positions))
+            if self._member.revoking:
+                await self._tell_revoking(sorted(self._member.revoking))
+            self._begin(self._positions.keys() - self._member.revoking)
+
+    async def stop(self) -> None:
+        """As Subscription. What it holds stays its own."""
+        if self._starting is not None:
+            self._starting.cancel()
+        await super().stop()
+
+    async def end(self, *, release: bool) -> None:
+        """As Subscription: leave, so that others have the shards at once."""
+        if self._beats is not None and self._beats is not asyncio.current_task():
+            self._beats.cancel()
+        await self.stop()
+        await self._commits.finished()
+        with suppress(MillstreamError):
+            await self._member.leave()
+
+    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+        """Also a store that was restored from an older copy: it ends before where the group was."""
+        if isinstance(error, OffsetOutOfRange):
+            self._positions[shard] = int(error.facts["next_offset"])
+            return True
+        if isinstance(
+            error, ShardNotFound
+        ):  # its records have expired: the next heartbeat says what follows
+            self._beat_now.set()
+            await asyncio.sleep(limits.PUSH_BACKOFF_MS_MAX / limits.SECOND_MS)
+            return True
+        return await super()._survived(shard, error)
+
+    # Delivery
+
+    async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
+        await self._groups.saw(self._member.group, shard, chunk.tip)
+        return await super()._deliver(shard, chunk)
+
+    def _is_done(self, shard: int) -> bool:
+        """Whether all that was delivered of a shard is committed."""
+        return self._committed.get(shard, 0) >= self._positions.get(shard, 0)
+
+    async def _followed(self, shard: int) -> None:
+        """A shard that ended with everything committed is finished; its children come by a heartbeat."""
+        if shard in self._positions and self._is_done(shard):
+            await self._finish(shard)
+
+    def _ended(self, shard: int, offset: int) -> None:
+        self._at_end.add(shard)
+
+    async def _finish(self, shard: int) -> None:
+        end = self._positions[shard]
+        commit = Commit(shard, end, self._member.member_id, self._member.generation)
+        if await self._groups.finish(self._member.group, commit):
+            self._beat_now.set()
+
+    def _go_back(self, shard: int, offset: int) -> None:
+        if shard in self._positions and offset >= self._committed.get(shard, 0):
+            self._positions[shard] = offset
+            self._at_end.discard(shard)
+
+    # Acks and what is given up
+
+    async def settle(self, frame: Settling) -> None:
+        """Commit. Raises ValidationFailed for a verdict that a stream does not know."""
+        if not isinstance(frame, Ack) or frame.shard is None or frame.up_to is None:
+            detail = "A group's records are acknowledged by 'shard' and 'up_to'"
+            raise ValidationFailed.at("/up_to", detail, "required")
+        await self._commits.add(frame)
+
+    def give_up(self, frame: GiveUp) -> None:
+        """The client is done with shards that are to be given up."""
+        self._give_up(frame.shards)
+
+    def _give_up(self, shards: Sequence[int]) -> None:
+        if self._member.give_up(shards):
+            self._beat_now.set()
+
+    async def _commit(self, acks: list[Ack]) -> None:
+        offsets: dict[int, int] = {}
+        for ack in acks:
+            assert ack.shard is not None
+            assert ack.up_to is not None
+            offsets[ack.shard] = max(ack.up_to, offsets.get(ack.shard, 0))
+        results = await self._commit_together(offsets)
+        for ack in acks:
+            assert ack.shard is not None
+            with suppress(SocketGone):
+                await self._answer(ack, results[ack.shard])
+
+    async def _commit_together(self, offsets: dict[int, int]) -> dict[int, CommitResult]:
+        member = self._member
+        commits = [
+            Commit(shard, offset, member.member_id, member.generation)
+            for shard, offset in offsets.items()
+        ]
+        try:
+            found = await self._groups.commit(member.name, commits)
+        except MillstreamError as error:
+            return dict.fromkeys(offsets, error)
+        results = dict(zip(offsets, found, strict=True))
+        for shard, result in results.items():
+            self._note(shard, result)
+            if shard in self._at_end and self._is_done(shard):
+                with suppress(MillstreamError):  # a sweep does what cannot be done now
+                    await self._finish(shard)
+        return results
+
+    def _note(self, shard: int, result: CommitResult) -> None:
+        if not isinstance(result, Committed):
+            if result.code in (ErrorCode.STALE_GENERATION, ErrorCode.MEMBER_UNKNOWN):
+                self._beat_now.set()  # what changed is told soon
+            return
+        if shard in self._positions:
+            self._committed[shard] = result.offset
+            if self._is_done(shard):
+                self._give_up([shard])
+
+    async def _answer(self, ack: Ack, result: CommitResult) -> None:
+        if isinstance(result, MillstreamError):
+            await self._session.send_bytes(
+                self._session.wire.failure(result, id_=ack.id, sub=self.name)
+            )
+        elif ack.id is not None:
+            await self._session.send(ServerOk(ack.id))

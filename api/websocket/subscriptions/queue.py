@@ -1,0 +1,391 @@
+"""A subscription to a queue: messages as far as credit goes, each settled by its receipt handle."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import assert_never
+
+import msgspec
+
+from api.native.fields import optional_ms, to_ms
+from api.native.messages import ReceivedMessageOut
+from api.native.problems import error_of
+from api.native.settle_results import count_settled, settled_out
+from api.observability.metric_definitions import DoorMetrics
+from api.observability.tracing import RECEIVE, Tracing, contexts_of
+from api.websocket.connection import SocketGone
+from api.websocket.frames import (
+    Ack,
+    Extend,
+    Messages,
+    Mode,
+    Nack,
+    Reject,
+    Release,
+    ServerOk,
+    Settling,
+    Subscribe,
+)
+from api.websocket.serial_batcher import Turns
+from api.websocket.session import Session
+from api.websocket.subscriptions.backoff import QUEUE, STORAGE, Outages
+from consumers.credit import Credit
+from consumers.deliveries import Deliveries
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import ErrorCode, MillstreamError, QueueNotFound, ValidationFailed
+from storage.domain.names import QueueName
+from storage.domain.queues.message import (
+    ReceivedMessage,
+    SettleAction,
+    Settled,
+    Settlement,
+    check_settlement,
+)
+from storage.queues.engine import Queues
+
+_RELEASED_AT_ONCE = limits.SETTLEMENTS_MAX
+
+
+class WorkEngine(msgspec.Struct, frozen=True):
+    """What every subscription to a queue needs."""
+
+    queues: Queues
+    catalog: Catalog
+    clock: Clock
+    count: DoorMetrics
+    tracing: Tracing | None = None
+
+
+class Work:
+    """Delivers a queue's messages to one session. Small: there are thousands, and most of them idle."""
+
+    __slots__ = (
+        "_again",
+        "_auto_extend",
+        "_engine",
+        "_held",
+        "_outages",
+        "_paused",
+        "_pump",
+        "_queue",
+        "_session",
+        "_verdicts",
+        "_visibility_timeout_ms",
+        "credit",
+        "name",
+    )
+
+    def __init__(
+        self, session: Session, asked: Subscribe, queue: QueueName, engine: WorkEngine
+    ) -> None:
+        self.name = asked.sub
+        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
+        self._session = session
+        self._queue = queue
+        self._engine = engine
+        self._visibility_timeout_ms = optional_ms(asked.visibility_timeout_seconds)
+        self._auto_extend = asked.auto_extend
+        self._held = Deliveries[ReceivedMessageOut]()
+        self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket swallowed
+        self._verdicts: Turns[Settling] | None = None
+        self._outages = Outages(session, self.name)
+        self._paused = False
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def source(self) -> str:
+        """As Subscription."""
+        return f"queue:{self._queue.name}"
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.WORK
+
+    @property
+    def group(self) -> None:
+        """As Subscription."""
+        return None
+
+    # Delivery
+
+    def start(self) -> None:
+        """As Subscription."""
+        self._pump = asyncio.create_task(self._deliver_all())
+
+    async def stop(self) -> None:
+        """As Subscription. What a receive under way would still bring is released by it."""
+        pump, self._pump = self._pump, None
+        if pump is not None and pump is not asyncio.current_task():
+            await end(pump)
+
+    async def _deliver_all(self) -> None:
+        """Until it is cancelled, the socket is gone, or the queue is. Idle, it keeps as little as it can."""
+        try:
+            await self._deliver_lost()
+            while True:
+                if not self.credit.is_there:
+                    await self.credit.wait()
+                try:
+                    found = await self._engine.queues.receive(
+                        self._queue,
+                        messages_max=min(self.credit.messages, limits.PUSH_RECORDS_MAX),
+                        bytes_max=min(self.credit.bytes, limits.PUSH_BYTES_MAX),
+                        visibility_timeout_ms=self._visibility_timeout_ms,
+                        forever=True,
+                    )
+                except MillstreamError as error:
+                    if not await self._outages.outlived(error):
+                        await self._fail(error)
+                        return
+                    continue
+                await self._outages.over(STORAGE)
+                if found and self._paused:  # it was on its way when the client heard of the pause
+                    await self._engine.queues.release(self._queue, found)
+                elif found:
+                    await self._deliver(found)
+                del found
+        except SocketGone:
+            return
+
+    async def _deliver(self, found: list[ReceivedMessage]) -> None:
+        size_bytes = sum([len(message.body) for message in found])
+        self.credit.take(len(found), size_bytes)
+        self._held.hold(self._session.next_seq, found, self._session.wire.shown)
+        self._engine.count.delivered(found)
+        if self._engine.tracing is not None:
+            trace = self._engine.tracing.begin(RECEIVE, "deliver", self._queue.name, b"")
+            trace.found(contexts_of(found), len(found))
+            trace.end(200)
+        handles = [message.receipt_handle for message in found]
+        await self._send(handles, size_bytes)
+
+    async def _deliver_lost(self) -> None:
+        again, self._again = self._again, ()
+        for nth, handles in enumerate(again):
+            try:
+                await self._send(handles, 0)
+            except SocketGone:
+                self._again = again[nth + 1 :]  # this one is known to the session
+                raise
+
+    async def _send(self, handles: Sequence[str], size_bytes: int) -> None:
+        seq = self._session.next_seq
+        shown = self._held.again(handles, seq)
+        if not shown:
+            return
+        await self._session.deliver(
+            self,
+            handles,
+            size_bytes,
+            lambda number: self._session.wire.encode(Messages(self.name, number, shown)),
+        )
+
+    async def _fail(self, error: MillstreamError) -> None:
+        """The queue is gone, or may not be read: the client hears so, and the subscription is over."""
+        with suppress(SocketGone):
+            await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
+        await self._session.unsubscribe(self)
+
+    def arrived(self, what: Sequence[str]) -> None:
+        """As Subscription."""
+        self._held.arrived(what)
+
+    def lost(self, what: Sequence[Sequence[str]]) -> None:
+        """As Subscription."""
+        self._again = [*self._again, *what]
+
+    # Verdicts
+
+    async def settle(self, frame: Settling) -> None:
+        """Take a verdict, together with others. Raises ValidationFailed for one that makes no sense here."""
+        if isinstance(frame, Ack) and frame.receipt_handles is None:
+            raise ValidationFailed.at(
+                "/receipt_handles", "A queue's messages are settled by handle", "required"
+            )
+        for settlement in _settlements(frame):
+            check_settlement(settlement)
+        if self._verdicts is None:
+            self._verdicts = Turns(self._settle)
+        await self._verdicts.add(frame)
+
+    async def _settle(self, frames: list[Settling]) -> None:
+        while frames:
+            taken, count = 0, 0
+            for frame in frames:
+                count += len(_handles(frame))
+                if taken and count > limits.SETTLEMENTS_MAX:
+                    break
+                taken += 1
+            await self._settle_together(frames[:taken])
+            frames = frames[taken:]
+
+    async def _settle_together(self, frames: Sequence[Settling]) -> None:
+        asked = [settlement for frame in frames for settlement in _settlements(frame)]
+        try:
+            settled = await self._engine.queues.settle(self._queue, asked)
+        except MillstreamError as error:
+            for frame in frames:
+                await self._answer_failure(frame, error)
+            return
+        count_settled(self._engine.count, asked, settled)
+        answers = iter(settled)
+        for frame in frames:
+            handles = _handles(frame)
+            own = [next(answers) for _ in handles]
+            self._note(frame, own)
+            await self._answer(frame, own)
+
+    def _note(self, frame: Settling, settled: Sequence[Settled]) -> None:
+        for handle, answer in zip(_handles(frame), settled, strict=True):
+            if (seq := self._held.seq_of(handle)) is not None:
+                self._session.confirm(seq)
+            if answer.error is None and isinstance(frame, Extend) and answer.visible_at_ms:
+                self._held.extended(handle, answer.visible_at_ms)
+            else:
+                self._held.forget(handle)
+
+    async def _answer(self, frame: Settling, settled: Sequence[Settled]) -> None:
+        try:
+            if frame.id is not None:
+                results = [settled_out(one) for one in settled]
+                failed = sum(one.error is not None for one in settled)
+                await self._session.send(ServerOk(frame.id, list(results), failed))
+                return
+            refused: dict[ErrorCode, list[str]] = {}
+            for handle, answer in zip(_handles(frame), settled, strict=True):
+                if answer.error is not None:
+                    refused.setdefault(answer.error, []).append(handle)
+            for code, handles in refused.items():
+                await self._tell_refused(code, handles)
+        except SocketGone:
+            return
+
+    async def _tell_refused(self, code: ErrorCode, handles: list[str]) -> None:
+        error = error_of(code)
+        told = self._session.wire.failure(error, sub=self.name, receipt_handles=handles)
+        await self._session.send_bytes(told)
+
+    async def _answer_failure(self, frame: Settling, error: MillstreamError) -> None:
+        try:
+            await self._session.send_bytes(
+                self._session.wire.failure(
+                    error, id_=frame.id, sub=self.name, receipt_handles=list(_handles(frame))
+                )
+            )
+        except SocketGone:
+            return
+
+    # Time
+
+    @property
+    def is_due(self) -> bool:
+        """As Subscription: also when the queue's definition has changed since it was looked at."""
+        queue = self._engine.catalog.cached_queue(self._queue)
+        return len(self._held) > 0 or queue is None or queue.spec.paused is not self._paused
+
+    async def tick(self) -> None:
+        """As Subscription: extend what is about to end, forget what has; see what became of the queue."""
+        now_ms = self._engine.clock.now_ms()
+        await self._look_at_queue()
+        if self._auto_extend and self._pump is not None:
+            await self._extend(now_ms)
+        for handle in self._held.lapsed(now_ms):
+            self._held.forget(handle)
+
+    async def _look_at_queue(self) -> None:
+        try:
+            queue = self._engine.catalog.cached_queue(
+                self._queue
+            ) or await self._engine.catalog.queue(self._queue)
+        except QueueNotFound as error:
+            await self._fail(error)
+            return
+        except MillstreamError:
+            return  # the next tick tries again
+        if queue.spec.paused is not self._paused and self._pump is not None:
+            self._paused = queue.spec.paused
+            with suppress(SocketGone):
+                if self._paused:
+                    await self._outages.begun(QUEUE)
+                else:
+                    await self._outages.over(QUEUE)
+                    await self.stop()  # it waits for something to be sent
+                    self.start()
+
+    async def _extend(self, now_ms: int) -> None:
+        timeout_ms = self._timeout_ms()
+        ending = self._held.ending(now_ms + timeout_ms // 2)
+        for at in range(0, len(ending), limits.SETTLEMENTS_MAX):
+            handles = ending[at : at + limits.SETTLEMENTS_MAX]
+            asked = [
+                Settlement(handle, SettleAction.EXTEND, visibility_timeout_ms=timeout_ms)
+                for handle in handles
+            ]
+            try:
+                settled = await self._engine.queues.settle(self._queue, asked)
+            except MillstreamError:
+                return  # the next tick tries again
+            await self._note_extended(handles, settled)
+
+    async def _note_extended(self, handles: Sequence[str], settled: Sequence[Settled]) -> None:
+        lost: list[str] = []
+        for handle, answer in zip(handles, settled, strict=True):
+            if answer.error is None and answer.visible_at_ms:
+                self._held.extended(handle, answer.visible_at_ms)
+            else:
+                self._held.forget(handle)
+                lost.append(handle)
+        if lost:
+            try:
+                await self._tell_refused(ErrorCode.RECEIPT_HANDLE_EXPIRED, lost)
+            except SocketGone:
+                return
+
+    def _timeout_ms(self) -> int:
+        queue = self._engine.catalog.cached_queue(self._queue)
+        default_ms = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
+        own_ms = default_ms if queue is None else queue.spec.visibility_timeout_ms
+        return self._visibility_timeout_ms or own_ms
+
+    async def end(self, *, release: bool) -> None:
+        """As Subscription."""
+        await self.stop()
+        if self._verdicts is not None:
+            await self._verdicts.finished()
+        handles = self._held.handles if release else []
+        for at in range(0, len(handles), _RELEASED_AT_ONCE):
+            some = handles[at : at + _RELEASED_AT_ONCE]
+            try:
+                await self._engine.queues.settle(
+                    self._queue, [Settlement(handle, SettleAction.RELEASE) for handle in some]
+                )
+            except MillstreamError:
+                return  # they come back by themselves
+
+
+def _handles(frame: Settling) -> Sequence[str]:
+    return frame.receipt_handles or ()
+
+
+def _settlements(frame: Settling) -> list[Settlement]:
+    return [_settlement(frame, handle) for handle in _handles(frame)]
+
+
+def _settlement(frame: Settling, handle: str) -> Settlement:
+    match frame:
+        case Ack():
+            return Settlement(handle, SettleAction.ACK)
+        case Nack(delay_seconds=delay):
+            return Settlement(handle, SettleAction.NACK, optional_ms(delay))
+        case Release():
+            return Settlement(handle, SettleAction.RELEASE)
+        case Extend(visibility_timeout_seconds=seconds):
+            return Settlement(handle, SettleAction.EXTEND, visibility_timeout_ms=to_ms(seconds))
+        case Reject(reason=reason):
+            return Settlement(handle, SettleAction.REJECT, reason=reason)
+        case _:
+            assert_never(frame)

@@ -1,0 +1,397 @@
+"""A subscription to a stream: records of its shards as far as credit goes, from the shared feeds.
+
+What is read is shared with every other reader in the process; what is this subscription's own is where it stands,
+what it may still send, and which records it leaves out.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+
+import msgspec
+
+from api.observability.metric_definitions import DoorMetrics
+from api.websocket.connection import SocketGone
+from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
+from api.websocket.session import Session
+from api.websocket.subscriptions.backoff import Outages
+from consumers.chunks import Chunk
+from consumers.credit import Credit
+from consumers.feeds import Feeds
+from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, ShardNotFound
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import ENDED, frontier, is_behind, lost
+from storage.domain.streams.record_filter import Selects, selects
+from storage.domain.streams.stream import Stream
+from storage.streams.engine import Streams
+from storage.streams.seek import offset_since, positions_since
+
+_FOLLOWING = -1  # stands among the readers for what finds the next shards
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What went out with a frame: of which shard, from which offset on, and what it cost."""
+
+    shard: int
+    offset: int
+    messages: int = 0
+    bytes: int = 0
+
+
+class ShardReaders:
+    """Delivers records of some shards to one session. What follows a shard is for a subclass to say."""
+
+    __slots__ = (
+        "_count",
+        "_feeds",
+        "_outages",
+        "_positions",
+        "_readers",
+        "_running",
+        "_selects",
+        "_session",
+        "_skipped",
+        "_stream",
+        "credit",
+        "name",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        asked: Subscribe,
+        stream: StreamName,
+        feeds: Feeds,
+        count: DoorMetrics,
+    ) -> None:
+        self.name = asked.sub
+        self.credit = Credit(asked.credit.messages, asked.credit.bytes)
+        self._session = session
+        self._stream = stream
+        self._feeds = feeds
+        self._count = count
+        self._selects: Selects | None = None
+        if asked.filter is not None and not asked.filter.takes_all:
+            self._selects = selects(asked.filter)
+        self._outages = Outages(session, self.name)
+        self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
+        self._skipped: dict[
+            int, int
+        ] = {}  # records left out since the client last heard of a shard
+        self._readers: dict[int, asyncio.Task[None]] = {}
+        self._running = False
+
+    @property
+    def source(self) -> str:
+        """As Subscription."""
+        return f"stream:{self._stream.name}"
+
+    @property
+    def mode(self) -> Mode:
+        """As Subscription."""
+        return Mode.READ
+
+    @property
+    def group(self) -> str | None:
+        """As Subscription."""
+        return None
+
+    # Running
+
+    def start(self) -> None:
+        """As Subscription."""
+        self._running = True
+        self._begin(self._positions)
+
+    async def stop(self) -> None:
+        """As Subscription."""
+        self._running = False
+        await self._cease(list(self._readers))
+
+    @property
+    def is_due(self) -> bool:
+        """As Subscription."""
+        return False
+
+    async def tick(self) -> None:
+        """As Subscription: time asks for nothing."""
+
+    async def end(self, *, release: bool) -> None:
+        """As Subscription. Nothing is held of a stream."""
+        await self.stop()
+
+    def _begin(self, shards: Iterable[int]) -> None:
+        for shard in list(shards):
+            if self._running and shard not in self._readers and self._positions[shard] != ENDED:
+                self._readers[shard] = asyncio.create_task(self._read(shard))
+
+    async def _cease(self, shards: Iterable[int]) -> None:
+        tasks = [self._readers.pop(shard) for shard in list(shards) if shard in self._readers]
+        own = asyncio.current_task()
+        await end(*(task for task in tasks if task is not own))
+
+    async def _read(self, shard: int) -> None:
+        """Deliver a shard, and begin with what follows it. Idle, it keeps as little as it can."""
+        try:
+            while True:
+                try:
+                    async with self._feeds.of(self._stream, shard) as feed:
+                        while True:
+                            if not self.credit.is_there:
+                                await self.credit.wait()
+                            chunk = await feed.at(self._positions[shard], inf)
+                            if await self._take(shard, chunk):
+                                break
+                            del chunk
+                    break
+                except MillstreamError as error:
+                    if not await self._survived(shard, error):
+                        raise
+                    if self._positions.get(shard, ENDED) == ENDED:
+                        break
+            self._readers.pop(shard, None)
+            await self._follow(shard)
+        except SocketGone:
+            return
+        except MillstreamError as error:
+            await self._fail(error)
+
+    async def _take(self, shard: int, chunk: Chunk) -> bool:
+        """Deliver what was found; whether the shard has ended with it."""
+        await self._outages.over()
+        if not self.credit.is_there:  # another shard has used it meanwhile
+            return False
+        if chunk.gap is not None:
+            await self._tell_gap(shard, chunk)
+        taken = await self._deliver(shard, chunk)
+        if taken.ended:
+            await self._tell_end(shard, taken)
+        return taken.ended
+
+    async def _follow(self, shard: int) -> None:
+        """As _followed, through outages."""
+        while True:
+            try:
+                await self._followed(shard)
+                return
+            except MillstreamError as error:
+                if not await self._survived(shard, error):
+                    raise
+
+    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+        """Whether reading goes on after an error."""
+        return await self._outages.outlived(error)
+
+    async def _fail(self, error: MillstreamError) -> None:
+        """The client hears why, and the subscription is over."""
+        with suppress(SocketGone):
+            await self._session.send_bytes(self._session.wire.failure(error, sub=self.name))
+        await self._session.unsubscribe(self)
+
+    # Delivery
+
+    async def _tell_gap(self, shard: int, chunk: Chunk) -> None:
+        gap = chunk.gap
+        assert gap is not None
+        mark = Mark(shard, self._positions[shard])
+        self._positions[shard] = gap.next
+        await self._tell(
+            mark,
+            lambda seq: Gap(self.name, seq, shard, gap.first, gap.next, gap.reason),
+        )
+
+    async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
+        """Deliver as much of it as there is credit for; that much."""
+        taken, chosen, size_bytes = self._part(shard, chunk)
+        count = len(taken) if chosen is None else len(chosen)
+        mark = Mark(shard, self._positions[shard], count, size_bytes)
+        self._positions[shard] = taken.next_offset
+        if not count and not self._has_skipped_much(shard, len(taken)):
+            return taken
+        if self._skipped is not None:
+            self._skipped.pop(shard, None)
+        self.credit.take(count, size_bytes)
+        self._count.read(count)
+        wire = self._session.wire
+        joined = taken.joined(wire.format, chosen)
+        await self._session.deliver(
+            self,
+            mark,
+            0,
+            lambda seq: wire.encode_records(
+                self.name, seq, shard, joined, count, taken.next_offset, taken.tip
+            ),
+        )
+        return taken
+
+    def _has_skipped_much(self, shard: int, count: int) -> bool:
+        """Whether the client should hear how far the reading is, with `count` more records left out."""
+        self._skipped = self._skipped or {}
+        self._skipped[shard] = self._skipped.get(shard, 0) + count
+        return self._skipped[shard] >= limits.PUSH_SKIPPED_TOLD
+
+    def _part(self, shard: int, chunk: Chunk) -> tuple[Chunk, list[int] | None, int]:
+        """What of a chunk is sent: so much of its beginning, there these records or all, and their bytes."""
+        if self._selects is None:
+            if len(chunk) <= self.credit.messages and chunk.data_bytes <= self.credit.bytes:
+                return chunk, None, chunk.data_bytes
+            sizes = [len(at.record.data) for at in chunk.records]
+            count = self.credit.covers(sizes)
+            return chunk.within(count), None, sum(sizes[:count])
+        records = chunk.records
+        chosen = [number for number, at in enumerate(records) if self._selects(shard, at)]
+        sizes = [len(records[number].record.data) for number in chosen]
+        count = self.credit.covers(sizes)
+        if count == len(chosen):
+            return chunk, chosen, sum(sizes)
+        return chunk.within(chosen[count]), chosen[:count], sum(sizes[:count])
+
+    async def _tell_end(self, shard: int, chunk: Chunk) -> None:
+        children = [child.index for child in chunk.children]
+        mark = Mark(shard, self._positions[shard])
+        self._ended(shard, self._positions[shard])
+        await self._tell(mark, lambda seq: ShardEnded(self.name, seq, shard, children))
+
+    async def _tell(self, mark: Mark, frame: Callable[[int], ServerFrame]) -> None:
+        wire = self._session.wire
+        await self._session.deliver(self, mark, 0, lambda seq: wire.encode(frame(seq)))
+
+    def _ended(self, shard: int, offset: int) -> None:
+        """All of a closed shard was delivered."""
+
+    async def _followed(self, shard: int) -> None:
+        """A shard has ended: what follows it begins."""
+
+    # Resuming
+
+    def arrived(self, what: Mark) -> None:
+        """As Subscription."""
+
+    def lost(self, what: Sequence[Mark]) -> None:
+        """As Subscription: go back to the first offset of each shard that has not arrived."""
+        for mark in reversed(what):
+            self.credit.grant(mark.messages, mark.bytes)
+            self._go_back(mark.shard, mark.offset)
+
+    def _go_back(self, shard: int, offset: int) -> None:
+        if shard in self._positions:
+            self._positions[shard] = offset
+
+
+class Read(ShardReaders):
+    """Reads a stream for oneself: each shard in order, and after its parents; or one shard alone."""
+
+    __slots__ = ("_alone", "_catalog", "_gone", "_parents", "_streams")
+
+    def __init__(
+        self,
+        session: Session,
+        asked: Subscribe,
+        stream: StreamName,
+        feeds: Feeds,
+        count: DoorMetrics,
+        streams: Streams,
+        catalog: Catalog,
+    ) -> None:
+        super().__init__(session, asked, stream, feeds, count)
+        self._streams = streams
+        self._catalog = catalog
+        self._alone = asked.shard
+        self._parents: dict[int, tuple[int, ...]] | None = None  # of shards begun with on the way
+        self._gone: dict[int, int] | None = None  # where it stood in shards that are no more
+
+    async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
+        """Stand at these positions, or at a time. Raises ShardNotFound, StreamNotFound."""
+        stream = await self._catalog.stream(self._stream)
+        if is_behind(stream, positions):
+            stream = await self._catalog.fresh_stream(self._stream)
+        if self._alone is not None:
+            stream.shard(self._alone)
+            first = positions.get(self._alone)
+            if first is None:
+                first = await self._since(self._alone, since_ms or 0)
+            self._positions = {self._alone: first}
+            return
+        if since_ms is not None:
+            positions = await positions_since(self._streams, self._catalog, self._stream, since_ms)
+        self._positions = await self._all(stream, positions)
+        self._gone = lost(stream, positions) or None
+
+    async def _all(self, stream: Stream, positions: Mapping[int, int]) -> dict[int, int]:
+        return {
+            shard: await self._since(shard, 0) if at is None else at
+            for shard, at in frontier(stream, positions).items()
+        }
+
+    async def _since(self, shard: int, time_ms: int) -> int:
+        return await offset_since(self._streams, self._stream, shard, time_ms)
+
+    def start(self) -> None:
+        """As Subscription. A shard may have ended, and the socket broken before its children began."""
+        if self._gone is None:
+            super().start()
+        self._running = True
+        if self._gone is not None or ENDED in self._positions.values():
+            self._readers[_FOLLOWING] = asyncio.create_task(self._read_on())
+
+    async def _read_on(self) -> None:
+        try:
+            for shard, offset in (self._gone or {}).items():
+                self._positions[shard] = offset
+                await self._lose(shard)
+            self._gone = None
+            self._begin(self._positions)
+            await self._follow(_FOLLOWING)
+        except MillstreamError as error:
+            await self._fail(error)
+        except SocketGone:
+            return
+        finally:
+            self._readers.pop(_FOLLOWING, None)
+
+    async def _survived(self, shard: int, error: MillstreamError) -> bool:
+        """Also a shard that expired before it was read to its end: its children go on."""
+        if isinstance(error, ShardNotFound) and self._alone is None:
+            if shard in self._positions:
+                await self._lose(shard)
+            return True
+        return await super()._survived(shard, error)
+
+    async def _lose(self, shard: int) -> None:
+        """Tell that a shard is no more; how much of it was left is not known any more. Raises SocketGone."""
+        at = self._positions[shard]
+        self._ended(shard, at)
+        await self._tell(Mark(shard, at), lambda seq: Gap(self.name, seq, shard, at, at, "expired"))
+
+    def _ended(self, shard: int, offset: int) -> None:
+        self._positions[shard] = ENDED
+
+    async def _followed(self, shard: int) -> None:
+        if self._alone is not None:
+            return
+        stream = await self._catalog.fresh_stream(self._stream)
+        standing = dict(self._positions)
+        for child, at in frontier(stream, standing).items():
+            if child not in standing:
+                self._positions.setdefault(child, at or 0)
+                self._parents = self._parents or {}
+                self._parents[child] = stream.shard(child).parents
+        self._begin(self._positions)
+
+    def _go_back(self, shard: int, offset: int) -> None:
+        """Also out of the children of a shard whose end the client has not heard of."""
+        self._positions[shard] = offset
+        for child in self._descendants(shard):
+            self._positions.pop(child, None)
+
+    def _descendants(self, shard: int) -> set[int]:
+        found = {shard}
+        begun = self._parents or {}
+        for child in sorted(begun):  # which have higher numbers than their parents
+            if found.intersection(begun[child]):
+                found.add(child)
+        return found - {shard}
