@@ -87,8 +87,8 @@ from api.websocket.publisher import Publisher, PublishMetrics
 from api.websocket.session_registry import Sessions
 from api.websocket.subscriptions.factory import Sources
 from api.websocket.subscriptions.queue import WorkEngine
-from consumers.feeds import Feeds
-from consumers.webhooks.requested import Requested
+from consumers.feeds.feed import Feeds
+from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits

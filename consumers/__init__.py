@@ -1,1 +1,1 @@
-"""Reading on someone's behalf, and the periodic duties: sweeps today; groups, push and webhooks later."""
+"""Reading and delivering on a client's behalf, and maintenance tasks."""

@@ -1,1 +1,1 @@
-"""The only place that knows Spark: archive, replay, rewrite and the jobs that run them."""
+"""The Spark worker: archive, compaction and replay jobs. The only package besides pyspark_millstream that imports pyspark."""

@@ -31,7 +31,7 @@ from api.http.validation_errors import from_msgspec
 from api.observability.metric_definitions import Counts, DoorMetrics
 from api.observability.tracing import Trace
 from api.types import RequestHeaders
-from consumers.feeds import Feeds
+from consumers.feeds.feed import Feeds
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal

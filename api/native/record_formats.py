@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from api.native.records import RecordOut
-from consumers.chunks import Encode, Format, Formats
+from consumers.feeds.blocks import Encode, Format, Formats
 from storage.domain.streams.stream import LogRecord
 
 JSON = "json"

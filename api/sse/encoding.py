@@ -22,7 +22,7 @@ import msgspec
 from api.http.codecs import NDJSON
 from api.native.record_formats import JSON_OF_SHARD
 from api.sse.event_id import DONE, place_before, tell_place
-from consumers.chunks import Chunk
+from consumers.feeds.blocks import Chunk
 from storage.domain.streams.stream import Gap
 
 EVENT_STREAM = "text/event-stream"

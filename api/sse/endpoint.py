@@ -36,9 +36,9 @@ from api.sse.start_position import (
     standing_in_all,
     standing_in_shard,
 )
-from consumers.chunks import Chunk
-from consumers.feeds import Feeds
-from consumers.tail import Tail
+from consumers.feeds.blocks import Chunk
+from consumers.feeds.feed import Feeds
+from consumers.feeds.stream_tail import Tail
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, StorageBusy

@@ -11,7 +11,7 @@ from api.native.cursors import decode_cursor
 from api.native.fields import moment_ms
 from api.native.records import Count, Key, Moment, RecordsMax, Start
 from api.sse.event_id import Place, is_place, read_place
-from consumers.tail import TO_ITS_END
+from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
 from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
 from storage.domain.streams.lineage import ENDED, frontier, is_behind

@@ -21,7 +21,7 @@ from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketGone
 from api.websocket.frames import Mode, Publish, ServerFrame
 from api.websocket.serial_batcher import Turns
-from consumers.credit import Credit
+from consumers.subscriptions.credit import Credit
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 

@@ -1,1 +1,1 @@
-"""Delivering webhooks: what is due is posted, signed, to receivers that are watched."""
+"""Webhook delivery: signed HTTP posts with retries, circuit breaker and SSRF guard."""

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import httpx
 
+from consumers.webhooks.delivery_log import Journal
 from consumers.webhooks.endpoint import DeliveryMetrics, Endpoint
 from consumers.webhooks.group_source import GroupSource
-from consumers.webhooks.guard import Resolve, resolve
-from consumers.webhooks.journal import Journal
+from consumers.webhooks.http_sender import Sender, Tracing
 from consumers.webhooks.queue_source import QueueSource
-from consumers.webhooks.sending import Sender, Tracing
+from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits

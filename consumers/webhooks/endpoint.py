@@ -8,9 +8,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from consumers.webhooks.gate import Gate
-from consumers.webhooks.journal import Journal
-from consumers.webhooks.sending import Sender
+from consumers.webhooks.circuit_breaker import Gate
+from consumers.webhooks.delivery_log import Journal
+from consumers.webhooks.http_sender import Sender
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.webhooks import (

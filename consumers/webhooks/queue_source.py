@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint, NotNow
-from consumers.webhooks.settling import Settler
+from consumers.webhooks.settlement_batcher import Settler
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits

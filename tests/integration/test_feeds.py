@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from consumers.chunks import Chunk, Format
-from consumers.feeds import Feed, Feeds
+from consumers.feeds.blocks import Chunk, Format
+from consumers.feeds.feed import Feed, Feeds
 from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import (

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from consumers.sweeper import settle_groups
+from consumers.maintenance.scheduler import settle_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.groups.group import Commit, CommitResult, Committed, GroupSpec

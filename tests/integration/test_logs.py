@@ -204,7 +204,7 @@ def test_what_a_library_says_keeps_its_fields_and_what_it_narrates_is_not_heard(
     configure_logs("debug")
     logging.getLogger().handlers[0].setStream(lines.written)  # type: ignore[attr-defined]
 
-    logging.getLogger("consumers.sweeper").warning("put off", extra={"duty": "moves"})
+    logging.getLogger("consumers.maintenance.scheduler").warning("put off", extra={"duty": "moves"})
     for name in ("httpx", "httpcore.http11", "websockets.server", "uvicorn.error"):
         logging.getLogger(name).info("GET /?ticket=%s", SECRET)
 

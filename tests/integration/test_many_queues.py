@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from consumers.sweeper import QueueVisits
+from consumers.maintenance.scheduler import QueueVisits
 from storage.domain import limits
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage

@@ -5,9 +5,9 @@ from collections import defaultdict
 
 import pytest
 
-from consumers.chunks import Chunk, Format
-from consumers.feeds import Feeds
-from consumers.tail import TO_ITS_END, Tail
+from consumers.feeds.blocks import Chunk, Format
+from consumers.feeds.feed import Feeds
+from consumers.feeds.stream_tail import TO_ITS_END, Tail
 from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFound
 from storage.domain.limits import CLOSED_SHARD_MS_MIN
 from storage.domain.log.record_batch import Record

@@ -5,8 +5,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.credit import Credit
-from consumers.deliveries import Deliveries
+from consumers.subscriptions.credit import Credit
+from consumers.subscriptions.leased_deliveries import Deliveries
 from storage.domain import limits
 from storage.domain.queues.message import ReceivedMessage
 

@@ -13,7 +13,7 @@ from api.native.record_formats import FORMATS, JSON_OF_SHARD
 from api.sse.encoding import HeartbeatTold, LineText, Text, text_for
 from api.sse.endpoint import Events
 from api.sse.event_id import Place, place_before, read_place, tell_place
-from consumers.chunks import Block, Chunk
+from consumers.feeds.blocks import Block, Chunk
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
@@ -108,7 +108,7 @@ def chunk(*bodies: bytes) -> Chunk:
 
 
 def events(tail: SomeTail, text: Text, wanted: Any = None) -> Events:
-    from consumers.feeds import Feeds
+    from consumers.feeds.feed import Feeds
 
     call: Any = SimpleNamespace(
         feeds=Feeds(None, None, FORMATS),  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from consumers.membership import Changes, Member
+from consumers.subscriptions.group_membership import Changes, Member
 from storage.domain.errors import MemberUnknown, StorageUnavailable
 from storage.domain.groups.group import Group, GroupSpec, Membership, Place
 from storage.domain.names import GroupName

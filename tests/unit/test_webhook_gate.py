@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.webhooks.gate import Gate
+from consumers.webhooks.circuit_breaker import Gate
 from consumers.webhooks.queue_source import verdict
 from storage.domain.errors import ValidationFailed
 from storage.domain.limits import MINUTE_MS, SECOND_MS

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from api.cli.up.data_directory import own_secret_keys
 from api.config.settings import Settings
-from consumers.webhooks.rendering import render
-from consumers.webhooks.signing import Signer
+from consumers.webhooks.payload import render
+from consumers.webhooks.signature import Signer
 from storage.access.secret_box import SecretBox, new_key
 from storage.domain.errors import SecretsOff, SecretUnreadable
 from storage.domain.webhooks import BodyFormat, Event, Place, Secret

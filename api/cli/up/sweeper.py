@@ -6,7 +6,7 @@ from api.cli.errors import ExitCode, Trouble
 from api.cli.up.signals import until_told_to_stop
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
-from consumers.sweeper import sweep
+from consumers.maintenance.scheduler import sweep
 from storage.bootstrap import open_storage
 from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole

@@ -11,7 +11,7 @@ from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
 from api.native.fields import moment_ms
 from api.rest.schemas.webhook import AttemptOut, DeliveryOut, DeliveryPage
-from consumers.webhooks.requested import Requested
+from consumers.webhooks.manual_delivery import Requested
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.webhooks import DeliveryStatus

@@ -12,8 +12,8 @@ from api.websocket.session import Session, Subscription
 from api.websocket.subscriptions.group import Share
 from api.websocket.subscriptions.queue import Work, WorkEngine
 from api.websocket.subscriptions.stream import Read
-from consumers.feeds import Feeds
-from consumers.membership import Member
+from consumers.feeds.feed import Feeds
+from consumers.subscriptions.group_membership import Member
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action

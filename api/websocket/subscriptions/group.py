@@ -21,9 +21,9 @@ from api.websocket.frames import (
 from api.websocket.serial_batcher import Turns
 from api.websocket.session import Session
 from api.websocket.subscriptions.stream import ShardReaders
-from consumers.chunks import Chunk
-from consumers.feeds import Feeds
-from consumers.membership import Changes, Member
+from consumers.feeds.blocks import Chunk
+from consumers.feeds.feed import Feeds
+from consumers.subscriptions.group_membership import Changes, Member
 from storage.domain import limits
 from storage.domain.errors import (
     ErrorCode,

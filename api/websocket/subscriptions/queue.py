@@ -29,8 +29,8 @@ from api.websocket.frames import (
 from api.websocket.serial_batcher import Turns
 from api.websocket.session import Session
 from api.websocket.subscriptions.backoff import QUEUE, STORAGE, Outages
-from consumers.credit import Credit
-from consumers.deliveries import Deliveries
+from consumers.subscriptions.credit import Credit
+from consumers.subscriptions.leased_deliveries import Deliveries
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end
 from storage.domain import limits

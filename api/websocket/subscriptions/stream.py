@@ -16,9 +16,9 @@ from api.websocket.connection import SocketGone
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.websocket.session import Session
 from api.websocket.subscriptions.backoff import Outages
-from consumers.chunks import Chunk
-from consumers.credit import Credit
-from consumers.feeds import Feeds
+from consumers.feeds.blocks import Chunk
+from consumers.feeds.feed import Feeds
+from consumers.subscriptions.credit import Credit
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end
 from storage.domain import limits

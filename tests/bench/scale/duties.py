@@ -3,7 +3,7 @@
 import asyncio
 from typing import NamedTuple
 
-from consumers.sweeper import DUTIES
+from consumers.maintenance.scheduler import DUTIES
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
 from tests.bench.scale.curves import Curve, Expected, Growing

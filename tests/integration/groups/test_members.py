@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from consumers.sweeper import settle_groups
+from consumers.maintenance.scheduler import settle_groups
 from storage.bootstrap import open_storage
 from storage.domain.errors import MemberUnknown, StaleGeneration
 from storage.domain.groups.group import Commit, Committed, GroupSpec

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from consumers import sweeper
-from consumers.sweeper import settle_groups
+from consumers.maintenance import scheduler
+from consumers.maintenance.scheduler import settle_groups
 from storage.bootstrap import open_storage
 from storage.domain.groups.group import (
     Commit,
@@ -211,7 +211,7 @@ async def test_what_all_groups_have_committed_is_forgotten(storage, groups):
     async def oldest_after(group: GroupName, offset: int) -> int:
         [done] = await groups.commit(group, [Commit(0, offset)])
         assert isinstance(done, Committed)
-        await sweeper.drop_read(storage)
+        await scheduler.drop_read(storage)
         [state] = await storage.streams.shards(INTEREST)
         start: int = state.start
         return start
@@ -225,7 +225,7 @@ async def test_without_a_group_nothing_is_forgotten_for_being_read(storage):
     await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
     await storage.streams.append(INTEREST, [Record(b"1", "k")])
 
-    await sweeper.drop_read(storage)
+    await scheduler.drop_read(storage)
 
     [state] = await storage.streams.shards(INTEREST)
     assert (state.start, state.next) == (0, 1)

@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 from consumers.webhooks.deliverer import Deliverer, source_of
+from consumers.webhooks.delivery_log import Journal
 from consumers.webhooks.endpoint import Endpoint
 from consumers.webhooks.group_source import GroupSource
-from consumers.webhooks.guard import Resolve, resolve
-from consumers.webhooks.journal import Journal
+from consumers.webhooks.http_sender import Sender, Tracing
 from consumers.webhooks.queue_source import QueueSource
-from consumers.webhooks.sending import Sender, Tracing
+from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock

@@ -6,7 +6,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from consumers.webhooks.requested import Requested
+from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import open_storage
 from storage.domain.errors import (
     DeliveryNotFound,

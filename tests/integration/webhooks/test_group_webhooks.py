@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumers.webhooks.deliverer import source_of
-from consumers.webhooks.requested import Requested
+from consumers.webhooks.manual_delivery import Requested
 from consumers.webhooks.shard_source import Membership, ShardSource
 from storage.domain import limits
 from storage.domain.errors import StaleGeneration, ValidationFailed

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 
-from consumers.chunks import Block
+from consumers.feeds.blocks import Block
 
 
 class Shelf:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from consumers.chunks import Block, Chunk, Format
-from consumers.recent import Recent, Shelf
+from consumers.feeds.block_cache import Recent, Shelf
+from consumers.feeds.blocks import Block, Chunk, Format
 from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end, give
 from storage.domain import limits

@@ -10,8 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from consumers.chunks import Block, Chunk
-from consumers.feeds import Feed, Feeds, Reader
+from consumers.feeds.blocks import Block, Chunk
+from consumers.feeds.feed import Feed, Feeds, Reader
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound

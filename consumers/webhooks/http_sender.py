@@ -12,9 +12,9 @@ from typing import Protocol
 import httpcore
 import httpx
 
-from consumers.webhooks.guard import AddressRefused, Connections, Resolve, resolve
-from consumers.webhooks.rendering import render
-from consumers.webhooks.signing import Signer
+from consumers.webhooks.payload import render
+from consumers.webhooks.signature import Signer
+from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.egress import Egress

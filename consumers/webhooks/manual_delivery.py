@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 import httpx
 import msgspec
 
-from consumers.webhooks.guard import Resolve, resolve
-from consumers.webhooks.sending import Sender
+from consumers.webhooks.http_sender import Sender
+from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock

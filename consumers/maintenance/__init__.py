@@ -1,0 +1,1 @@
+"""Maintenance tasks and their scheduler."""

@@ -1,0 +1,1 @@
+"""Credit, leased deliveries and group membership of a subscriber."""
