@@ -11,9 +11,9 @@ from pyspark.sql.types import StructType
 
 from pyspark_millstream.errors import OptionError
 from pyspark_millstream.options import Options, read_options
-from pyspark_millstream.reading import BatchReader, FilteringReader, StreamReader
+from pyspark_millstream.reader import BatchReader, FilteringReader, StreamReader
 from pyspark_millstream.schema import RECORD, check_writable
-from pyspark_millstream.writing import BatchWriter, StreamWriter
+from pyspark_millstream.writer import BatchWriter, StreamWriter
 
 
 class MillstreamDataSource(DataSource):

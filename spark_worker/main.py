@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from spark_worker import faults
-from spark_worker.java import find_java
-from spark_worker.runner import OnEnd, Runner
-from spark_worker.session import open_session, tidy_scratch
+from spark_worker.runtime import fault_points
+from spark_worker.runtime.java import find_java
+from spark_worker.runtime.job_context import Handler, Work
+from spark_worker.runtime.runner import OnEnd, Runner
+from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.spark_session import open_session, tidy_scratch
 from spark_worker.settings import WorkerSettings
-from spark_worker.sparks import SharedSpark
-from spark_worker.work import Handler, Work
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
@@ -25,19 +25,19 @@ from storage.operations.presence import present
 
 
 def _archive(work: Work) -> Mapping[str, Any] | None:
-    from spark_worker.archive import archive
+    from spark_worker.jobs.archive import archive
 
     return archive(work)
 
 
 def _compact(work: Work) -> Mapping[str, Any] | None:
-    from spark_worker.archive import compact
+    from spark_worker.jobs.archive import compact
 
     return compact(work)
 
 
 def _replay(work: Work) -> Mapping[str, Any] | None:
-    from spark_worker.replay import run
+    from spark_worker.jobs.replay import run
 
     return run(work)
 
@@ -64,7 +64,7 @@ async def work(
     on_end: OnEnd = _nobody,
 ) -> None:
     """Do jobs until cancelled; while Postgres is away, wait for it. Raises JavaMissing at once."""
-    faults.fault("worker.start")
+    fault_points.fault("worker.start")
     find_java()
     tidy_scratch(settings.scratch)
     sparks = SharedSpark(partial(open_session, settings), settings.jobs_per_session)

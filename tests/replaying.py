@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from spark_worker.sending import SendParts, TaskEnd, send_parts
+from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from storage.bootstrap import Storage
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS

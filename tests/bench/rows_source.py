@@ -12,7 +12,7 @@ from time import monotonic, process_time
 
 import pyarrow.parquet as pq
 
-from spark_worker.session import Session, open_session
+from spark_worker.runtime.spark_session import Session, open_session
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
 from storage.domain.names import StreamName

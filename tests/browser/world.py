@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import msgspec
 import psycopg
 
-from spark_worker.sending import SendParts, TaskEnd, send_parts
+from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from pyspark_millstream import DefaultSource
 from pyspark_millstream.options import Options
-from pyspark_millstream.writing import StreamWriter
-from spark_worker.session import open_session
+from pyspark_millstream.writer import StreamWriter
+from spark_worker.runtime.spark_session import open_session
 from storage.settings import StorageSettings
 from tests.spark.lending import worker_settings
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from spark_worker.sending import TaskEnd, _ToStream
+from spark_worker.jobs.replay_sender import TaskEnd, _ToStream
 from storage.domain.clock import SystemClock
 from storage.domain.errors import (
     OutcomeUnknown,

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from spark_worker.sending import TaskEnd
+from spark_worker.jobs.replay_sender import TaskEnd
 from storage.bootstrap import open_storage
 from storage.domain.errors import (
     BookmarkNotFound,

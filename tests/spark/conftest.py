@@ -9,9 +9,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from spark_worker.runner import Runner
-from spark_worker.sparks import SharedSpark
-from spark_worker.work import Handler
+from spark_worker.runtime.job_context import Handler
+from spark_worker.runtime.runner import Runner
+from spark_worker.runtime.session_pool import SharedSpark
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind, JobState
 from storage.postgres.database import conninfo

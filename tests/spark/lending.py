@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from spark_worker.session import Session, open_session
+from spark_worker.runtime.spark_session import Session, open_session
 from spark_worker.settings import WorkerSettings
 from storage.settings import StorageSettings
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from spark_worker.work import GiveUp, TryAgain
+from spark_worker.runtime.job_context import GiveUp, TryAgain
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
 from tests.acceptance.deployment import all_gone, command_line, descendants

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from spark_worker.faults import fault
-from spark_worker.work import Handler, Work
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import Handler, Work
 from storage.domain.jobs import JobKind, JobPart
 
 

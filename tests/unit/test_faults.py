@@ -48,7 +48,7 @@ def test_a_fault_that_does_not_read_as_one_is_refused(told):
 
 @pytest.mark.parametrize("told", ["here", "here:kill"])
 def test_a_process_told_of_a_fault_by_its_environment_is_killed_there(told):
-    program = "from spark_worker.faults import fault; fault('there'); print(1); fault('here')"
+    program = "from spark_worker.runtime.fault_points import fault; fault('there'); print(1); fault('here')"
 
     done = subprocess.run(
         [sys.executable, "-c", program],

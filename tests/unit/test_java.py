@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_worker import java
-from spark_worker.java import JavaMissing, find_java
+from spark_worker.runtime import java
+from spark_worker.runtime.java import JavaMissing, find_java
 
 
 def fake_java(home: Path, version: str, modules: str = "java.base@17") -> Path:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_worker.lanes import Lane
+from spark_worker.jobs.replay_reader import Lane
 from storage.domain.errors import StorageUnavailable
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName

@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
-from spark_worker.session import Session, options, quieten_py4j, tidy_scratch
+from spark_worker.runtime.session_pool import SharedSpark
+from spark_worker.runtime.spark_session import Session, options, quieten_py4j, tidy_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, tell_tasks
-from spark_worker.sparks import SharedSpark
 from storage.settings import StorageSettings
 
 STORES = StorageSettings(

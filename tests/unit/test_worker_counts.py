@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from api.cli.up.worker import _count
-from spark_worker.runner import _gained
+from spark_worker.runtime.runner import _gained
 from storage.domain.jobs import JobKind, JobState
 
 

@@ -21,7 +21,7 @@ from api.cli.up.listener import listening
 from api.cli.up.running_stores import with_found_stores
 from api.cli.up.up import readiness
 from api.config.settings import Settings
-from spark_worker.java import JavaMissing, find_java
+from spark_worker.runtime.java import JavaMissing, find_java
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR

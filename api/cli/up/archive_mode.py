@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from api.config.settings import Settings
-from spark_worker.java import JavaMissing, find_java
+from spark_worker.runtime.java import JavaMissing, find_java
 
 OFF = "off"
 _FOLDER = "archive"

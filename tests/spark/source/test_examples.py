@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from spark_worker.main import HANDLERS
-from spark_worker.runner import Runner
-from spark_worker.sparks import SharedSpark
+from spark_worker.runtime.runner import Runner
+from spark_worker.runtime.session_pool import SharedSpark
 from storage.bootstrap import open_storage
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import spark_worker
-from spark_worker.java import find_java
-from spark_worker.jvm import Jvm, Launch, SparkFailed, spark_command
+from spark_worker.runtime.java import find_java
+from spark_worker.runtime.jvm import Jvm, Launch, SparkFailed, spark_command
 from spark_worker.settings import WorkerSettings, gateway_known, tell_tasks
 from storage.settings import StorageSettings
 

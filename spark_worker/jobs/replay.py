@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from spark_worker.faults import fault
-from spark_worker.sending import SendParts, TaskEnd, send_parts
+from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import GiveUp, Stopped, StopReason, TryAgain, Work
 from spark_worker.settings import storage_of_task
-from spark_worker.work import GiveUp, Stopped, StopReason, TryAgain, Work
 from storage.bootstrap import open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError

@@ -11,9 +11,9 @@ import msgspec
 import pyarrow as pa
 import uvloop
 
-from spark_worker.faults import fault
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import Work
 from spark_worker.settings import storage_of_task
-from spark_worker.work import Work
 from storage.archive.compact_task import join
 from storage.archive.copy_task import open_copying
 from storage.domain import limits

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from spark_worker.runtime.job_context import GiveUp, Handler, Stopped, StopReason, TryAgain, Work
+from spark_worker.runtime.session_pool import SharedSpark
 from spark_worker.settings import WorkerSettings
-from spark_worker.sparks import SharedSpark
-from spark_worker.work import GiveUp, Handler, Stopped, StopReason, TryAgain, Work
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import MillstreamError

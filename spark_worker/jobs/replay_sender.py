@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import msgspec
 
-from spark_worker.faults import fault
-from spark_worker.lanes import Batch, Lane, Taken
+from spark_worker.jobs.replay_reader import Batch, Lane, Taken
+from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from spark_worker.session import Session
+from spark_worker.runtime.spark_session import Session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from spark_worker.java import VECTOR_MODULE, Java
+from spark_worker.runtime.java import VECTOR_MODULE, Java
 from storage.embedded.processes import child_setup, open_log
 
 _LAUNCH_S = 60.0

@@ -1,0 +1,1 @@
+"""Job handlers, one job type in each module."""

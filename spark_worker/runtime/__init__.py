@@ -1,0 +1,1 @@
+"""The job runner and the Spark session that it supervises."""
