@@ -13,7 +13,7 @@ INTRO = """\
 Every error of the REST API is a problem document (RFC 9457) with a stable `code`, which programs can rely on, and a `detail` for people. `error` frames of the WebSocket have the same.
 
 *Retryable*: the same call may succeed later, unchanged. *Nothing happened*: the call has certainly changed nothing. Where that says no, the call may have taken effect: retry with the same idempotency key, producer sequence or deduplication id
-([delivery](../explanation/delivery.md#when-the-answer-is-missing)).
+([delivery](../explanation/delivery.md#unknown-outcomes)).
 
 The last two columns are what SQS clients (the code of the Query protocol) and Kinesis clients (the exception) get for the same error. Malformed requests get Amazon's own codes there.
 """
