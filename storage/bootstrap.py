@@ -18,8 +18,8 @@ from storage.audit.snapshots import Snapshots
 from storage.catalog.catalog import Bury, Catalog, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import Listings
+from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.egress import Egress
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups.engine import Groups

@@ -20,7 +20,7 @@ class StorageSettings(BaseModel):
     directory (`file:///…`) or a place in an object store (`s3://bucket/prefix`); without one nothing is
     archived, and streams keep everything hot. `secret_keys` encrypt what must be kept secret and used again, as
     `storage.access.secret_box` says; without any, nothing of that kind can be kept. `webhook_allow` is where webhooks
-    may go beside the public internet, in the words of `storage.domain.egress`.
+    may go beside the public internet, in the words of `storage.domain.access.egress`.
     """
 
     model_config = ConfigDict(frozen=True)

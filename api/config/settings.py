@@ -19,7 +19,7 @@ from pydantic_settings import (
 
 from api.config.jwt_issuers import Issuer, read_issuers
 from storage.access.secret_box import SecretBox
-from storage.domain.egress import Egress
+from storage.domain.access.egress import Egress
 from storage.settings import (
     Durability,
     StorageSettings,

@@ -26,8 +26,8 @@ from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
+from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.egress import Egress
 from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.webhooks import Served, SourceKind
 

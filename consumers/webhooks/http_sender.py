@@ -16,8 +16,8 @@ from consumers.webhooks.payload import render
 from consumers.webhooks.signature import Signer
 from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
 from storage.domain import limits
+from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
-from storage.domain.egress import Egress
 from storage.domain.trace_context import context_of
 from storage.domain.webhooks import Attempt, Event, Outcome, Served
 

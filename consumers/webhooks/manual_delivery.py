@@ -11,8 +11,8 @@ from consumers.webhooks.http_sender import Sender
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.egress import Egress
 from storage.domain.errors import MillstreamError, WebhookBusy
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.webhooks import (

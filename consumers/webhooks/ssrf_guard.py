@@ -18,7 +18,7 @@ import httpcore
 import httpx
 
 from storage.domain import limits
-from storage.domain.egress import Address, Egress
+from storage.domain.access.egress import Address, Egress
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, in the order in which to try them. Raises OSError."""

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from storage.access.secret_box import SecretBox
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
+from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
-from storage.domain.egress import Egress
 from storage.domain.errors import (
     GroupNotFound,
     InvalidCursor,

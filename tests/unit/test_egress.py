@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from storage.domain.egress import Egress, is_public, literal
+from storage.domain.access.egress import Egress, is_public, literal
 from storage.domain.errors import ValidationFailed
 
 NOWHERE = Egress()

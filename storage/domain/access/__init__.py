@@ -1,1 +1,1 @@
-"""Permissions, credentials and audit entries."""
+"""Permissions, credentials, egress rules and audit entries."""

@@ -16,8 +16,8 @@ from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
+from storage.domain.access.egress import Egress
 from storage.domain.clock import ManualClock
-from storage.domain.egress import Egress
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import Outcome, Served, Source, SourceKind, Webhook, WebhookSpec

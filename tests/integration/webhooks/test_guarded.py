@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from consumers.webhooks.ssrf_guard import AddressRefused, Connections
-from storage.domain.egress import Egress
+from storage.domain.access.egress import Egress
 from storage.domain.queues.message import NewMessage
 from storage.domain.webhooks import Outcome
 from tests.integration.webhooks.conftest import ALLOW, ORDERS
