@@ -15,7 +15,7 @@ from api.cli.reference.generator import made_pages
 from api.config.settings import Settings
 from tests.documentation import DOCS, ROOT, anchors, blocks, links, name_of, pages
 
-KINDS = ("tutorials", "how-to", "reference", "explanation")
+KINDS = ("tutorials", "how-to", "reference", "explanation", "internals")
 PAGES = pages()
 OURS = [page for page in PAGES if "adr" not in page.parts]
 each_page = pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
