@@ -1,0 +1,123 @@
+"""The style guide's rules for names and docstrings, with a baseline of old violations that may only shrink.
+
+After fixing some, write the baseline again: `.venv/bin/python -m tests.unit.test_language`.
+"""
+
+import ast
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.documentation import ROOT
+
+BASELINE = Path(__file__).with_name("language_baseline.json")
+PACKAGES = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
+SUMMARY_MAX = 88
+OPENERS = re.compile(r"(What|Who|Whose|Whom|Where|Whether|How|As|It|The same)\b")
+PICTURES = re.compile(r"(door|shelf|room|place|carrier|keeper|gate|hand|word|fork)s?$")
+PARTICIPLES = re.compile(r"(?!coalescing|logging|rendering|routing|tracing)\w+ing$")
+VAGUE = frozenset(
+    {
+        "asked",
+        "at",
+        "found",
+        "held",
+        "kept",
+        "known",
+        "more",
+        "one",
+        "some",
+        "taken",
+        "there",
+        "told",
+        "wanted",
+    }
+)
+
+Violation = tuple[str, str]  # rule, file
+
+
+def _parsed() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def _docstring_faults(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if docstring := ast.get_docstring(node):
+            summary = docstring.partition("\n\n")[0]
+            if OPENERS.match(summary):
+                yield "docstring-opener"
+            if "\n" in summary or len(summary) > SUMMARY_MAX:
+                yield "docstring-length"
+            if not summary.rstrip().endswith((".", ":", "?", "!")):
+                yield "docstring-period"
+
+
+def _vague_names(tree: ast.Module) -> Iterator[str]:
+    looped = {
+        id(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if name in VAGUE and id(node) not in looped:
+                yield "vague-name"
+            case ast.arg(arg=name) if name in VAGUE:
+                yield "vague-name"
+
+
+@cache
+def violations() -> Counter[Violation]:
+    """Count the violations of each rule in each file."""
+    counts: Counter[Violation] = Counter()
+    classes: dict[str, list[str]] = defaultdict(list)
+    for file, tree in _parsed():
+        stem = Path(file).stem
+        if PICTURES.match(stem) or PARTICIPLES.match(stem):
+            counts["module-name", file] += 1
+        for rule in (*_docstring_faults(tree), *_vague_names(tree)):
+            counts[rule, file] += 1
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(file)
+    for files in classes.values():
+        for file in files if len(files) > 1 else ():
+            counts["class-name-repeated", file] += 1
+    return counts
+
+
+def _as_json(counts: Counter[Violation]) -> dict[str, dict[str, int]]:
+    rules: dict[str, dict[str, int]] = defaultdict(dict)
+    for (rule, file), count in sorted(counts.items()):
+        rules[rule][file] = count
+    return rules
+
+
+def test_no_new_violation_of_the_style_guide():
+    baseline = json.loads(BASELINE.read_text())
+
+    grown = {
+        (rule, file): count
+        for (rule, file), count in violations().items()
+        if count > baseline.get(rule, {}).get(file, 0)
+    }
+    assert grown == {}, "docs/internals/style.md has the rules"
+
+
+def test_baseline_shrinks_with_the_violations():
+    assert json.loads(BASELINE.read_text()) == _as_json(violations()), (
+        "fewer than before: write it again"
+    )
+
+
+if __name__ == "__main__":
+    BASELINE.write_text(json.dumps(_as_json(violations()), indent=1) + "\n")
