@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-unexport PYTHONDONTWRITEBYTECODE  # with it every process that starts compiles all of Millstream anew
+unexport PYTHONDONTWRITEBYTECODE  # otherwise every process compiles all modules at each start
 INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
@@ -27,10 +27,10 @@ help:
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make scale    measure how cost grows with size (ARGS=\"--full\": up to 10 and 100 million)"
 	@echo "make compare  the same work for what a user would pick instead"
-	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json anew"
+	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json again"
 	@echo "make reference  write the pages of docs/reference that are made of the code"
 	@echo "make helm     lint the Helm chart, and render it for the tests"
-	@echo "make sdk      write the SDKs anew, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
+	@echo "make sdk      write the SDKs again, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
 
 install: $(INSTALLED)
 
@@ -54,14 +54,24 @@ endif
 up: install
 	@$(BIN)/millstream up $(ARGS)
 
+LINTERS := format-check ruff-check import-contracts types
+.PHONY: $(LINTERS) unit
 lint: install
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS)
 
-check: lint
-	$(BIN)/pytest -q tests/unit
+check: install
+	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit
+
+format-check:
+	$(BIN)/ruff format --check .
+ruff-check:
+	$(BIN)/ruff check .
+import-contracts:
+	$(BIN)/lint-imports
+types:
+	$(BIN)/mypy
+unit:
+	$(BIN)/pytest -q -n 2 tests/unit
 
 # A package of Debian's, unless it is there or cannot be had: $(call debian,what says that it is there,the package)
 debian = $(1) || ! command -v apt-get >/dev/null || \

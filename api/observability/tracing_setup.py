@@ -8,7 +8,7 @@ from api.config.settings import Settings
 from api.observability.logging import get_logger
 from api.observability.tracing import Tracing
 
-_log = get_logger("api.observability.tracing")
+_log = get_logger("api.tracing")
 
 
 def open_tracing(settings: Settings) -> Tracing | None:
