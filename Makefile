@@ -18,7 +18,7 @@ ARGS ?=              # more options: make up ARGS="--port 9000"
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
-	@echo "make test     run every test"
+	@echo "make test     run every test; NOUN=groups runs those of one noun"
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
@@ -99,8 +99,17 @@ proxies: install
 	touch .unpacked; } 2>/dev/null || \
 	echo "nginx and HAProxy could not be fetched" >&2
 
+# The tests of one noun: make test NOUN=groups
+NOUN_TESTS = $(sort $(wildcard $(foreach kind,unit integration contract stateful,tests/$(kind)/$(NOUN) \
+	tests/$(kind)/test_$(NOUN)*.py tests/$(kind)/test_$(NOUN:s=).py tests/$(kind)/test_$(NOUN:s=)_*.py)))
+ifdef NOUN
+test: install
+	@test -n "$(NOUN_TESTS)" || { echo "No tests of $(NOUN): see tests/unit for the nouns" >&2; exit 1; }
+	$(BIN)/pytest --store=plain -n 2 --dist loadgroup $(NOUN_TESTS)
+else
 test: install chromium proxies
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
+endif
 
 REDIS := $(if $(filter redis,$(STORE)),--store redis)
 chaos: faults

@@ -1,9 +1,9 @@
 """The OWASP API Security Top 10 of 2023, a test for each. Where a whole file of tests stands behind one, it is named.
 
 API1, API3, API5 also: tests/integration/test_matrix.py, every operation by role, tenant and door
-API2 also: tests/integration/guarded/test_doors.py, tests/unit/test_jwt.py, tests/unit/test_sigv4.py
-API4 also: tests/unit/test_paced_http.py, tests/unit/test_containers.py, tests/integration/test_quotas.py
-API7 also: tests/unit/test_egress.py, tests/integration/webhooks/test_guarded.py
+API2 also: tests/integration/guarded/test_doors.py, tests/unit/access/test_jwt.py, tests/unit/aws/test_sigv4.py
+API4 also: tests/unit/http/test_paced_protocol.py, tests/unit/http/test_item_limits.py, tests/integration/test_quotas.py
+API7 also: tests/unit/access/test_egress.py, tests/integration/webhooks/test_guarded.py
 """
 
 import asyncio

@@ -16,7 +16,7 @@ from jsonschema import Draft7Validator
 
 from api.cli.main import app
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMANDS = set(typer.main.get_group(app).commands)
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from api.observability.metrics_catalogue import catalogue, row
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CATALOGUE = list(catalogue())
 BY_SERIES = {series: metric for metric in CATALOGUE for series in metric.series}
 BOARD = json.loads((ROOT / "deploy" / "grafana" / "millstream.json").read_text())

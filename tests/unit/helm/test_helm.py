@@ -176,7 +176,7 @@ def test_selectors_meet_the_pods_they_mean(case):
 
 
 def test_the_chart_has_the_version_of_the_project():
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
 
     assert chart["appVersion"] == project["version"]
