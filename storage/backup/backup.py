@@ -227,7 +227,7 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
     not."""
     target = target.absolute()
     if os.path.lexists(target):
-        raise BackupError(f"{target} is there already: a backup needs a name of its own")
+        raise BackupError(f"{target} already exists: choose another name")
     folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         folder.mkdir(mode=0o700)

@@ -148,7 +148,7 @@ class Namespaces:
         """Delete an empty namespace. Raises NamespaceNotFound, PreconditionFailed; NamespaceInUse, which says what is
         in it."""
         if name == DEFAULT_NAMESPACE:
-            raise NamespaceInUse("The namespace 'default' always is there.")
+            raise NamespaceInUse("The namespace 'default' cannot be deleted.")
         async with self._rows.held(name) as held:
             if held.namespace is None:
                 raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name)

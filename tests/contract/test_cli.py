@@ -136,7 +136,7 @@ def test_what_destroys_says_what_and_needs_a_yes(orders, client):
 
     assert asked.code == 2
     assert asked.err == (
-        f"millstream: 2 messages of queue {orders} will be dropped for good. Say --yes if that is meant.\n"
+        f"millstream: 2 messages of queue {orders} will be dropped for good. Pass --yes to confirm.\n"
     )
     assert done.json == {"purged": 2}
     assert millstream("queue", "rm", orders).code == 2

@@ -422,7 +422,7 @@ def test_half_a_backup_is_none(source, tmp_path, monkeypatch):
 
 @pytest.mark.one_store
 def test_a_name_that_is_taken_is_refused(source, tmp_path):
-    with pytest.raises(BackupError, match="is there already"):
+    with pytest.raises(BackupError, match="already exists"):
         backup.backup(source, tmp_path, SystemClock(), VERSION)
 
 

@@ -110,8 +110,8 @@ def verify(
 
 def _sentence(chain: Chain) -> str:
     if not chain.whole:
-        return "What is shown of the audit log is what was written; who sees all of it can check the rest."
-    return f"The audit log is what was written. Its last entry is {chain.seq}:{chain.hash}"
+        return "The visible audit entries are verified; a caller with access to all entries can verify the rest."
+    return f"Audit log verified. Last entry: {chain.seq}:{chain.hash}"
 
 
 def _verify(cli: Terminal, known: tuple[int, str] | None) -> tuple[Chain, Fault | None]:

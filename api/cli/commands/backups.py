@@ -17,17 +17,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 MADE = """\
 {place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes.
-Keep beside it, for it has neither: the secret keys (secret.keys, or what MILLSTREAM_SECRET_KEYS says) and the archive's files.\
+Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS) and the archive's files. Back them up separately.\
 """
 MADE_WITH_ARCHIVE = """\
 {place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes, files of the archive: {manifest.archived:,}.
-Keep beside it, for it has them not: the secret keys (secret.keys, or what MILLSTREAM_SECRET_KEYS says).\
+Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS). Back them up separately.\
 """
 RESTORED = """\
-{place} is restored. Start the service with the secret keys and the archive of the deployment that it is of, and never beside that one.\
+{place} is restored. Start the service with the original deployment's secret keys and archive, and never run both at once.\
 """
 RESTORED_WITH_ARCHIVE = """\
-{place} is restored, files of the archive: {manifest.archived:,}. Start the service with the secret keys of the deployment that it is of.\
+{place} is restored, archive files: {manifest.archived:,}. Start the service with the original deployment's secret keys.\
 """
 
 

@@ -79,7 +79,7 @@ def create(
     """Create a group of a stream, or change its timeouts."""
     config = fields(set_, kind="simple" if simple else None, start=start)
     made = cli.client.group(name).create(stream, only_new=new, **config)
-    cli.out.done(f"Group {name} of stream {stream} is there.", to_row(made))
+    cli.out.done(f"Consumer group {name} on stream {stream} created or updated.", to_row(made))
 
 
 @verb(group, "ls", examples=["millstream group ls"])

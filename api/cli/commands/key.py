@@ -97,7 +97,7 @@ def create(
     made = _create(
         cli, _config(name, "key", roles, allow, deny, expires, everywhere, set_), local, data
     )
-    _show_secret(cli, made, f"Key {made['id']} of {name} is there. It is not shown again:")
+    _show_secret(cli, made, f"Key {made['id']} of {name} created. It is not shown again:")
 
 
 @verb(key, "pair", examples=["millstream key pair shop --role producer"])
@@ -117,7 +117,9 @@ def pair(
     if not cli.out.for_people:
         cli.out.done("", made)
         return
-    cli.say(f"Pair {made['id']} of {name} is there. For ~/.aws/credentials, not shown again:")
+    cli.say(
+        f"Access key pair {made['id']} of {name} created. For ~/.aws/credentials, not shown again:"
+    )
     lines = (
         f"[{name}]",
         f"aws_access_key_id = {made['id']}",

@@ -66,7 +66,7 @@ def put(
     )
     call = put_namespace(name, body=NamespaceConfig(), if_none_match="*" if new else UNSET)
     made = to_row(cli.client.call(replace(call, json=fields(set_, rates=rates or None))))
-    cli.out.done(f"Namespace {name} is there. Its account is {made['account_id']}.", made)
+    cli.out.done(f"Namespace {name} created or updated. Account ID: {made['account_id']}.", made)
 
 
 @verb(namespace, "ls", examples=["millstream namespace ls"])

@@ -75,7 +75,7 @@ def create(
         attempts_max=attempts,
     )
     made = cli.client.queue(name).create(only_new=new, **config)
-    cli.out.done(f"Queue {name} is there.", to_row(made))
+    cli.out.done(f"Queue {name} created or updated.", to_row(made))
 
 
 @verb(

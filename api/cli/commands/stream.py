@@ -52,7 +52,7 @@ def create(
     """Create a stream, or replace its configuration."""
     config = fields(set_, shards=shards, retention_seconds=retention)
     made = cli.client.stream(name).create(only_new=new, **config)
-    cli.out.done(f"Stream {name} is there.", to_row(made))
+    cli.out.done(f"Stream {name} created or updated.", to_row(made))
 
 
 @verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])

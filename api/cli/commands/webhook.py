@@ -60,7 +60,7 @@ def create(
     )
     made = to_row(cli.client.call(replace(call, json=config)))
     secret = f" Its secret is {made['secret']}" if made.get("secret") else ""
-    cli.out.done(f"Webhook {name} of {source} is there.{secret}", made)
+    cli.out.done(f"Webhook {name} for {source} created or updated.{secret}", made)
 
 
 @verb(webhook, "ls", examples=["millstream webhook ls"])

@@ -11,7 +11,7 @@ def confirm(cli: Terminal, warning: str, name: str, *, yes: bool) -> None:
     if yes:
         return
     if not cli.is_for_a_person:
-        raise Trouble(f"{warning} Say --yes if that is meant.", ExitCode.USAGE)
+        raise Trouble(f"{warning} Pass --yes to confirm.", ExitCode.USAGE)
     typer.echo(warning, err=True)
     typed = typer.prompt(f"Type {name} to go on", default="", show_default=False, err=True)
     if typed != name:
