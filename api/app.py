@@ -2,8 +2,8 @@
 
 uvicorn --factory api.app:create_app
 
-socket  ─▶ Doors ─▶ push
-request ─▶ Doors: request id, gate, count
+socket  ─▶ Gateway ─▶ push
+request ─▶ Gateway: request id, gate, count
              ├─ a hot route ─▶ dataplane
              ├─ /, or a queue's address at Amazon's ─▶ aws
              └─ anything else ─▶ FastAPI: configuration, health, metrics, openapi.json
@@ -20,14 +20,14 @@ from fastapi import APIRouter, FastAPI
 
 from api.admin import routes as admin_door
 from api.auth.audit import Auditing
-from api.auth.authenticator import Gate, OpenMode, TrustingMode
+from api.auth.authenticator import Gate, OpenMode, ProxyTrustMode
 from api.auth.credentials import KeyGate
 from api.auth.jwt import JwtIssuers
 from api.auth.revalidation import Standing
 from api.aws.kinesis.service import KINESIS
 from api.aws.kinesis.state.process_state import Kept
 from api.aws.protocol.endpoint import AwsDoor, Deployment
-from api.aws.protocol.target_protocol import Fork, TargetDoor
+from api.aws.protocol.target_protocol import ServiceRouter, TargetDoor
 from api.aws.sqs.aws_limits_mode import LikeAmazon
 from api.aws.sqs.service import SQS
 from api.aws.sts.service import STS
@@ -76,7 +76,7 @@ from api.rest.routes import (
 )
 from api.rest.routes.metrics import metrics_router
 from api.server import gc_tuning
-from api.server.gateway import Doors
+from api.server.gateway import Gateway
 from api.spec.asyncapi import build_asyncapi
 from api.spec.openapi import build_document
 from api.sse import endpoint
@@ -101,7 +101,7 @@ _LIMITS = Limits()
 
 def create_app(
     settings: Settings | None = None, storage: Storage | None = None, known: Limits = _LIMITS
-) -> Doors:
+) -> Gateway:
     """The service as one ASGI application. `storage`: an open one to use; else the lifespan opens its own."""
     settings = settings or read_settings()
     counts = Counts()
@@ -144,7 +144,7 @@ def create_app(
     kept = Kept(settings.limits)
     kinesis = TargetDoor(KINESIS, deployment, protocol="kinesis", noun="stream", kept=kept)
     sts = AwsDoor(STS, deployment, protocol="sts")
-    aws = Fork(sqs, targets=[kinesis], forms=[sts])
+    aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = PushDoor(
         gate,
         standing,
@@ -153,7 +153,7 @@ def create_app(
         lambda: control.state.sources,
         lambda: control.state.storage.places,
     )
-    return Doors(
+    return Gateway(
         control,
         dispatcher,
         aws,
@@ -172,7 +172,7 @@ def create_app(
 def _gate(settings: Settings, opened: Callable[[], Storage]) -> Gate:
     if settings.wants_credentials:
         return KeyGate(opened, JwtIssuers(settings.issuers()))
-    return TrustingMode() if settings.insecure else OpenMode(settings.cors_words())
+    return ProxyTrustMode() if settings.insecure else OpenMode(settings.cors_words())
 
 
 def _control_plane(

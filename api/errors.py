@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class DoorCode(StrEnum):
+class HttpErrorCode(StrEnum):
     """Stable keys beside `ErrorCode`; none is retryable, and nothing happened."""
 
     BAD_REQUEST = "bad_request"
@@ -25,7 +25,7 @@ class Refusal(Exception):
     """A request that no route can take. `headers` go on the answer."""
 
     def __init__(
-        self, code: DoorCode, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+        self, code: HttpErrorCode, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
     ) -> None:
         self.code = code
         self.detail = detail
@@ -33,5 +33,5 @@ class Refusal(Exception):
         super().__init__(detail)
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client closed its connection before the answer was ready."""

@@ -8,35 +8,35 @@ from dataclasses import dataclass
 from storage.access.authorization import Access
 from storage.access.credentials import Credentials
 from storage.access.secret_box import SecretBox
-from storage.archive.admin import Archives
-from storage.archive.garbage_collection import ArchiveUpkeep
+from storage.archive.admin import ArchiveAdmin
+from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.archive.planner import Archiving
-from storage.archive.tiered_reader import Tiered
-from storage.archive.trim import Retention
+from storage.archive.tiered_reader import TieredReader
+from storage.archive.trim import HotTrimmer
 from storage.audit.log import Audit
-from storage.audit.snapshots import Snapshots
+from storage.audit.snapshots import AuditSnapshots
 from storage.catalog.catalog import Bury, Catalog, open_catalog
 from storage.catalog.namespaces import Namespaces
-from storage.catalog.search import Listings
+from storage.catalog.search import CatalogSearch
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.names import LogId
 from storage.groups.engine import Groups
 from storage.jobs import Jobs
-from storage.log.provisioner import LogKeeper, StoreEpoch
-from storage.log.queue_executor import OnQueue
-from storage.log.stream_executor import OnStream
+from storage.log.provisioner import LogProvisioner, StoreEpoch
+from storage.log.queue_executor import QueueExecutor
+from storage.log.stream_executor import StreamExecutor
 from storage.operations.health import Health
-from storage.operations.maintenance import Upkeep
+from storage.operations.maintenance import Maintenance
 from storage.operations.presence import Presence
-from storage.operations.store_metrics import Meters
+from storage.operations.store_metrics import StoreMetrics
 from storage.parquet.cache import ArchiveCache
 from storage.parquet.object_store import Root, open_root
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.postgres.repositories.manifest_cache import KnownManifest
+from storage.postgres.repositories.manifest_cache import ManifestCache
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
@@ -46,10 +46,10 @@ from storage.queues.engine import Queues
 from storage.queues.inspection import Contents
 from storage.queues.moves import Moves
 from storage.queues.transfer import Carrier
-from storage.quotas.connection_slots import Places, held
-from storage.quotas.enforcer import QuotaKeeper
-from storage.quotas.memory_guard import Room, watched
-from storage.quotas.usage import Weighing
+from storage.quotas.connection_slots import ConnectionSlots, held
+from storage.quotas.enforcer import QuotaEnforcer
+from storage.quotas.memory_guard import MemoryGuard, watched
+from storage.quotas.usage import StorageUsage
 from storage.redis.cluster_store import HotStore
 from storage.redis.counters.pacing import HotPacing
 from storage.redis.counters.presence import HotPresence
@@ -67,15 +67,15 @@ from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.topology import Nodes
 from storage.redis.transport.wakeups import Wakeups
 from storage.replays.engine import Replays
-from storage.replays.planner import Planning
-from storage.replays.window import Windows
+from storage.replays.planner import ReplayPlanner
+from storage.replays.window import WindowResolver
 from storage.settings import StorageSettings
-from storage.streams.arrow_reader import Tables
+from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
 from storage.streams.registered_consumers import Registrations
 from storage.streams.reshard import Resharder
 from storage.streams.staged_writes import Writing
-from storage.timeseries.collector import Looks
+from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import Series
 from storage.timeseries.sampler import Sampler
 from storage.webhooks.deliveries import Deliveries
@@ -93,34 +93,34 @@ class Storage:
     queues: Queues
     contents: Contents
     streams: Streams
-    tables: Tables
+    tables: ArrowReader
     moves: Moves
     groups: Groups
     webhooks: Webhooks
     deliveries: Deliveries
     catalog: Catalog
-    listings: Listings
+    listings: CatalogSearch
     namespaces: Namespaces
-    quotas: QuotaKeeper
-    places: Places
+    quotas: QuotaEnforcer
+    places: ConnectionSlots
     presence: Presence
-    room: Room
-    weighing: Weighing
+    room: MemoryGuard
+    weighing: StorageUsage
     access: Access
     audit: Audit
-    snapshots: Snapshots
+    snapshots: AuditSnapshots
     credentials: Credentials
     registrations: Registrations
     jobs: Jobs
     replays: Replays
-    archives: Archives
+    archives: ArchiveAdmin
     archiving: Archiving
-    archive_upkeep: ArchiveUpkeep | None
+    archive_upkeep: ArchiveGarbageCollector | None
     writing: Writing
     series: Series
-    meters: Meters
+    meters: StoreMetrics
     health: Health
-    upkeep: Upkeep
+    upkeep: Maintenance
 
 
 @asynccontextmanager
@@ -139,7 +139,7 @@ async def open_storage(
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = HotLogs(pipeline)
-        keeper = LogKeeper(logs, epoch, Reservations(database), clock, limits)
+        keeper = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(keeper.close)
         bury = _buried_by(logs)
         listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
@@ -148,13 +148,15 @@ async def open_storage(
         stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
-        room = await stack.enter_async_context(watched(Room(store, namespaces)))
+        room = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
         hot_rates = HotRates(pipeline)
-        places = await stack.enter_async_context(held(Places(hot_rates, namespaces, clock)))
-        on_queue, on_stream = OnQueue(catalog, keeper), OnStream(catalog, keeper)
+        places = await stack.enter_async_context(
+            held(ConnectionSlots(hot_rates, namespaces, clock))
+        )
+        on_queue, on_stream = QueueExecutor(catalog, keeper), StreamExecutor(catalog, keeper)
         rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
-        retention = Retention(logs, on_stream, rows if root else None, clock)
+        retention = HotTrimmer(logs, on_stream, rows if root else None, clock)
         hot_moves = HotMoves(pipeline, limits)
         carrier = Carrier(hot_moves, on_queue, keeper, MoveRows(database), clock)
         hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
@@ -198,14 +200,14 @@ async def open_storage(
         stack.push_async_callback(groups.close)
         hot_series, measured = HotSeries(pipeline), MeasuredRows(database)
         sampler = Sampler(
-            hot_series, Looks(hot_series, logs, measured, clock), measured, store, clock
+            hot_series, ResourceCollector(hot_series, logs, measured, clock), measured, store, clock
         )
         egress = Egress.of(settings.webhook_allow)
         webhooks = Webhooks(database, catalog, groups, box, egress, clock)
-        windows = Windows(streams, groups, catalog)
+        windows = WindowResolver(streams, groups, catalog)
         replays = Replays(
             windows,
-            Planning(streams, windows, rows),
+            ReplayPlanner(streams, windows, rows),
             streams,
             queues,
             groups,
@@ -217,34 +219,34 @@ async def open_storage(
             queues,
             contents,
             streams,
-            Tables(HotRanges(pipeline), on_stream, tiered),
+            ArrowReader(HotRanges(pipeline), on_stream, tiered),
             moves,
             groups,
             webhooks,
             Deliveries(database, contents, streams, groups, Opener(box), clock),
             catalog,
-            Listings(database),
+            CatalogSearch(database),
             namespaces,
-            QuotaKeeper(hot_rates, namespaces, clock),
+            QuotaEnforcer(hot_rates, namespaces, clock),
             places,
             Presence(HotPresence(pipeline), wakeups, clock),
             room,
-            Weighing(logs, catalog),
+            StorageUsage(logs, catalog),
             Access(),
             Audit(database, clock),
-            Snapshots(catalog, groups, webhooks, credentials),
+            AuditSnapshots(catalog, groups, webhooks, credentials),
             credentials,
             Registrations(database, clock),
             jobs,
             replays,
-            Archives(rows, logs, catalog, jobs, clock, on=root is not None),
+            ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),
             Archiving(rows, logs, catalog, jobs, retention, clock),
-            ArchiveUpkeep(rows, writes, root, logs, catalog, clock) if root else None,
+            ArchiveGarbageCollector(rows, writes, root, logs, catalog, clock) if root else None,
             Writing(writes, root, catalog, streams, clock),
             Series(hot_series, sampler, catalog, groups, clock),
-            Meters(pipeline, database),
+            StoreMetrics(pipeline, database),
             Health(store, database, clock, settings),
-            Upkeep(logs, store, identities, catalog, database),
+            Maintenance(logs, store, identities, catalog, database),
         )
 
 
@@ -291,13 +293,13 @@ async def _open_wakeups(nodes: Nodes, limits: Limits) -> AsyncGenerator[Wakeups]
 @asynccontextmanager
 async def _open_tiered(
     root: Root | None, database: Database, rows: ArchiveRows, clock: Clock, limits: Limits
-) -> AsyncGenerator[Tiered | None]:
+) -> AsyncGenerator[TieredReader | None]:
     if root is None:
         yield None
         return
-    manifest, cache = KnownManifest(ManifestRows(database), clock), ArchiveCache(root, limits)
+    manifest, cache = ManifestCache(ManifestRows(database), clock), ArchiveCache(root, limits)
     try:
-        yield Tiered(manifest, rows, cache)
+        yield TieredReader(manifest, rows, cache)
     finally:
         await manifest.close()
         await cache.close()

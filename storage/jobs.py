@@ -10,11 +10,11 @@ from storage.domain.errors import JobNotFound, JobRefused, ValidationFailed
 from storage.domain.jobs import (
     Claim,
     Job,
+    JobCommand,
     JobKind,
     JobPart,
     JobState,
     Outcome,
-    OwnersWord,
     Standing,
     Wish,
 )
@@ -101,22 +101,22 @@ class Jobs:
 
         Raises JobNotFound; JobRefused where the job is over or being cancelled.
         """
-        return await self._say(job_id, OwnersWord.PAUSE)
+        return await self._say(job_id, JobCommand.PAUSE)
 
     async def resume(self, job_id: str) -> Job:
         """Let a paused job go on, or take the wish back. Raises as `pause` does."""
-        return await self._say(job_id, OwnersWord.RESUME)
+        return await self._say(job_id, JobCommand.RESUME)
 
     async def cancel(self, job_id: str) -> Job:
         """End a job; what it has done stays. Raises JobNotFound; JobRefused where it is done or has failed."""
-        return await self._say(job_id, OwnersWord.CANCEL)
+        return await self._say(job_id, JobCommand.CANCEL)
 
     async def retry(self, job_id: str) -> Job:
         """Begin a failed job again, from where it is. Raises JobNotFound; JobRefused where it has not failed, or
         another of its kind, namespace and subject is open."""
-        return await self._say(job_id, OwnersWord.RETRY)
+        return await self._say(job_id, JobCommand.RETRY)
 
-    async def _say(self, job_id: str, word: OwnersWord) -> Job:
+    async def _say(self, job_id: str, word: JobCommand) -> Job:
         def decide(job: Job, held: bool) -> Standing:
             return rules.after_word(word, Standing(job.state, job.wish), held=held)
 

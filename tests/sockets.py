@@ -156,7 +156,7 @@ async def serving(
     config = uvicorn.Config(
         create_app(settings or Settings(), storage, known),
         port=0,
-        http="api.server.http_protocol:HotProtocol",
+        http="api.server.http_protocol:FastPathProtocol",
         ws="api.websocket.uvicorn_protocol:PushProtocol",
         ws_per_message_deflate=False,
         lifespan="on",

@@ -26,7 +26,7 @@ from api.admin.pages import (
     webhooks,
 )
 from api.admin.rendering import render
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 
 entry = APIRouter(include_in_schema=False, route_class=PageRoute)
 rest = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -46,7 +46,7 @@ async def show_nothing(request: Request, path: str) -> Response:
     if path.endswith("/") or not path:
         there = f"/ui/{path}".rstrip("/")
         return RedirectResponse(f"{there}?{request.url.query}".rstrip("?"), 307)
-    raise Refusal(DoorCode.NOT_FOUND, f"There is no page at /ui/{path}.")
+    raise Refusal(HttpErrorCode.NOT_FOUND, f"There is no page at /ui/{path}.")
 
 
 ROUTERS = (

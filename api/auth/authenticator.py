@@ -123,7 +123,7 @@ class OpenMode:
             self._local_hosts.add(host)
 
 
-class TrustingMode:
+class ProxyTrustMode:
     """Open mode behind something that checks its callers (`insecure`): whoever gets through is admitted."""
 
     guards = False

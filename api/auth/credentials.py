@@ -21,7 +21,7 @@ import msgspec
 from api.auth.authenticator import NAMESPACE, Signed, namespace_of
 from api.auth.cookies import session_word
 from api.types import RequestHeaders
-from storage.access.credential_cache import KnownCredential
+from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
 from storage.concurrency.cached_value import Kept
 from storage.domain import limits
@@ -50,7 +50,7 @@ class _Checked(NamedTuple):
     """A credential that was shown rightly, what says whether it still is what it was, and who it makes its holder."""
 
     credential: Credential
-    kept: Kept[KnownCredential]
+    kept: Kept[CachedCredential]
     principal: Principal
 
 

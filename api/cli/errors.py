@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
 
-class Trouble(Exception):
+class CliError(Exception):
     """Expected trouble. The message is the whole of what the person at the terminal reads."""
 
     def __init__(self, line: str, code: ExitCode = ExitCode.ERROR) -> None:

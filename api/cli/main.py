@@ -30,7 +30,7 @@ from api.cli.commands.replay import replay
 from api.cli.commands.socket import process, socket
 from api.cli.commands.stream import stream
 from api.cli.commands.webhook import webhook
-from api.cli.errors import ExitCode, PipeClosed, Terminated, Trouble
+from api.cli.errors import CliError, ExitCode, PipeClosed, Terminated
 from api.cli.shell.terminal import CONTEXT
 from api.server import gc_tuning
 from storage.domain.errors import MillstreamError, StorageUnavailable
@@ -83,7 +83,7 @@ def run(words: Sequence[str]) -> int:
         return _code(app(words, standalone_mode=False))
     except TyperException as error:
         return _refused(error)
-    except Trouble as trouble:
+    except CliError as trouble:
         return _told(str(trouble), trouble.code)
     except StorageUnavailable as error:
         return _told(error.detail, ExitCode.UNAVAILABLE)

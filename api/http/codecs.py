@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.http.item_limits import check_json, check_msgpack
 from api.http.validation_errors import from_msgspec
 from api.types import RequestHeaders
@@ -81,9 +81,9 @@ class StructBody(Generic[In]):
             raise unsupported(kind)
         if kind == MSGPACK:
             check_msgpack(payload)
-            return decoding(self._msgpack.decode, payload, DoorCode.MALFORMED_MSGPACK)
+            return decoding(self._msgpack.decode, payload, HttpErrorCode.MALFORMED_MSGPACK)
         check_json(payload)
-        return decoding(self._json.decode, payload or b"{}", DoorCode.MALFORMED_JSON)
+        return decoding(self._json.decode, payload or b"{}", HttpErrorCode.MALFORMED_JSON)
 
 
 class WireItem(Protocol[Item_co]):
@@ -139,13 +139,15 @@ class ItemsBody(Generic[Item]):
         if kind in (JSON, NDJSON):
             check_json(payload)
         if kind == JSON:
-            return self._one_or_many(decoding(self._json.decode, payload, DoorCode.MALFORMED_JSON))
+            return self._one_or_many(
+                decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
+            )
         if kind == MSGPACK:
             check_msgpack(payload)
-            code = DoorCode.MALFORMED_MSGPACK
+            code = HttpErrorCode.MALFORMED_MSGPACK
             return self._one_or_many(decoding(self._msgpack.decode, payload, code))
         if kind == NDJSON and self._lines:
-            lines = decoding(self._json.decode_lines, payload, DoorCode.MALFORMED_JSON)
+            lines = decoding(self._json.decode_lines, payload, HttpErrorCode.MALFORMED_JSON)
             return self._many(lines)
         if self._raw is None:
             raise unsupported(kind)
@@ -190,10 +192,12 @@ def within(place: str, error: ValidationFailed) -> ValidationFailed:
 def unsupported(kind: str, wanted: str = f"{JSON} (curl --json)") -> Refusal:
     """The refusal of a media type that a route does not take."""
     named = f"'{kind}'" if kind else "A body without a Content-Type"
-    return Refusal(DoorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}.")
+    return Refusal(
+        HttpErrorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}."
+    )
 
 
-def decoding(decode: Callable[[bytes], In], payload: bytes, code: DoorCode) -> In:
+def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode) -> In:
     """`decode(payload)`. Raises ValidationFailed where the content is wrong, Refusal where the bytes are."""
     try:
         return decode(payload)
@@ -267,5 +271,5 @@ def check_request_bytes(count: int) -> None:
 def too_large(bytes_max: int) -> Refusal:
     """The refusal of a body that is larger than that."""
     return Refusal(
-        DoorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
+        HttpErrorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
     )

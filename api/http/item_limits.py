@@ -6,7 +6,7 @@ MessagePack, CBOR    its items, by a walk over their heads that passes over the 
 
 from collections.abc import Callable
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from storage.domain import limits
 
 _ITEMS_MAX = 100_000  # of MessagePack or CBOR: a batch of 1000 has some ten each
@@ -43,7 +43,9 @@ def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
 
 
 def _too_many() -> Refusal:
-    return Refusal(DoorCode.REQUEST_TOO_LARGE, "The body holds more values than any batch needs.")
+    return Refusal(
+        HttpErrorCode.REQUEST_TOO_LARGE, "The body holds more values than any batch needs."
+    )
 
 
 def _length(payload: bytes, at: int, width: int) -> int:

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import inspect
 from starlette.types import Message, Receive
 
-from api.errors import ClientGone
+from api.errors import ClientDisconnected
 from api.http.codecs import Codec, answer_type, check_request_bytes, encode_answer
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.validation_errors import from_msgspec
@@ -37,7 +37,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
-from storage.quotas.enforcer import QuotaKeeper
+from storage.quotas.enforcer import QuotaEnforcer
 from storage.settings import Durability
 
 In = TypeVar("In")
@@ -329,7 +329,7 @@ class Dispatcher:
     async def serve(
         self, route: Route, opened: Opened, principal: Principal, request: HotRequest
     ) -> Served:
-        """The answer. Raises whatever the handler raises, ClientGone."""
+        """The answer. Raises whatever the handler raises, ClientDisconnected."""
         noun, word = request.words[2:4]
         name = _name(noun, word, principal.namespace)
         opened.storage.access.authorise(principal, route.action, str(name))
@@ -345,7 +345,7 @@ class Dispatcher:
 
 
 async def _read_and_spend(
-    route: Route, quotas: QuotaKeeper, principal: Principal, request: HotRequest
+    route: Route, quotas: QuotaEnforcer, principal: Principal, request: HotRequest
 ) -> Any:
     """The input, once what the call costs is spent. A call that cannot be read is a call too."""
     messages = size_bytes = 0
@@ -391,7 +391,7 @@ def is_open(receive: Receive) -> bool:
 
 
 async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
-    """The request's body. Raises Refusal when it is too large, ClientGone when it does not come whole."""
+    """The request's body. Raises Refusal when it is too large, ClientDisconnected when it does not come whole."""
     if (length := headers.get(b"content-length")) is not None and length.isdigit():
         check_request_bytes(int(length))
     message = await receive()
@@ -411,7 +411,7 @@ async def _read_chunks(receive: Receive, message: Message) -> bytes:
         if not message.get("more_body"):
             return b"".join(chunks)
         message = await receive()
-    raise ClientGone
+    raise ClientDisconnected
 
 
 def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:

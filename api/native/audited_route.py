@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from api.auth.audit import About, Auditing, Caller, address_of, spelled
-from api.errors import DoorCode
+from api.errors import HttpErrorCode
 from api.native.dependencies import REQUEST_ID_KEY, Right, named_in, principal_of, right_of
 from storage.domain.access.audit import Door, Shown, is_administrative, outcome
 from storage.domain.errors import ErrorCode
@@ -73,7 +73,7 @@ def _spelled(error: Exception) -> str:
     if isinstance(error, RequestValidationError):
         return outcome("refused", ErrorCode.VALIDATION_FAILED.value)
     if isinstance(error, HTTPException):
-        return outcome("refused", DoorCode.BAD_REQUEST.value)
+        return outcome("refused", HttpErrorCode.BAD_REQUEST.value)
     return spelled(error)
 
 

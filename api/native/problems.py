@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.http.rate_limit_headers import rate_limit_headers
 from storage.domain.errors import (
     ErrorCode,
@@ -18,7 +18,7 @@ PROBLEM_JSON = "application/problem+json"
 TYPE_PREFIX = "urn:millstream:problem:"
 RETRY_AFTER_SECONDS = 1
 
-AnyCode = ErrorCode | DoorCode
+AnyCode = ErrorCode | HttpErrorCode
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -29,19 +29,19 @@ class Row(msgspec.Struct, frozen=True):
 
 
 TABLE: dict[AnyCode, Row] = {
-    DoorCode.BAD_REQUEST: Row(400, "Bad request"),
-    DoorCode.MALFORMED_JSON: Row(400, "Malformed JSON"),
-    DoorCode.MALFORMED_MSGPACK: Row(400, "Malformed MessagePack"),
-    DoorCode.NOT_FOUND: Row(404, "Not found"),
-    DoorCode.METHOD_NOT_ALLOWED: Row(405, "Method not allowed"),
-    DoorCode.REQUEST_TOO_LARGE: Row(413, "Request too large"),
-    DoorCode.HEADERS_TOO_LARGE: Row(431, "Headers too large"),
-    DoorCode.URL_TOO_LONG: Row(414, "URL too long"),
-    DoorCode.REQUEST_TOO_SLOW: Row(408, "Request too slow"),
-    DoorCode.UNSUPPORTED_MEDIA_TYPE: Row(415, "Unsupported media type"),
-    DoorCode.UPGRADE_REQUIRED: Row(426, "Upgrade required"),
-    DoorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Subprotocol unknown"),
-    DoorCode.INTERNAL_ERROR: Row(500, "Internal error"),
+    HttpErrorCode.BAD_REQUEST: Row(400, "Bad request"),
+    HttpErrorCode.MALFORMED_JSON: Row(400, "Malformed JSON"),
+    HttpErrorCode.MALFORMED_MSGPACK: Row(400, "Malformed MessagePack"),
+    HttpErrorCode.NOT_FOUND: Row(404, "Not found"),
+    HttpErrorCode.METHOD_NOT_ALLOWED: Row(405, "Method not allowed"),
+    HttpErrorCode.REQUEST_TOO_LARGE: Row(413, "Request too large"),
+    HttpErrorCode.HEADERS_TOO_LARGE: Row(431, "Headers too large"),
+    HttpErrorCode.URL_TOO_LONG: Row(414, "URL too long"),
+    HttpErrorCode.REQUEST_TOO_SLOW: Row(408, "Request too slow"),
+    HttpErrorCode.UNSUPPORTED_MEDIA_TYPE: Row(415, "Unsupported media type"),
+    HttpErrorCode.UPGRADE_REQUIRED: Row(426, "Upgrade required"),
+    HttpErrorCode.SUBPROTOCOL_UNKNOWN: Row(400, "Subprotocol unknown"),
+    HttpErrorCode.INTERNAL_ERROR: Row(500, "Internal error"),
     ErrorCode.VALIDATION_FAILED: Row(422, "Validation failed"),
     ErrorCode.MESSAGE_TOO_LARGE: Row(413, "Message too large"),
     ErrorCode.BATCH_TOO_LARGE: Row(413, "Batch too large"),
@@ -127,7 +127,7 @@ def nothing_happened(code: AnyCode) -> bool:
     """Whether the call is known to have changed nothing."""
     if isinstance(code, ErrorCode):
         return code.nothing_happened
-    return code is not DoorCode.INTERNAL_ERROR
+    return code is not HttpErrorCode.INTERNAL_ERROR
 
 
 _CLASSES = {kind.code: kind for kind in MillstreamError.__subclasses__()}
@@ -184,7 +184,7 @@ def code_of(error: Exception) -> AnyCode:
     """The stable key of anything raised."""
     if isinstance(error, MillstreamError | Refusal):
         return error.code
-    return DoorCode.INTERNAL_ERROR
+    return HttpErrorCode.INTERNAL_ERROR
 
 
 def _detail(error: Exception) -> str:

@@ -19,7 +19,7 @@ from storage.domain.errors import ErrorCode
 from storage.domain.histogram import STORE_SECONDS
 from storage.domain.queues.message import ReceivedMessage, SettleAction
 from storage.domain.webhooks import Outcome, SourceKind
-from storage.operations.store_metrics import Meters
+from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
 
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
@@ -272,7 +272,7 @@ class StoreCounts:
 
     __slots__ = ("_meters", "_timed")
 
-    def __init__(self, meters: Meters) -> None:
+    def __init__(self, meters: StoreMetrics) -> None:
         self._meters = meters
         self._timed = [
             *((REDIS_SECONDS.labels(op), timings) for op, timings in meters.redis.items()),

@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import (
 )
 
 from storage.bootstrap import Storage
-from storage.concurrency.ttl_cache import Recently
+from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
@@ -170,7 +170,7 @@ class StateMetrics:
         self._storage = storage
         self._version = version
         self._clock = SystemClock()
-        self._known: Recently[_State] = Recently(KNOWN_MS, self._clock)
+        self._known: TtlCache[_State] = TtlCache(KNOWN_MS, self._clock)
 
     async def families(self) -> list[Metric]:
         """The metrics; where a store cannot be asked, just that."""

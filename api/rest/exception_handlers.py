@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from api.auth.audit import Auditing
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.http.validation_errors import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
@@ -58,7 +58,7 @@ def _from_fastapi(request: Request, errors: Sequence[Any]) -> Exception:
     """FastAPI's list of faults as one refusal."""
     for error in errors:
         if error["type"] == "json_invalid":
-            return Refusal(DoorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
+            return Refusal(HttpErrorCode.MALFORMED_JSON, f"The body cannot be read: {_why(error)}.")
     return from_pydantic(errors, _fields_of(request))
 
 
@@ -90,14 +90,14 @@ def _from_starlette(request: Request, error: HTTPException) -> Refusal:
         allowed = ", ".join(_methods(request))
         if not allowed:
             return Refusal(
-                DoorCode.NOT_FOUND, f"Nothing is at {request.url.path}{WHERE_THINGS_ARE}"
+                HttpErrorCode.NOT_FOUND, f"Nothing is at {request.url.path}{WHERE_THINGS_ARE}"
             )
         return Refusal(
-            DoorCode.METHOD_NOT_ALLOWED,
+            HttpErrorCode.METHOD_NOT_ALLOWED,
             f"{request.method} is not for {request.url.path}; it takes {allowed}.",
             ((b"allow", allowed.encode()),),
         )
-    return Refusal(DoorCode.BAD_REQUEST, str(error.detail))
+    return Refusal(HttpErrorCode.BAD_REQUEST, str(error.detail))
 
 
 def _methods(request: Request) -> list[str]:

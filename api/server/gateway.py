@@ -20,8 +20,8 @@ from api.admin import access as entrance
 from api.auth.audit import Auditing
 from api.auth.authenticator import Gate
 from api.auth.revalidation import Standing
-from api.aws.protocol.target_protocol import Fork
-from api.errors import ClientGone
+from api.aws.protocol.target_protocol import ServiceRouter
+from api.errors import ClientDisconnected
 from api.http.codecs import too_large
 from api.http.cors import with_cors
 from api.http.rate_limit_headers import rate_limit_headers
@@ -46,7 +46,7 @@ from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_definitions import Counts, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
 from api.rest.routes import health, identity
-from api.server.slow_requests import Unfinished
+from api.server.slow_requests import SlowRequestMonitor
 from api.spec.openapi import build_document
 from api.types import RequestHeaders
 from api.websocket.endpoint import PushDoor
@@ -69,14 +69,14 @@ def _is_for_strangers(path: str) -> bool:
     return path in _FOR_STRANGERS or entrance.is_for_strangers(path)
 
 
-class Doors:
+class Gateway:
     """The application: what is the same for every request, whichever door it takes."""
 
     def __init__(
         self,
         control: FastAPI,
         dispatcher: Dispatcher,
-        aws: Fork,
+        aws: ServiceRouter,
         push: PushDoor,
         gate: Gate,
         standing: Standing,
@@ -99,7 +99,7 @@ class Doors:
         self._ended = Ended(RequestMetrics(counts, "http"), access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """What requests of other sites' pages take; None where there are none."""
-        self.unfinished = Unfinished()
+        self.unfinished = SlowRequestMonitor()
         """Connections of this process whose request has not come whole."""
         self._weaker_promise = weaker_promise(durability)
         self.find_place: FindPlace = lru_cache(maxsize=4096)(self._find_place)
@@ -181,7 +181,7 @@ class Doors:
             if served.pieces is not None:
                 watched = self._standing.watched(principal, served.pieces)
                 served = served._replace(pieces=watched)
-        except ClientGone:
+        except ClientDisconnected:
             around = Circumstances(principal, trace, started)
             self._ended.note(route.operation, CLIENT_GONE_STATUS, request_id, around)
             return None

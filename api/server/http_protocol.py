@@ -16,7 +16,7 @@ from typing import Any
 
 from api.http.responses import Answer, FindPlace, Place
 from api.http.routing import HotRequest
-from api.server.gateway import Doors
+from api.server.gateway import Gateway
 from api.server.paced_protocol import PacedProtocol
 from api.types import RequestHeaders
 from storage.domain import limits
@@ -38,7 +38,7 @@ class _Unheard:
         """Do nothing."""
 
 
-class HotCycle:
+class FastCycle:
     """One hot request and its answer. Has what uvicorn's protocol looks for in a cycle."""
 
     __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
@@ -66,23 +66,23 @@ class HotCycle:
         return not self.disconnected
 
 
-class HotProtocol(PacedProtocol):
-    """To be named to uvicorn: `--http api.server.http_protocol:HotProtocol`."""
+class FastPathProtocol(PacedProtocol):
+    """To be named to uvicorn: `--http api.server.http_protocol:FastPathProtocol`."""
 
     # Slots, since with more names Python would no longer share the keys of the instances' dicts.
     __slots__ = ("_drains", "_find", "_has_cors", "_hot", "_lasting", "_next", "_server")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._hot: HotCycle | None = None  # what is being received or answered
+        self._hot: FastCycle | None = None  # what is being received or answered
         self._server: asyncio.Task[None]  # what answers hot requests, since there was one
-        self._next: asyncio.Future[HotCycle] | None = None  # what it waits for, or has waited for
+        self._next: asyncio.Future[FastCycle] | None = None  # what it waits for, or has waited for
         self._lasting: asyncio.Task[None] | None = None  # what writes an answer that goes on
         self._drains = False  # whether that ends by itself when the server does
         self._find: FindPlace | None = None
         self._has_cors = False
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
-        if plain and isinstance(self.app, Doors):
+        if plain and isinstance(self.app, Gateway):
             self._find = self.app.find_place
             self._has_cors = self.app.cors is not None
 
@@ -128,7 +128,7 @@ class HotProtocol(PacedProtocol):
             self._next.set_result(self._hot)
         self.tasks.add(self._server)
 
-    def _hot_request(self) -> HotCycle | None:
+    def _hot_request(self) -> FastCycle | None:
         """The request as a hot one, if it is that and comes in the usual way."""
         if self._is_answering():
             return None
@@ -144,11 +144,11 @@ class HotProtocol(PacedProtocol):
         headers = dict(self.headers)
         if not _is_bounded(headers, place) or (self._has_cors and b"origin" in headers):
             return None
-        return HotCycle(place, headers, query, parser.should_keep_alive(), self.client)
+        return FastCycle(place, headers, query, parser.should_keep_alive(), self.client)
 
     # The answer
 
-    async def _serve(self, cycle: HotCycle) -> None:
+    async def _serve(self, cycle: FastCycle) -> None:
         """Answer one hot request after another: a task for each would cost a twentieth of what a small one does."""
         answering = True
         try:
@@ -162,7 +162,7 @@ class HotProtocol(PacedProtocol):
             if answering:
                 self.transport.close()
 
-    async def _answer(self, cycle: HotCycle) -> bool:
+    async def _answer(self, cycle: FastCycle) -> bool:
         """Whether the connection goes on afterwards."""
         request, chunks = cycle.request, cycle.chunks
         assert request is not None
@@ -196,7 +196,7 @@ class HotProtocol(PacedProtocol):
         return not self.transport.is_closing()
 
     async def _write_pieces(
-        self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: HotCycle
+        self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: FastCycle
     ) -> None:
         """Write an answer that goes on, in chunks. Its task ends when the connection does."""
         self._lasting, self._drains = asyncio.current_task(), answer.drains
@@ -217,7 +217,7 @@ class HotProtocol(PacedProtocol):
             self._lasting = None
             await pieces.aclose()
 
-    def _head(self, answer: Answer, length: bytes, cycle: HotCycle) -> bytes:
+    def _head(self, answer: Answer, length: bytes, cycle: FastCycle) -> bytes:
         """The status and the headers."""
         return (
             b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
@@ -262,7 +262,7 @@ class HotProtocol(PacedProtocol):
 
     def shutdown(self) -> None:
         """The server is asked to end: an answer that goes on hears it, or ends now; others are finished."""
-        if isinstance(self.app, Doors):
+        if isinstance(self.app, Gateway):
             self.app.drain()
         if self._lasting is None or self._drains:
             super().shutdown()

@@ -12,23 +12,23 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.native.problems import PROBLEM_JSON, problem
-from api.server.gateway import Doors
-from api.server.slow_requests import Unfinished, may_take_s
+from api.server.gateway import Gateway
+from api.server.slow_requests import SlowRequestMonitor, may_take_s
 from storage.domain import limits
 
 _NOTHING, _HEAD, _BODY = range(3)  # what of a request has begun to come, and not ended
 
 _HEAD_TOO_LARGE = Refusal(
-    DoorCode.HEADERS_TOO_LARGE,
+    HttpErrorCode.HEADERS_TOO_LARGE,
     f"A request's line and headers are at most {limits.HEAD_BYTES_MAX} bytes, and {limits.HEAD_HEADERS_MAX} headers.",
 )
 _URL_TOO_LONG = Refusal(
-    DoorCode.URL_TOO_LONG, f"A path and its query are at most {limits.URL_BYTES_MAX} bytes."
+    HttpErrorCode.URL_TOO_LONG, f"A path and its query are at most {limits.URL_BYTES_MAX} bytes."
 )
-_TOO_SLOW = Refusal(DoorCode.REQUEST_TOO_SLOW, "The request did not come whole in time.")
-_MALFORMED = Refusal(DoorCode.BAD_REQUEST, "This is not an HTTP request.")
+_TOO_SLOW = Refusal(HttpErrorCode.REQUEST_TOO_SLOW, "The request did not come whole in time.")
+_MALFORMED = Refusal(HttpErrorCode.BAD_REQUEST, "This is not an HTTP request.")
 
 
 class PacedProtocol(HttpToolsProtocol):
@@ -47,7 +47,9 @@ class PacedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._unfinished = self.app.unfinished if isinstance(self.app, Doors) else Unfinished()
+        self._unfinished = (
+            self.app.unfinished if isinstance(self.app, Gateway) else SlowRequestMonitor()
+        )
         self._waits = False  # whether it is among the unfinished
         self._stage = _NOTHING
         self._received = 0  # bytes since the request began, or some more

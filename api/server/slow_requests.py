@@ -21,7 +21,7 @@ class Paced(Protocol):
         ...
 
 
-class Unfinished:
+class SlowRequestMonitor:
     """The connections of a process that wait for the rest of a request."""
 
     def __init__(self) -> None:

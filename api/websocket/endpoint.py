@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from api.auth.audit import Auditing, address_of
 from api.auth.authenticator import Gate
 from api.auth.revalidation import Standing
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.responses import Circumstances, log_failure
@@ -66,7 +66,7 @@ from storage.domain.errors import (
     Unauthenticated,
     ValidationFailed,
 )
-from storage.quotas.connection_slots import Places
+from storage.quotas.connection_slots import ConnectionSlots
 
 PATH = WHERE
 _DRAINED_S = 1.0  # what a client that was told to go may still settle
@@ -99,7 +99,7 @@ class PushDoor:
         auditing: Auditing,
         sessions: Callable[[], Sessions],
         sources: Callable[[], Sources],
-        places: Callable[[], Places],
+        places: Callable[[], ConnectionSlots],
     ) -> None:
         self._places = places
         self._gate = gate
@@ -141,7 +141,7 @@ class PushDoor:
         try:
             principal = await self._admit(headers, scope["query_string"])
             if scope["path"] != PATH:
-                raise Refusal(DoorCode.NOT_FOUND, f"Sockets are at {PATH}.")
+                raise Refusal(HttpErrorCode.NOT_FOUND, f"Sockets are at {PATH}.")
             wire = _wire(scope["subprotocols"])
             self._check_room()
             if principal is not None:
@@ -456,7 +456,7 @@ def _wire(offered: Sequence[str]) -> Wire:
         if name in WIRES:
             return WIRES[name]
     names = ", ".join(WIRES)
-    raise Refusal(DoorCode.SUBPROTOCOL_UNKNOWN, f"The subprotocols here are {names}.")
+    raise Refusal(HttpErrorCode.SUBPROTOCOL_UNKNOWN, f"The subprotocols here are {names}.")
 
 
 def _frames(wire: Wire, message: Message) -> Sequence[ClientFrame]:
@@ -495,4 +495,4 @@ async def _deny(send: Send, error: Exception, request_id: bytes) -> None:
 def upgrade_required() -> Refusal:
     """What a plain request for the endpoint hears."""
     headers = ((b"upgrade", b"websocket"),)
-    return Refusal(DoorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)
+    return Refusal(HttpErrorCode.UPGRADE_REQUIRED, "This is a WebSocket endpoint.", headers)

@@ -15,7 +15,7 @@ from api.observability.metric_definitions import DoorMetrics
 from api.observability.tracing import SEND, Trace, Tracing, failure_of
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Publish, ServerOk
-from api.websocket.serial_batcher import Turns
+from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import Session
 from storage.access.authorization import Access
 from storage.catalog.catalog import Catalog
@@ -23,7 +23,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName, StreamName
 from storage.domain.trace_context import context_of
 from storage.queues.engine import Queues
-from storage.quotas.enforcer import QuotaKeeper
+from storage.quotas.enforcer import QuotaEnforcer
 from storage.streams.engine import Streams
 
 
@@ -42,7 +42,7 @@ class Publisher:
         queues: Queues,
         streams: Streams,
         access: Access,
-        quotas: QuotaKeeper,
+        quotas: QuotaEnforcer,
         metrics: PublishMetrics,
         catalog: Catalog,
         tracing: Tracing | None = None,
@@ -58,7 +58,7 @@ class Publisher:
     async def publish(self, session: Session, frame: Publish) -> None:
         """Have it published; the answer comes by itself."""
         if session.publishing is None:
-            session.publishing = Turns(partial(self._publish_all, session))
+            session.publishing = SerialBatcher(partial(self._publish_all, session))
         await session.publishing.add(frame)
 
     async def _publish_all(self, session: Session, frames: list[Publish]) -> None:

@@ -9,7 +9,7 @@ from storage.domain import limits
 Item = TypeVar("Item")
 
 
-class Turns(Generic[Item]):
+class SerialBatcher(Generic[Item]):
     """Hands what was added to `work`, in order and a list at a time; there is one call of it at any time.
 
     `work` does not fail. Adding waits while too much waits already.

@@ -20,7 +20,7 @@ import msgspec
 from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketGone
 from api.websocket.frames import Mode, Publish, ServerFrame
-from api.websocket.serial_batcher import Turns
+from api.websocket.serial_batcher import SerialBatcher
 from consumers.subscriptions.credit import Credit
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
@@ -119,7 +119,7 @@ class Session:
         self._ticking = False
         self._seq = 0
         self._sent: deque[Sent] | None = None
-        self.publishing: Turns[Publish] | None = None
+        self.publishing: SerialBatcher[Publish] | None = None
         self._kept_bytes = 0
         self._forgotten = (
             0  # the number of the last frame of which nothing is remembered, arrived or not

@@ -31,7 +31,7 @@ _VISITS_AT_ONCE = 50
 _AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
 
 
-class Duty(msgspec.Struct, frozen=True):
+class MaintenanceTask(msgspec.Struct, frozen=True):
     """What is done, and how often at most."""
 
     name: str
@@ -221,26 +221,28 @@ async def _close_audit(storage: Storage) -> int:
 
 
 DUTIES = (
-    Duty("beacon", 5 * limits.SECOND_MS, _beat),
-    Duty("queues", 5 * limits.SECOND_MS, QueueVisits()),
-    Duty("moves", 2 * limits.SECOND_MS, _resume_moves),
-    Duty("groups", 1 * limits.SECOND_MS, settle_groups),
-    Duty("read", 10 * limits.SECOND_MS, drop_read),
-    Duty("reshards", 10 * limits.SECOND_MS, finish_reshards),
-    Duty("loads", 20 * limits.SECOND_MS, scale_streams),
-    Duty("streams", 30 * limits.SECOND_MS, trim_streams),
-    Duty("deleted", limits.MINUTE_MS, _bury_deleted),
-    Duty("archive", 5 * limits.SECOND_MS, _plan_archive),
-    Duty("archived", limits.MINUTE_MS, _tidy_archive),
-    Duty("compaction", 10 * limits.MINUTE_MS, _plan_compaction),
-    Duty("writes", limits.MINUTE_MS, _finish_writes),
-    Duty("orphans", limits.DAY_MS, _collect_orphans),
-    Duty("jobs", limits.HOUR_MS, _forget_jobs),
-    Duty("deliveries", limits.MINUTE_MS, _forget_deliveries),
-    Duty("series", 2 * limits.SECOND_MS, _measure),  # so that no slot of ten seconds is left out
-    Duty("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
-    Duty("audit", limits.MINUTE_MS, _close_audit),
-    Duty("replays", 10 * limits.MINUTE_MS, _tidy_replays),
+    MaintenanceTask("beacon", 5 * limits.SECOND_MS, _beat),
+    MaintenanceTask("queues", 5 * limits.SECOND_MS, QueueVisits()),
+    MaintenanceTask("moves", 2 * limits.SECOND_MS, _resume_moves),
+    MaintenanceTask("groups", 1 * limits.SECOND_MS, settle_groups),
+    MaintenanceTask("read", 10 * limits.SECOND_MS, drop_read),
+    MaintenanceTask("reshards", 10 * limits.SECOND_MS, finish_reshards),
+    MaintenanceTask("loads", 20 * limits.SECOND_MS, scale_streams),
+    MaintenanceTask("streams", 30 * limits.SECOND_MS, trim_streams),
+    MaintenanceTask("deleted", limits.MINUTE_MS, _bury_deleted),
+    MaintenanceTask("archive", 5 * limits.SECOND_MS, _plan_archive),
+    MaintenanceTask("archived", limits.MINUTE_MS, _tidy_archive),
+    MaintenanceTask("compaction", 10 * limits.MINUTE_MS, _plan_compaction),
+    MaintenanceTask("writes", limits.MINUTE_MS, _finish_writes),
+    MaintenanceTask("orphans", limits.DAY_MS, _collect_orphans),
+    MaintenanceTask("jobs", limits.HOUR_MS, _forget_jobs),
+    MaintenanceTask("deliveries", limits.MINUTE_MS, _forget_deliveries),
+    MaintenanceTask(
+        "series", 2 * limits.SECOND_MS, _measure
+    ),  # so that no slot of ten seconds is left out
+    MaintenanceTask("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
+    MaintenanceTask("audit", limits.MINUTE_MS, _close_audit),
+    MaintenanceTask("replays", 10 * limits.MINUTE_MS, _tidy_replays),
 )
 
 
@@ -252,7 +254,7 @@ async def sweep(storage: Storage) -> None:
             group.create_task(_repeat(duty, storage, turns))
 
 
-async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> None:
+async def _repeat(duty: MaintenanceTask, storage: Storage, turns: asyncio.Semaphore) -> None:
     async for _ in _every(duty.every_ms):
         try:
             async with turns:
@@ -263,7 +265,7 @@ async def _repeat(duty: Duty, storage: Storage, turns: asyncio.Semaphore) -> Non
             logger.exception("sweep failed", extra={"duty": duty.name})
 
 
-async def _do(duty: Duty, storage: Storage) -> None:
+async def _do(duty: MaintenanceTask, storage: Storage) -> None:
     async with storage.upkeep.alone(duty.name) as mine:
         if mine:
             await duty.work(storage)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from consumers.webhooks.endpoint import Endpoint, NotNow
-from consumers.webhooks.settlement_batcher import Settler
+from consumers.webhooks.settlement_batcher import SettlementBatcher
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -46,7 +46,7 @@ class QueueSource:
         webhook = endpoint.webhook
         self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
         self._spec = QueueSpec()
-        self._settler = Settler(storage.queues, self._queue)
+        self._settler = SettlementBatcher(storage.queues, self._queue)
         self._held: dict[str, ReceivedMessage] = {}
         self._lanes: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()

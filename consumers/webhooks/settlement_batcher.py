@@ -13,7 +13,7 @@ from storage.queues.engine import Queues
 Said = tuple[Settlement, "asyncio.Future[Settled]"]
 
 
-class Settler:
+class SettlementBatcher:
     """The verdicts on messages of one queue."""
 
     def __init__(self, queues: Queues, queue: QueueName) -> None:

@@ -23,7 +23,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Wish
 from storage.domain.names import StreamName
-from storage.domain.replays.pacing import Rhythm
+from storage.domain.replays.pacing import ReplaySpeed
 from storage.domain.replays.replay import Order, Replaying, ReplaySpec, progress_of, waves
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
@@ -82,13 +82,13 @@ def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[Send
     return [SendParts(work.claim, tuple(names[nth::hands]), rhythm) for nth in range(hands)]
 
 
-def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> Rhythm | None:
+def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> ReplaySpeed | None:
     """From now on, beginning with the oldest record that is left."""
     speed = spec.request.pacing.speed
     if speed is None:
         return None
     arrived = work.call(work.storage.replays.oldest_arrival(work.job.namespace, spec, left))
-    return None if arrived is None else Rhythm(arrived, SystemClock().now_ms(), speed)
+    return None if arrived is None else ReplaySpeed(arrived, SystemClock().now_ms(), speed)
 
 
 def _on_spark(work: Work, tasks: Sequence[SendParts]) -> list[TaskEnd]:

@@ -26,7 +26,7 @@ from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
-from storage.domain.replays.pacing import Courtesy, Rhythm
+from storage.domain.replays.pacing import AdaptiveThrottle, ReplaySpeed
 from storage.domain.replays.replay import (
     OWN_OF_REPLAYS,
     Order,
@@ -38,7 +38,7 @@ from storage.domain.replays.replay import (
     own_headers,
     producer_of,
 )
-from storage.domain.streams.idempotence import Rise, Risen
+from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 from storage.domain.streams.record_filter import selects
 from storage.domain.streams.stream import LogRecord
 from storage.replays.engine import spec_of
@@ -58,7 +58,7 @@ class SendParts(msgspec.Struct, frozen=True):
 
     claim: Claim
     parts: tuple[str, ...]
-    rhythm: Rhythm | None = None
+    rhythm: ReplaySpeed | None = None
     records_max: int | None = None
 
 
@@ -118,7 +118,7 @@ class _Sender:
         self._task = task
         self._put = put
         self._clock = clock
-        self._courtesy = Courtesy()
+        self._courtesy = AdaptiveThrottle()
         self._halt = asyncio.Event()
         self._lagging = False
         self._unsaved: dict[str, Replaying] = {}
@@ -245,7 +245,7 @@ class _Sender:
             await self._settle(self._courtesy.pause_ms)
         return _counted(batch, risen)
 
-    async def _timed(self, batch: Batch) -> Risen:
+    async def _timed(self, batch: Batch) -> AppendCounts:
         await self._storage.replays.check_target(self._job.namespace, self._spec)
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -318,7 +318,7 @@ class _ToStream:
         self._spec = spec
         self._places = places
 
-    async def __call__(self, records: Sequence[Taken]) -> Risen:
+    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
         rise = _rise_of(self._job_id, records)
         sent = [self._record(one) for one in records]
         return await self._streams.append_rising_together(
@@ -351,7 +351,7 @@ class _ToQueue:
         self._spec = spec
         self._is_fifo = is_fifo
 
-    async def __call__(self, records: Sequence[Taken]) -> Risen:
+    async def __call__(self, records: Sequence[Taken]) -> AppendCounts:
         rise = _rise_of(self._job_id, records)
         return await self._queues.send_rising_together(
             self._name, rise, [self._message(one) for one in records]
@@ -370,12 +370,12 @@ class _ToQueue:
         )
 
 
-def _rise_of(job_id: str, records: Sequence[Taken]) -> Rise:
+def _rise_of(job_id: str, records: Sequence[Taken]) -> SequencedBatch:
     names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
-    return Rise([names[one.part] for one in records], [one.at.offset for one in records])
+    return SequencedBatch([names[one.part] for one in records], [one.at.offset for one in records])
 
 
-def _counted(batch: Batch, risen: Risen) -> list[Replaying]:
+def _counted(batch: Batch, risen: AppendCounts) -> list[Replaying]:
     """The parts with what was sent of them. What a batch repeats is taken to be its beginning."""
     sent: dict[str, list[int]] = {part.part: [0, 0, 0] for part in batch.after}
     for nth, one in enumerate(batch.records):

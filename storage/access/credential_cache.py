@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from storage.access.secret_box import SecretBox
-from storage.concurrency.batcher import Together
+from storage.concurrency.batcher import Batcher
 from storage.concurrency.definition_cache import DefinitionCache
-from storage.concurrency.last_used import NotedUses
+from storage.concurrency.last_used import LastUsedWriter
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind, could_be_id, parse_key
 from storage.domain.clock import Clock
@@ -21,13 +21,13 @@ from storage.postgres.repositories.credentials import CredentialRows, StoredCred
 _NOBODY = Credential(id="", kind=CredentialKind.KEY, name="nobody")
 
 
-class KnownCredential(msgspec.Struct, frozen=True):
+class CachedCredential(msgspec.Struct, frozen=True):
     """What is known of an id: who has it, or that nobody does."""
 
     credential: Credential | None
 
 
-class KnownCredentials:
+class CredentialCache:
     """Live credentials by their ids. Methods that wait raise StorageUnavailable or StorageBusy."""
 
     def __init__(
@@ -36,15 +36,15 @@ class KnownCredentials:
         self._rows = rows
         self._clock = clock
         self._box = box
-        self._uses = NotedUses(rows.note_uses, clock)
+        self._uses = LastUsedWriter(rows.note_uses, clock)
         self.used = self._uses.note
         """The credential of an id proved who is calling, now."""
-        self._asks: Together[str, StoredCredential | None] = Together(
+        self._asks: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
             asks_max=limits.CREDENTIAL_ASKS_MAX,
             backlog_max=limits.CREDENTIAL_BACKLOG_MAX,
         )
-        self._cache: DefinitionCache[str, KnownCredential] = DefinitionCache(
+        self._cache: DefinitionCache[str, CachedCredential] = DefinitionCache(
             self._read,
             lambda: listener.listening,
             clock,
@@ -99,13 +99,13 @@ class KnownCredentials:
         await self._asks.close()
         await self._uses.close()
 
-    def _live(self, known: KnownCredential) -> Credential | None:
+    def _live(self, known: CachedCredential) -> Credential | None:
         found = known.credential
         return found if found is not None and found.is_live(self._clock.now_ms()) else None
 
-    async def _read(self, credential_id: str) -> KnownCredential:
+    async def _read(self, credential_id: str) -> CachedCredential:
         stored = await self._asks.ask(credential_id)
-        return KnownCredential(None if stored is None else self._opened(stored))
+        return CachedCredential(None if stored is None else self._opened(stored))
 
     async def _read_many(self, ids: Sequence[str]) -> list[StoredCredential | None]:
         found = await self._rows.live(ids)

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from storage.access.authorization import Access
-from storage.access.credential_cache import KnownCredentials
+from storage.access.credential_cache import CredentialCache
 from storage.access.secret_box import SecretBox
 from storage.access.sessions import Entrances, LoggedIn
 from storage.domain import limits
@@ -75,7 +75,7 @@ class Credentials:
         self._clock = clock
         self._box = box
         self._access = Access()
-        self._known = KnownCredentials(self._rows, listener, clock, box)
+        self._known = CredentialCache(self._rows, listener, clock, box)
         self.cached = self._known.cached
         """The credential of an id if it is known in this process, and live."""
         self.kept = self._known.kept

@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy.exc import IntegrityError
 
-from storage.access.credential_cache import KnownCredentials
-from storage.concurrency.batcher import Together
+from storage.access.credential_cache import CredentialCache
+from storage.concurrency.batcher import Batcher
 from storage.concurrency.definition_cache import DefinitionCache
-from storage.concurrency.last_used import NotedUses
+from storage.concurrency.last_used import LastUsedWriter
 from storage.domain import limits
 from storage.domain.access.credentials import (
     SESSION_PREFIX,
@@ -52,18 +52,18 @@ class Entrances:
     """Makes and takes tickets and sessions. Every method raises StorageUnavailable or StorageBusy."""
 
     def __init__(
-        self, database: Database, known: KnownCredentials, listener: Listener, clock: Clock
+        self, database: Database, known: CredentialCache, listener: Listener, clock: Clock
     ) -> None:
         self._tickets = TicketRows(database)
         self._sessions = SessionRows(database)
         self._known = known
         self._clock = clock
-        self._uses = NotedUses(self._sessions.note_uses, clock)
+        self._uses = LastUsedWriter(self._sessions.note_uses, clock)
         backlog_max = limits.CREDENTIAL_BACKLOG_MAX
-        self._redeeming: Together[bytes, Ticket | None] = Together(
+        self._redeeming: Batcher[bytes, Ticket | None] = Batcher(
             self._redeem_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
         )
-        self._asks: Together[bytes, Session | None] = Together(
+        self._asks: Batcher[bytes, Session | None] = Batcher(
             self._read_many, asks_max=limits.CREDENTIAL_ASKS_MAX, backlog_max=backlog_max
         )
         self._cache: DefinitionCache[bytes, _Known] = DefinitionCache(

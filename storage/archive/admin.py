@@ -35,7 +35,7 @@ class StreamArchive(msgspec.Struct, frozen=True):
     shards: Sequence[ShardArchive]
 
 
-class Archives:
+class ArchiveAdmin:
     """What is archived. Every verb raises StreamNotFound for a stream that is not there. `on`: the deployment has an
     archive."""
 

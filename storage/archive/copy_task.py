@@ -30,7 +30,7 @@ from storage.redis.transport.topology import Nodes
 from storage.settings import StorageSettings
 
 
-class Copying:
+class ArchiveCopyTask:
     """Copies ranges, several at a time."""
 
     def __init__(self, ranges: HotRanges, logs: HotLogs, root: Root) -> None:
@@ -90,12 +90,12 @@ class Copying:
 
 
 @asynccontextmanager
-async def open_copying(settings: StorageSettings) -> AsyncGenerator[Copying]:
+async def open_copying(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyTask]:
     """Copying on connections of its own. Raises ValueError when the archive's URL is not one."""
     root = open_root(settings.archive_url or "")
     pipeline = Pipeline(Nodes(settings.redis_url), Limits(), _nothing)
     try:
-        yield Copying(HotRanges(pipeline), HotLogs(pipeline), root)
+        yield ArchiveCopyTask(HotRanges(pipeline), HotLogs(pipeline), root)
     finally:
         await pipeline.close()
 

@@ -20,7 +20,7 @@ from storage.redis.transport.script_status import LogNotReady
 logger = logging.getLogger(__name__)
 
 
-class ArchiveUpkeep:
+class ArchiveGarbageCollector:
     """Duties that one process at a time does for all. All raise StorageUnavailable."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from storage.archive.trim import Retention
+from storage.archive.trim import HotTrimmer
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.archive import (
@@ -56,7 +56,7 @@ class Archiving:
         hot: HotLogs,
         catalog: Catalog,
         jobs: Jobs,
-        retention: Retention,
+        retention: HotTrimmer,
         clock: Clock,
     ) -> None:
         self._rows = rows

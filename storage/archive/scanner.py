@@ -8,17 +8,17 @@ from storage.domain import limits
 from storage.domain.archive import ArchivedFile
 from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ShardKey
-from storage.postgres.repositories.manifest_cache import KnownManifest
+from storage.postgres.repositories.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:  # they bring pyarrow: see storage.archive.cache
     from storage.parquet.footer import Footer
     from storage.parquet.row_group_slice import Part
 
 
-class Following:
+class RowGroupScanner:
     """What the files of a shard hold, for those who read on. Raises ArchiveDamaged, StorageBusy, StorageUnavailable."""
 
-    def __init__(self, manifest: KnownManifest, cache: ArchiveCache) -> None:
+    def __init__(self, manifest: ManifestCache, cache: ArchiveCache) -> None:
         self._manifest = manifest
         self._cache = cache
         self._followed: OrderedDict[tuple[ShardKey, int], None] = OrderedDict()

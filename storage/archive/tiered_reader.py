@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from storage.archive.scanner import Following
+from storage.archive.scanner import RowGroupScanner
 from storage.domain.archive import unexplained
 from storage.domain.streams.stream import LogRecord, Shard, Stream, Tier
 from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ArchiveRows, ShardKey
-from storage.postgres.repositories.manifest_cache import KnownManifest
+from storage.postgres.repositories.manifest_cache import ManifestCache
 from storage.postgres.repositories.manifest_reads import ArchiveExtent
 from storage.redis.streams.logs import HotRead
 
@@ -101,14 +101,14 @@ class Asked(msgspec.Struct, frozen=True):
     bytes_max: int
 
 
-class Tiered:
+class TieredReader:
     """Reads the archive of a deployment that has one."""
 
-    def __init__(self, manifest: KnownManifest, rows: ArchiveRows, cache: ArchiveCache) -> None:
+    def __init__(self, manifest: ManifestCache, rows: ArchiveRows, cache: ArchiveCache) -> None:
         self._manifest = manifest
         self._rows = rows
         self._cache = cache
-        self._following = Following(manifest, cache)
+        self._following = RowGroupScanner(manifest, cache)
 
     async def read(self, stream: Stream, shard: Shard, asked: Asked, found: HotRead) -> TierRead:
         """What was asked for, in both tiers, given what the hot one says of it.

@@ -6,17 +6,17 @@ from functools import partial
 from storage.domain.archive import Bounds, hot_bounds, unarchived_bytes_max
 from storage.domain.clock import Clock
 from storage.domain.streams.stream import Shard, Stream
-from storage.log.stream_executor import OnStream
+from storage.log.stream_executor import StreamExecutor
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
 
 
-class Retention:
+class HotTrimmer:
     """Trims the hot store. `archive`: None where the deployment has none."""
 
     def __init__(
-        self, hot: HotLogs, on_stream: OnStream, archive: ArchiveRows | None, clock: Clock
+        self, hot: HotLogs, on_stream: StreamExecutor, archive: ArchiveRows | None, clock: Clock
     ) -> None:
         self._hot = hot
         self._on_stream = on_stream

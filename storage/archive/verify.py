@@ -27,7 +27,7 @@ class Checked(msgspec.Struct, frozen=True):
     faults: Sequence[str]
 
 
-class ArchiveCheck:
+class ArchiveVerifier:
     """Reads the archive, and changes nothing."""
 
     def __init__(self, rows: ArchiveRows, root: Root) -> None:
@@ -66,12 +66,12 @@ class ArchiveCheck:
 
 
 @asynccontextmanager
-async def open_archive_check(settings: StorageSettings) -> AsyncGenerator[ArchiveCheck]:
+async def open_archive_check(settings: StorageSettings) -> AsyncGenerator[ArchiveVerifier]:
     """A check of the deployment's archive. Raises ArchiveOff where it has none."""
     if settings.archive_url is None:
         raise ArchiveOff
     async with open_database(settings) as database:
-        yield ArchiveCheck(ArchiveRows(database), open_root(settings.archive_url))
+        yield ArchiveVerifier(ArchiveRows(database), open_root(settings.archive_url))
 
 
 def _overlaps(files: Sequence[ArchivedFile]) -> list[str]:

@@ -43,7 +43,7 @@ _ABSENT = (
 )
 
 
-class Snapshots:
+class AuditSnapshots:
     """Looks at definitions by what a native path calls them."""
 
     def __init__(

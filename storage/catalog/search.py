@@ -12,7 +12,7 @@ from storage.postgres.repositories.definitions import Definitions, QueueRows, St
 _NO_TAGS: Mapping[str, str] = {}
 
 
-class Listings:
+class CatalogSearch:
     """Lists that are looked through, each one statement, fresh from Postgres. All raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:

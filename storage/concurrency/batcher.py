@@ -19,7 +19,7 @@ Flush = Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | MillstreamError]]]
 """Answers all that were asked, in their order."""
 
 
-class Together(Generic[Ask, Answer]):
+class Batcher(Generic[Ask, Answer]):
     """One kind of question, at most one statement at a time. `when_idle` is called when nobody waits any more."""
 
     def __init__(

@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 _FLUSH_SECONDS = limits.CREDENTIAL_USED_FLUSH_MS / limits.SECOND_MS
 
 
-class NotedUses(Generic[K]):
+class LastUsedWriter(Generic[K]):
     """Notes of one kind. `write` is given keys and milliseconds since 1970."""
 
     def __init__(self, write: Callable[[Mapping[K, int]], Awaitable[None]], clock: Clock) -> None:

@@ -11,7 +11,7 @@ V = TypeVar("V")
 _KEPT_MAX = 1_000  # answers of one process: beyond it the oldest is read again
 
 
-class Recently(Generic[V]):
+class TtlCache(Generic[V]):
     """Answers by question, each kept for a while; who asks while one is being read waits for that one."""
 
     def __init__(self, age_ms: int, clock: Clock) -> None:

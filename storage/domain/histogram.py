@@ -14,7 +14,7 @@ class Taken(NamedTuple):
     total_seconds: float
 
 
-class Timings:
+class LatencyBuffer:
     """Durations, until somebody takes them."""
 
     __slots__ = ("_buckets", "_total_seconds")

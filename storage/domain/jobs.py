@@ -111,7 +111,7 @@ class LeaseLost(Exception):
     """This attempt does not hold the job any more; nothing was written."""
 
 
-class OwnersWord(StrEnum):
+class JobCommand(StrEnum):
     """What a job's owner can say."""
 
     PAUSE = "pause"
@@ -127,18 +127,18 @@ class Standing(msgspec.Struct, frozen=True):
     wish: Wish = Wish.NONE
 
 
-def after_word(word: OwnersWord, now: Standing, *, held: bool) -> Standing:
+def after_word(word: JobCommand, now: Standing, *, held: bool) -> Standing:
     """Where a job stands after its owner's word. `held`: a worker has it in hand, and will see the wish; what
     nobody has in hand changes at once. A word that is said again changes nothing. Raises JobRefused.
     """
     match word:
-        case OwnersWord.PAUSE:
+        case JobCommand.PAUSE:
             return _after_pause(now, held)
-        case OwnersWord.RESUME:
+        case JobCommand.RESUME:
             return _after_resume(now)
-        case OwnersWord.CANCEL:
+        case JobCommand.CANCEL:
             return _after_cancel(now, held)
-        case OwnersWord.RETRY:
+        case JobCommand.RETRY:
             return _after_retry(now)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from storage.concurrency.batcher import Together
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import GroupFull, GroupNotFound, MemberUnknown, MillstreamError
@@ -26,7 +26,7 @@ from storage.domain.groups.assignment import (
 from storage.domain.groups.group import Membership
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
-from storage.postgres.repositories.group_locks import HeldGroup
+from storage.postgres.repositories.group_locks import LockedGroup
 from storage.postgres.repositories.groups import GroupRows
 
 _AT_ONCE = 2  # groups that one process changes: each needs a connection to Postgres
@@ -99,14 +99,14 @@ def resetting(finished: Mapping[int, bool]) -> Step:
     return step
 
 
-class GroupChanges:
+class GroupCoordinator:
     """Does changes, and notes that the database is there."""
 
     def __init__(self, rows: GroupRows, clock: Clock, known: Limits) -> None:
         self._rows = rows
         self._clock = clock
         self._limits = known
-        self._together: dict[GroupName, Together[Change, Changed]] = {}
+        self._together: dict[GroupName, Batcher[Change, Changed]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._attending = asyncio.Lock()
         self._attended_ms: int | None = None
@@ -134,7 +134,7 @@ class GroupChanges:
         """Do a change, and settle the group. Raises GroupNotFound, and what the step raises."""
         together = self._together.get(name)
         if together is None:
-            together = self._together[name] = Together(
+            together = self._together[name] = Batcher(
                 partial(self._do, name), when_idle=lambda: self._together.pop(name, None)
             )
         return await together.ask(change)
@@ -154,7 +154,7 @@ class GroupChanges:
             ]
 
 
-async def _apply(held: HeldGroup, changes: Sequence[Change]) -> dict[int, MillstreamError]:
+async def _apply(held: LockedGroup, changes: Sequence[Change]) -> dict[int, MillstreamError]:
     """Store what the changes make of the group; those that cannot be, by their places."""
     after, refusals = held.assignment, dict[int, MillstreamError]()
     for nth, change in enumerate(changes):
@@ -184,7 +184,7 @@ def _given_up(assignment: Assignment, changes: Sequence[Change]) -> set[int]:
 
 
 def _told(
-    held: HeldGroup, change: Change, committed: Mapping[int, int | None]
+    held: LockedGroup, change: Change, committed: Mapping[int, int | None]
 ) -> Changed | MillstreamError:
     """What the caller is told: of a member that is none, only that."""
     member = held.assignment.member(change.member_id)

@@ -43,10 +43,10 @@ from storage.domain.groups.group import (
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName, new_log_id
 from storage.domain.streams.stream import ReadFrom, Stream
-from storage.groups.coordinator import Change, GroupChanges, nothing_else
-from storage.groups.fetch import GroupFetching
+from storage.groups.coordinator import Change, GroupCoordinator, nothing_else
+from storage.groups.fetch import GroupFetcher
 from storage.groups.membership import GroupMembers
-from storage.groups.offsets import GroupOffsets
+from storage.groups.offsets import OffsetCommitter
 from storage.groups.positions import GroupPositions
 from storage.postgres.database import Database
 from storage.postgres.repositories.group_mapping import GroupShard
@@ -68,11 +68,11 @@ class Groups:
         self._streams = streams
         self._catalog = catalog
         self._clock = clock
-        self._changes = GroupChanges(self._rows, clock, known)
-        self._offsets = GroupOffsets(self._rows, self._changes, streams, catalog)
+        self._changes = GroupCoordinator(self._rows, clock, known)
+        self._offsets = OffsetCommitter(self._rows, self._changes, streams, catalog)
         self._positions = GroupPositions(self._rows, self._changes, self._offsets, streams, clock)
         self._members = GroupMembers(self._rows, self._changes, self._offsets)
-        self._fetching = GroupFetching(
+        self._fetching = GroupFetcher(
             self._rows, self._members, self._offsets, self._positions, streams
         )
 

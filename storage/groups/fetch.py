@@ -10,21 +10,21 @@ from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, Membe
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
 from storage.groups.membership import GroupMembers
-from storage.groups.offsets import GroupOffsets
+from storage.groups.offsets import OffsetCommitter
 from storage.groups.positions import GroupPositions
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
 
 
-class GroupFetching:
+class GroupFetcher:
     """The verb of `storage.groups.engine.Groups` that reads."""
 
     def __init__(
         self,
         rows: GroupRows,
         members: GroupMembers,
-        offsets: GroupOffsets,
+        offsets: OffsetCommitter,
         positions: GroupPositions,
         streams: Streams,
     ) -> None:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Collection, Sequence
 
-from storage.concurrency.batcher import Together
+from storage.concurrency.batcher import Batcher
 from storage.domain.errors import (
     GroupNotFound,
     MemberUnknown,
@@ -14,19 +14,21 @@ from storage.domain.errors import (
 from storage.domain.groups.assignment import MemberId
 from storage.domain.groups.group import Group, GroupKind, Membership
 from storage.domain.names import GroupName, check_name
-from storage.groups.coordinator import Change, GroupChanges, joining, leaving, nothing_else
-from storage.groups.offsets import GroupOffsets
+from storage.groups.coordinator import Change, GroupCoordinator, joining, leaving, nothing_else
+from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.groups import Beat, Beaten, GroupRows
 
 
 class GroupMembers:
     """The members that this process speaks with."""
 
-    def __init__(self, rows: GroupRows, changes: GroupChanges, offsets: GroupOffsets) -> None:
+    def __init__(
+        self, rows: GroupRows, changes: GroupCoordinator, offsets: OffsetCommitter
+    ) -> None:
         self._rows = rows
         self._changes = changes
         self._offsets = offsets
-        self._beats = Together[Beat, Beaten | None](self._beat)
+        self._beats = Batcher[Beat, Beaten | None](self._beat)
 
     async def close(self) -> None:
         """Stop; whoever waits is told so."""

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from storage.catalog.catalog import Catalog
-from storage.concurrency.batcher import Together
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.errors import (
     GroupNotFound,
@@ -26,24 +26,24 @@ from storage.domain.errors import (
 from storage.domain.groups.group import Commit, CommitResult, Committed, Group
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
-from storage.groups.coordinator import Change, GroupChanges, nothing_else
+from storage.groups.coordinator import Change, GroupCoordinator, nothing_else
 from storage.postgres.repositories.groups import AskedCommit, GroupRows, MovedTo
 from storage.streams.engine import Streams
 
 _GROUPS_KNOWN_MAX = 10_000
 
 
-class GroupOffsets:
+class OffsetCommitter:
     """The commits of one process."""
 
     def __init__(
-        self, rows: GroupRows, changes: GroupChanges, streams: Streams, catalog: Catalog
+        self, rows: GroupRows, changes: GroupCoordinator, streams: Streams, catalog: Catalog
     ) -> None:
         self._rows = rows
         self._changes = changes
         self._streams = streams
         self._catalog = catalog
-        self._together = Together[AskedCommit, MovedTo | None](self._flush)
+        self._together = Batcher[AskedCommit, MovedTo | None](self._flush)
         self._tips: dict[LogId, int] = {}
         self._groups: dict[GroupName, Group] = {}
 

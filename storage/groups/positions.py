@@ -25,8 +25,8 @@ from storage.domain.groups.group import (
 )
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
-from storage.groups.coordinator import Change, GroupChanges, resetting
-from storage.groups.offsets import GroupOffsets
+from storage.groups.coordinator import Change, GroupCoordinator, resetting
+from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
@@ -41,8 +41,8 @@ class GroupPositions:
     def __init__(
         self,
         rows: GroupRows,
-        changes: GroupChanges,
-        offsets: GroupOffsets,
+        changes: GroupCoordinator,
+        offsets: OffsetCommitter,
         streams: Streams,
         clock: Clock,
     ) -> None:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 _MAKING_S = 0.2  # a process that has a fresh reservation makes its log within this
 
 
-class LogGone(Exception):
+class LogDeleted(Exception):
     """The log was deleted: its definition, if still held, is stale."""
 
 
@@ -94,7 +94,7 @@ class StoreEpoch:
         self.current = epoch
 
 
-class LogKeeper:
+class LogProvisioner:
     """Applies the remedies, one at a time for each log."""
 
     def __init__(
@@ -123,7 +123,7 @@ class LogKeeper:
         await asyncio.gather(*self._mending.values(), return_exceptions=True)
 
     async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work on a log, seeing to it where its script asks for that. Raises LogGone or LogNotReady for a
+        """Do work on a log, seeing to it where its script asks for that. Raises LogDeleted or LogNotReady for a
         log that its definition must confirm first."""
         for _ in range(limits.MENDS_MAX):
             try:
@@ -146,10 +146,10 @@ class LogKeeper:
     async def mend(self, at: LogAddress, problem: LogNotReady) -> None:
         """Do what the refusal asks for; the caller then tries again, also if the store became another one meanwhile.
 
-        Raises LogGone when Postgres has no such log, StorageUnavailable when it cannot be asked.
+        Raises LogDeleted when Postgres has no such log, StorageUnavailable when it cannot be asked.
         """
         if problem.refusal is Refusal.DELETED:
-            raise LogGone
+            raise LogDeleted
         with suppress(StoreChanged):
             await asyncio.shield(self._once(at, lambda: self._remedy(at, problem)))
 
@@ -204,7 +204,7 @@ class LogKeeper:
             place.log_epoch,
             pack_children(place.children),
         ):
-            raise LogGone
+            raise LogDeleted
 
     async def _place(self, at: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
         wanted = self._amount(at.log_id)
@@ -216,7 +216,7 @@ class LogKeeper:
             await self._epoch.refresh(behind.facts["store_epoch"])
             raise
         if place is None:
-            raise LogGone
+            raise LogDeleted
         return place
 
     async def _is_there(self, at: LogAddress) -> bool:

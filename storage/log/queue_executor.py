@@ -8,7 +8,7 @@ from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StorageUnavailable
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import Queue
-from storage.log.provisioner import LogGone, LogKeeper
+from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.redis.keys import LogAddress
 from storage.redis.transport.coalescing import StoreChanged
 from storage.redis.transport.script_status import LogNotReady, Refusal
@@ -16,10 +16,10 @@ from storage.redis.transport.script_status import LogNotReady, Refusal
 T = TypeVar("T")
 
 
-class OnQueue:
+class QueueExecutor:
     """Calls verbs of the hot store with a queue's definition, again where its log must be seen to."""
 
-    def __init__(self, catalog: Catalog, keeper: LogKeeper) -> None:
+    def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
         self._catalog = catalog
         self._keeper = keeper
 
@@ -48,7 +48,7 @@ class OnQueue:
                 return current
         try:
             await self._keeper.mend(address_of(queue), problem)
-        except LogGone:
+        except LogDeleted:
             raise QueueNotFound(f"There is no queue '{queue.name.name}'.") from None
         return queue
 

@@ -8,17 +8,17 @@ from storage.domain.errors import StreamNotFound, StreamReadOnly
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import is_behind
 from storage.domain.streams.stream import Stream
-from storage.log.provisioner import LogGone, LogKeeper
+from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.redis.keys import LogAddress
 from storage.redis.transport.script_status import LogNotReady
 
 T = TypeVar("T")
 
 
-class OnStream:
+class StreamExecutor:
     """Runs a verb's work on a stream and its logs."""
 
-    def __init__(self, catalog: Catalog, keeper: LogKeeper) -> None:
+    def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
         self._catalog = catalog
         self._keeper = keeper
 
@@ -48,13 +48,13 @@ class OnStream:
         """
         try:
             return await verb(stream)
-        except (LogNotReady, LogGone):
+        except (LogNotReady, LogDeleted):
             current = await self._catalog.fresh_stream(stream.name)
         if current == stream:
             raise StreamNotFound(f"There is no stream '{stream.name.name}'.")
         try:
             return await verb(current)
-        except (LogNotReady, LogGone):
+        except (LogNotReady, LogDeleted):
             raise StreamNotFound(f"There is no stream '{stream.name.name}'.") from None
 
     async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:

@@ -14,7 +14,7 @@ from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
 
 
-class Upkeep:
+class Maintenance:
     """Duties that one process at a time does for all. All raise StorageUnavailable."""
 
     def __init__(

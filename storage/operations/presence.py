@@ -78,7 +78,7 @@ class Presence:
         return Waiter(self._wakeups, (channel_of(process),), alone=False)
 
 
-class Holder(Protocol):
+class SocketOwner(Protocol):
     """What holds the sockets of a process."""
 
     def told(self, process: ProcessSeen) -> ProcessSeen:
@@ -115,7 +115,7 @@ class Beat:
     """This process, said again and again."""
 
     def __init__(
-        self, presence: Presence, role: ProcessRole, holder: Holder, every_ms: int
+        self, presence: Presence, role: ProcessRole, holder: SocketOwner, every_ms: int
     ) -> None:
         self._presence = presence
         self._holder = holder
@@ -165,7 +165,7 @@ def _with_lag(process: ProcessSeen, lag_ms: float) -> ProcessSeen:
 async def present(
     presence: Presence,
     role: ProcessRole,
-    holder: Holder = _NO_SOCKETS,
+    holder: SocketOwner = _NO_SOCKETS,
     every_ms: int = limits.PRESENCE_BEAT_MS,
 ) -> AsyncGenerator[ProcessSeen]:
     """This process is seen while the block runs."""

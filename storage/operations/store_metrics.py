@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from storage.domain.histogram import Timings
+from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database
 from storage.redis.transport.pipeline import Pipeline
 
 
-class Meters:
+class StoreMetrics:
     """Durations and errors since somebody took them, and how busy the connections are now."""
 
     def __init__(self, pipeline: Pipeline, database: Database) -> None:
-        self.redis: Mapping[str, Timings] = pipeline.timings
+        self.redis: Mapping[str, LatencyBuffer] = pipeline.timings
         self.redis_errors: dict[str, int] = pipeline.errors
-        self.postgres: Mapping[str, Timings] = database.timings
+        self.postgres: Mapping[str, LatencyBuffer] = database.timings
         self._database = database
 
     def postgres_in_use(self) -> int:

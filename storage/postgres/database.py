@@ -30,7 +30,7 @@ from storage.domain.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from storage.domain.histogram import Timings
+from storage.domain.histogram import LatencyBuffer
 from storage.settings import AddressUnusable, StorageSettings
 
 _DRIVER = "postgresql+psycopg"
@@ -52,7 +52,7 @@ class Database:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
-        self.timings = {"read": Timings(), "write": Timings()}
+        self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         """Of whole transactions, the wait for a connection included."""
         self.open_transactions = 0
 

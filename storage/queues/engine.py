@@ -12,7 +12,7 @@ from math import inf
 
 import msgspec
 
-from storage.archive.trim import Retention
+from storage.archive.trim import HotTrimmer
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -37,13 +37,18 @@ from storage.domain.queues.message import (
     check_settlement,
 )
 from storage.domain.queues.queue import Queue, QueueStats
-from storage.domain.streams.idempotence import Rise, Risen, Straddles, lasts_of
+from storage.domain.streams.idempotence import (
+    AppendCounts,
+    PartialDuplicate,
+    SequencedBatch,
+    lasts_of,
+)
 from storage.domain.streams.stream import view_of
 from storage.domain.trace_context import OF_TRACES, without_context
-from storage.log.provisioner import LogKeeper
-from storage.log.queue_executor import OnQueue, address_of
+from storage.log.provisioner import LogProvisioner
+from storage.log.queue_executor import QueueExecutor, address_of
 from storage.queues.transfer import Carrier
-from storage.quotas.memory_guard import Room
+from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.queues.messages import HotQueues
 from storage.redis.queues.receive import HotReceive, ReceivePart
 from storage.redis.queues.send import PartSent, SendPart, encode_message
@@ -68,15 +73,15 @@ class Queues:
         states: HotQueueStates,
         logs: HotLogs,
         rising: HotRising,
-        on_queue: OnQueue,
+        on_queue: QueueExecutor,
         carrier: Carrier,
-        retention: Retention,
+        retention: HotTrimmer,
         catalog: Catalog,
-        keeper: LogKeeper,
+        keeper: LogProvisioner,
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
-        room: Room,
+        room: MemoryGuard,
     ) -> None:
         self._room = room
         self._hot = hot
@@ -131,26 +136,30 @@ class Queues:
         producer_id: str,
         sequences: Sequence[int],
         messages: Sequence[NewMessage],
-    ) -> Risen:
+    ) -> AppendCounts:
         """Add what one rising producer sends: each message once, however often and in what portions it comes.
 
         As `Streams.append_rising`, for which `storage.streams.idempotent_append` says what is asked of whoever sends. What does
         not fit moves nothing: all of a call or none is added. Raises what `send` does, TooManyProducers, and
         ProducerFenced once the producer was forgotten.
         """
-        return await self.send_rising_together(name, Rise.of(producer_id, sequences), messages)
+        return await self.send_rising_together(
+            name, SequencedBatch.of(producer_id, sequences), messages
+        )
 
     async def send_rising_together(
-        self, name: QueueName, rise: Rise, messages: Sequence[NewMessage]
-    ) -> Risen:
+        self, name: QueueName, rise: SequencedBatch, messages: Sequence[NewMessage]
+    ) -> AppendCounts:
         """As send_rising, of several producers whose messages keep the order in which they are given here."""
         if self._room.closed:
             self._room.check(name.namespace)
         rise.check(len(messages))
         added = await self._on(name, partial(self._send_rising, rise, messages))
-        return Risen(added, len(messages) - added)
+        return AppendCounts(added, len(messages) - added)
 
-    async def _send_rising(self, rise: Rise, messages: Sequence[NewMessage], queue: Queue) -> int:
+    async def _send_rising(
+        self, rise: SequencedBatch, messages: Sequence[NewMessage], queue: Queue
+    ) -> int:
         encoded = _encoded(messages, queue)
         left: Sequence[int] = range(len(messages))
         while left:
@@ -158,7 +167,7 @@ class Queues:
             part = SendPart([encoded[number] for number in left], claims=claims)
             try:
                 sent = await self._send_part(queue, part)
-            except Straddles as told:
+            except PartialDuplicate as told:
                 left = rise.above(left, lasts_of(claims, told.lasts))
             else:
                 return sum(not one.duplicate for one in sent)

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from storage.catalog.catalog import Catalog
-from storage.concurrency.ttl_cache import Recently
+from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -30,7 +30,7 @@ from storage.domain.queues.message import (
 )
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue, QueueType
-from storage.log.queue_executor import OnQueue
+from storage.log.queue_executor import QueueExecutor
 from storage.redis.queues.inspection import HotContents
 
 _ALL_DEAD = WhichDead()
@@ -39,12 +39,14 @@ _ALL_DEAD = WhichDead()
 class Contents:
     """What the queues of a deployment hold. Every verb raises QueueNotFound for a queue that is not there."""
 
-    def __init__(self, hot: HotContents, on_queue: OnQueue, catalog: Catalog, clock: Clock) -> None:
+    def __init__(
+        self, hot: HotContents, on_queue: QueueExecutor, catalog: Catalog, clock: Clock
+    ) -> None:
         self._hot = hot
         self._on = on_queue
         self._catalog = catalog
         self._clock = clock
-        self._reasons_known: Recently[list[DeathReason]] = Recently(
+        self._reasons_known: TtlCache[list[DeathReason]] = TtlCache(
             limits.DEATH_REASONS_KNOWN_MS, clock
         )
 

@@ -22,7 +22,7 @@ from storage.domain.errors import (
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import Move, MoveState
-from storage.log.queue_executor import OnQueue
+from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import alone
 from storage.postgres.database import Database
 from storage.postgres.repositories.moves import MoveRows
@@ -41,7 +41,7 @@ class Moves:
     def __init__(
         self,
         hot: HotMoves,
-        on_queue: OnQueue,
+        on_queue: QueueExecutor,
         carrier: Carrier,
         queues: Queues,
         contents: Contents,

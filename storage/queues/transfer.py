@@ -22,8 +22,8 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import Move
 from storage.domain.queues.queue import Queue, QueueType
-from storage.log.provisioner import LogKeeper
-from storage.log.queue_executor import OnQueue, address_of
+from storage.log.provisioner import LogProvisioner
+from storage.log.queue_executor import QueueExecutor, address_of
 from storage.postgres.repositories.moves import MoveRows
 from storage.redis.queues.transfer import Arriving, HotMoves, Moving
 
@@ -39,7 +39,12 @@ class Carrier:
     """Does steps 2 and 3 for whatever a queue has on its way."""
 
     def __init__(
-        self, hot: HotMoves, on_queue: OnQueue, keeper: LogKeeper, rows: MoveRows, clock: Clock
+        self,
+        hot: HotMoves,
+        on_queue: QueueExecutor,
+        keeper: LogProvisioner,
+        rows: MoveRows,
+        clock: Clock,
     ) -> None:
         self._hot = hot
         self._on = on_queue

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER_S = 5  # a connection may close by then
 
 
-class Places:
+class ConnectionSlots:
     """The connections of this process, by namespace."""
 
     def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:
@@ -99,7 +99,7 @@ class Places:
 
 
 @asynccontextmanager
-async def held(places: Places) -> AsyncGenerator[Places]:
+async def held(places: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
     """The places, said again and again while the block runs; at its end they are free."""
     task = asyncio.create_task(places.keep_saying(), name="places")
     try:

@@ -21,7 +21,7 @@ from storage.quotas.rate_limiter import Cost, Plan, Policy
 from storage.redis.counters.rate_limits import HotRates
 
 
-class QuotaKeeper:
+class QuotaEnforcer:
     """Holds callers to their rates and their places."""
 
     def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:

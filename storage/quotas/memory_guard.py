@@ -31,7 +31,7 @@ def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
     return used_bytes >= share * most_bytes
 
 
-class Room:
+class MemoryGuard:
     """Refuses what would add to a store or a namespace that is full. `closed`: there is something to be refused."""
 
     def __init__(self, store: HotStore, namespaces: Namespaces) -> None:
@@ -89,7 +89,7 @@ class Room:
 
 
 @asynccontextmanager
-async def watched(room: Room) -> AsyncGenerator[Room]:
+async def watched(room: MemoryGuard) -> AsyncGenerator[MemoryGuard]:
     """The room, looked at while the block runs."""
     task = asyncio.create_task(room.watch(), name="memory-guard")
     try:

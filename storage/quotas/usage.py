@@ -12,7 +12,7 @@ from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs
 
 
-class Weighing:
+class StorageUsage:
     """A sweep's duty: each namespace whose stored bytes are limited is weighed, and told when it is too heavy."""
 
     def __init__(self, logs: HotLogs, catalog: Catalog) -> None:

@@ -24,8 +24,8 @@ from storage.groups.engine import Groups
 from storage.jobs import Jobs
 from storage.queues.engine import Queues
 from storage.redis.counters.pacing import HotPacing
-from storage.replays.planner import Plan, Planning
-from storage.replays.window import Windows
+from storage.replays.planner import Plan, ReplayPlanner
+from storage.replays.window import WindowResolver
 from storage.streams.engine import Streams
 
 T = TypeVar("T")
@@ -46,8 +46,8 @@ class Replays:
 
     def __init__(
         self,
-        windows: Windows,
-        planning: Planning,
+        windows: WindowResolver,
+        planning: ReplayPlanner,
         streams: Streams,
         queues: Queues,
         groups: Groups,
@@ -106,7 +106,7 @@ class Replays:
             return None
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
-        """What a replay would do, without doing it. Raises as `submit`, and `Planning.plan`."""
+        """What a replay would do, without doing it. Raises as `submit`, and `ReplayPlanner.plan`."""
         request.check()
         source = await self._windows.source(namespace, request)
         _check_own_queue(source.is_view, request)

@@ -13,7 +13,7 @@ from storage.domain.replays.replay import Reach, ReplayRequest
 from storage.domain.streams.record_filter import Selects, selects
 from storage.domain.streams.stream import LogRecord, Stream
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.replays.window import Windows
+from storage.replays.window import WindowResolver
 from storage.streams.engine import Streams
 
 Holes = dict[LogId, list[tuple[int, int]]]
@@ -68,10 +68,10 @@ class _Looked(msgspec.Struct):
             self.found.append(Found(shard, at))
 
 
-class Planning:
+class ReplayPlanner:
     """Plans replays. Reads; changes nothing."""
 
-    def __init__(self, streams: Streams, windows: Windows, rows: ArchiveRows) -> None:
+    def __init__(self, streams: Streams, windows: WindowResolver, rows: ArchiveRows) -> None:
         self._streams = streams
         self._windows = windows
         self._rows = rows
@@ -79,7 +79,7 @@ class Planning:
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
         """What a replay would do now. With `exact` all of the window is read where that is needed.
 
-        Raises ValidationFailed where that is too much, and what `Windows` does.
+        Raises ValidationFailed where that is too much, and what `WindowResolver` does.
         """
         source = await self._windows.source(namespace, request)
         await self._windows.target_id(namespace, request)

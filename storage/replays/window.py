@@ -18,7 +18,7 @@ from storage.groups.engine import Groups
 from storage.streams.engine import Streams
 
 
-class Windows:
+class WindowResolver:
     """Looks where a window's ends lie."""
 
     def __init__(self, streams: Streams, groups: Groups, catalog: Catalog) -> None:

@@ -35,9 +35,9 @@ from storage.domain.streams.stream import (
     by_shard,
     hash_key,
 )
-from storage.log.provisioner import LogKeeper
-from storage.log.stream_executor import OnStream
-from storage.quotas.memory_guard import Room
+from storage.log.provisioner import LogProvisioner
+from storage.log.stream_executor import StreamExecutor
+from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.keys import LogAddress
 from storage.redis.streams.append import AppendPart, Appends, ParentsUnasked, PartAppended
 from storage.redis.streams.logs import HotLogs, LogOpen
@@ -88,18 +88,18 @@ class _Call(msgspec.Struct):
         )
 
 
-class Appending:
+class Appender:
     """The verbs of `storage.streams.engine.Streams` that append."""
 
     def __init__(
         self,
         hot: HotLogs,
-        on_stream: OnStream,
-        keeper: LogKeeper,
+        on_stream: StreamExecutor,
+        keeper: LogProvisioner,
         resharder: Resharder,
         clock: Clock,
         known: Limits,
-        room: Room,
+        room: MemoryGuard,
     ) -> None:
         self._room = room
         self._hot = hot

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from storage.archive.tiered_reader import Archived, Asked, Hot, Tiered
+from storage.archive.tiered_reader import Archived, Asked, Hot, TieredReader
 from storage.domain import limits
 from storage.domain.errors import (
     OffsetExpired,
@@ -23,7 +23,7 @@ from storage.domain.errors import (
 from storage.domain.log.entry import LogEntry
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import Gap, Shard, Stream, Tier
-from storage.log.stream_executor import OnStream
+from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.range_reader import EntryRange, HotRanges
 
@@ -48,10 +48,12 @@ class TableRead(msgspec.Struct, frozen=True):
     gap: Gap | None
 
 
-class Tables:
+class ArrowReader:
     """Table reads of a deployment."""
 
-    def __init__(self, ranges: HotRanges, on_stream: OnStream, archive: Tiered | None) -> None:
+    def __init__(
+        self, ranges: HotRanges, on_stream: StreamExecutor, archive: TieredReader | None
+    ) -> None:
         self._ranges = ranges
         self._on_stream = on_stream
         self._archive = archive

@@ -19,21 +19,21 @@ from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns, PackedColumns
 from storage.domain.streams.lineage import ShardClosedTo
 from storage.domain.streams.stream import Appended, AppendedRange, EventTimes, Shard, Stream
-from storage.log.stream_executor import OnStream
+from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.append import AppendPart, PartAppended
 from storage.redis.transport.script_status import LogNotReady
-from storage.streams.append import Appending
+from storage.streams.append import Appender
 
 Ranges = list[AppendedRange]
 Answer = asyncio.Future[PartAppended]
 _Group = tuple[int, int, bool]
 
 
-class Bulk:
+class ColumnarAppender:
     """The verb of `storage.streams.engine.Streams` that appends columns."""
 
-    def __init__(self, appending: Appending, on_stream: OnStream) -> None:
+    def __init__(self, appending: Appender, on_stream: StreamExecutor) -> None:
         self._appending = appending
         self._on_stream = on_stream
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from storage.archive.tiered_reader import Tiered
-from storage.archive.trim import Retention
+from storage.archive.tiered_reader import TieredReader
+from storage.archive.trim import HotTrimmer
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -15,7 +15,7 @@ from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns
-from storage.domain.streams.idempotence import Rise, Risen
+from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 from storage.domain.streams.load_scaling import Load, changes_for
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
@@ -31,17 +31,17 @@ from storage.domain.streams.stream import (
     StreamMode,
     StreamRead,
 )
-from storage.log.provisioner import LogKeeper
-from storage.log.stream_executor import OnStream
-from storage.quotas.memory_guard import Room
+from storage.log.provisioner import LogProvisioner
+from storage.log.stream_executor import StreamExecutor
+from storage.quotas.memory_guard import MemoryGuard
 from storage.redis.keys import LogAddress
 from storage.redis.streams.idempotence import HotRising
 from storage.redis.streams.logs import HotLogs
 from storage.redis.transport.wakeups import Wakeups
-from storage.streams.append import Appending
+from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS
-from storage.streams.columnar_append import Bulk
-from storage.streams.idempotent_append import Rising
+from storage.streams.columnar_append import ColumnarAppender
+from storage.streams.idempotent_append import IdempotentAppender
 from storage.streams.read import Reading
 from storage.streams.reshard import Resharder
 
@@ -56,14 +56,14 @@ class Streams:
         hot: HotLogs,
         rising: HotRising,
         catalog: Catalog,
-        keeper: LogKeeper,
+        keeper: LogProvisioner,
         resharder: Resharder,
-        retention: Retention,
+        retention: HotTrimmer,
         wakeups: Wakeups,
         clock: Clock,
         known: Limits,
-        room: Room,
-        archive: Tiered | None = None,
+        room: MemoryGuard,
+        archive: TieredReader | None = None,
     ) -> None:
         self._hot = hot
         self._catalog = catalog
@@ -71,10 +71,12 @@ class Streams:
         self._resharder = resharder
         self._retention = retention
         self._clock = clock
-        self._on_stream = OnStream(catalog, keeper)
-        self._appending = Appending(hot, self._on_stream, keeper, resharder, clock, known, room)
-        self._bulk = Bulk(self._appending, self._on_stream)
-        self._rising = Rising(rising, self._appending, self._on_stream, resharder, clock)
+        self._on_stream = StreamExecutor(catalog, keeper)
+        self._appending = Appender(hot, self._on_stream, keeper, resharder, clock, known, room)
+        self._bulk = ColumnarAppender(self._appending, self._on_stream)
+        self._rising = IdempotentAppender(
+            rising, self._appending, self._on_stream, resharder, clock
+        )
         self._archive = archive
         self._reading = Reading(hot, self._on_stream, resharder, wakeups, clock, archive)
 
@@ -112,7 +114,7 @@ class Streams:
         records: Sequence[Record],
         *,
         own: frozenset[str] = OWN_HEADERS,
-    ) -> Risen:
+    ) -> AppendCounts:
         """Append what one rising producer sends: each record once, however often and in what portions it comes.
 
         `sequences` rise from record to record, and from call to call. A call is repeated until it has
@@ -120,17 +122,17 @@ class Streams:
         record without a key has a place of its own. `own` are the reserved headers that records may have.
         Raises what `append` does, of any shard, and TooManyProducers; ProducerFenced once it was forgotten.
         """
-        rise = Rise.of(producer_id, sequences)
+        rise = SequencedBatch.of(producer_id, sequences)
         return await self._rising.append(name, rise, records, own)
 
     async def append_rising_together(
         self,
         name: StreamName,
-        rise: Rise,
+        rise: SequencedBatch,
         records: Sequence[Record],
         *,
         own: frozenset[str] = OWN_HEADERS,
-    ) -> Risen:
+    ) -> AppendCounts:
         """As append_rising, of several producers whose records keep the order in which they are given here."""
         return await self._rising.append(name, rise, records, own)
 

@@ -52,22 +52,22 @@ from storage.domain.names import LogId, StreamName
 from storage.domain.streams.idempotence import (
     IS_OVER,
     NOT_KNOWN,
-    Floor,
-    Rise,
-    Risen,
-    Straddles,
+    AncestorWatermark,
+    AppendCounts,
+    PartialDuplicate,
+    SequencedBatch,
     floor_at,
     lasts_of,
 )
 from storage.domain.streams.lineage import ShardClosedTo, eldest, is_behind
 from storage.domain.streams.stream import Shard, Stream, by_shard, hash_key
-from storage.log.provisioner import LogGone
-from storage.log.stream_executor import OnStream
+from storage.log.provisioner import LogDeleted
+from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.append import AppendPart
 from storage.redis.streams.idempotence import HotRising, Recalled
 from storage.redis.transport.script_status import LogNotReady
-from storage.streams.append import Appending
+from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS, check_records, timed
 from storage.streams.reshard import Resharder
 
@@ -77,7 +77,7 @@ T = TypeVar("T")
 class _Batch(msgspec.Struct):
     """One call: whose each record is, and where it goes."""
 
-    rise: Rise
+    rise: SequencedBatch
     records: Sequence[Record]
     sizes: Sequence[int]
     places: Sequence[int]
@@ -103,14 +103,14 @@ class _Answer(msgspec.Struct):
     children: Sequence[Shard] = ()
 
 
-class Rising:
+class IdempotentAppender:
     """The verbs of `storage.streams.engine.Streams` for producers that rise."""
 
     def __init__(
         self,
         hot: HotRising,
-        appending: Appending,
-        on_stream: OnStream,
+        appending: Appender,
+        on_stream: StreamExecutor,
         resharder: Resharder,
         clock: Clock,
     ) -> None:
@@ -119,15 +119,15 @@ class Rising:
         self._on_stream = on_stream
         self._resharder = resharder
         self._clock = clock
-        self._floors: dict[tuple[LogId, str], tuple[Floor, ...]] = {}
+        self._floors: dict[tuple[LogId, str], tuple[AncestorWatermark, ...]] = {}
 
     async def append(
         self,
         name: StreamName,
-        rise: Rise,
+        rise: SequencedBatch,
         records: Sequence[Record],
         own: frozenset[str] = OWN_HEADERS,
-    ) -> Risen:
+    ) -> AppendCounts:
         """As `Streams.append_rising`."""
         rise.check(len(records))
         stream = await self._appending.stream(name)
@@ -135,7 +135,7 @@ class Rising:
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(rise, records, sizes, _places(rise, records))
         added = await self._on_stream.do(stream, partial(self._append, batch))
-        return Risen(added, len(records) - added)
+        return AppendCounts(added, len(records) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
         groups: dict[Shard, list[int]] = by_shard(stream.open_shards, batch.places)
@@ -174,7 +174,7 @@ class Rising:
                 done = await self._appending.put(stream, shard, part)
             except ShardClosedTo as closed:
                 return _Answer(0, left, closed.children)
-            except Straddles as told:
+            except PartialDuplicate as told:
                 left = batch.rise.above(left, lasts_of(part.claims, told.lasts))
             else:
                 return _Answer(0 if done.duplicate else len(left))
@@ -184,7 +184,7 @@ class Rising:
 
     async def _floors_of(
         self, stream: Stream, shard: Shard, producer_ids: Sequence[str]
-    ) -> Mapping[str, tuple[Floor, ...]]:
+    ) -> Mapping[str, tuple[AncestorWatermark, ...]]:
         """What the shard's ancestors took of the producers; it is final, and so asked once."""
         if not stream.parents_of(shard):
             return {}
@@ -201,16 +201,16 @@ class Rising:
 
     async def _ask(
         self, stream: Stream, ancestors: Sequence[Shard], producer_ids: Sequence[str]
-    ) -> dict[str, tuple[Floor, ...]]:
+    ) -> dict[str, tuple[AncestorWatermark, ...]]:
         told = await _all_of(self._recalled(stream, one, producer_ids) for one in ancestors)
-        floors: dict[str, list[Floor]] = {one: [] for one in producer_ids}
+        floors: dict[str, list[AncestorWatermark]] = {one: [] for one in producer_ids}
         for ancestor, recalled in zip(ancestors, told, strict=True):
             for producer_id, last in zip(producer_ids, recalled.lasts, strict=True):
                 if last == IS_OVER:
                     raise ProducerFenced("This producer is over: what it had to send was sent.")
                 if last != NOT_KNOWN:
                     span = ancestor.first_hash_key, ancestor.last_hash_key
-                    floors[producer_id].append(Floor(*span, last))
+                    floors[producer_id].append(AncestorWatermark(*span, last))
         return {producer_id: tuple(some) for producer_id, some in floors.items()}
 
     async def _recalled(
@@ -244,7 +244,7 @@ class Rising:
         forget = partial(self._hot.forget, at, producer_ids, self._clock.script_time())
         try:
             await self._on_stream.mended(at, forget)
-        except (LogGone, LogNotReady):
+        except (LogDeleted, LogNotReady):
             return  # it was deleted, or expired, with all it knew
 
     async def known(self, at: LogAddress) -> tuple[bool, bool]:
@@ -262,7 +262,7 @@ async def _all_of(work: Iterable[Awaitable[T]]) -> list[T]:
     return [one for one in done if not isinstance(one, BaseException)]
 
 
-def _places(rise: Rise, records: Sequence[Record]) -> list[int]:
+def _places(rise: SequencedBatch, records: Sequence[Record]) -> list[int]:
     return [
         _place_of(record, producer_id, sequence)
         for record, producer_id, sequence in zip(
@@ -281,7 +281,9 @@ def _place_of(record: Record, producer_id: str, sequence: int) -> int:
     return int.from_bytes(hashlib.md5(word, usedforsecurity=False).digest(), "big")
 
 
-def _is_above(floors: Mapping[str, tuple[Floor, ...]], batch: _Batch, number: int) -> bool:
+def _is_above(
+    floors: Mapping[str, tuple[AncestorWatermark, ...]], batch: _Batch, number: int
+) -> bool:
     if not floors:
         return True
     known = floors[batch.rise.producer_ids[number]]

@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from storage.archive.tiered_reader import Asked, Tiered, TierRead, as_hot
+from storage.archive.tiered_reader import Asked, TieredReader, TierRead, as_hot
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
@@ -23,7 +23,7 @@ from storage.domain.streams.stream import (
     StreamRead,
     hash_key,
 )
-from storage.log.stream_executor import OnStream
+from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.logs import HotLogs, HotRead
 from storage.redis.transport.wakeups import Wakeups
@@ -36,11 +36,11 @@ class Reading:
     def __init__(
         self,
         hot: HotLogs,
-        on_stream: OnStream,
+        on_stream: StreamExecutor,
         resharder: Resharder,
         wakeups: Wakeups,
         clock: Clock,
-        archive: Tiered | None,
+        archive: TieredReader | None,
     ) -> None:
         self._hot = hot
         self._on_stream = on_stream

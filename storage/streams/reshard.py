@@ -34,7 +34,7 @@ from storage.domain.errors import (
 from storage.domain.names import StreamName
 from storage.domain.streams.reshard_plan import Change, merge_of, round_towards, split_of
 from storage.domain.streams.stream import Shard, Stream
-from storage.log.provisioner import LogGone, LogKeeper
+from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.postgres.advisory_lock import alone
 from storage.postgres.database import Database
 from storage.redis.keys import LogAddress
@@ -64,7 +64,7 @@ class Resharder:
     """
 
     def __init__(
-        self, hot: HotLogs, catalog: Catalog, keeper: LogKeeper, database: Database
+        self, hot: HotLogs, catalog: Catalog, keeper: LogProvisioner, database: Database
     ) -> None:
         self._hot = hot
         self._catalog = catalog
@@ -228,5 +228,5 @@ def _begun() -> Iterator[None]:
 def _not_found(name: StreamName) -> Iterator[None]:
     try:
         yield
-    except (LogNotReady, LogGone):
+    except (LogNotReady, LogDeleted):
         raise StreamNotFound(f"There is no stream '{name.name}'.") from None

@@ -57,7 +57,7 @@ class SeenGroup(NamedTuple):
     places: Behind
 
 
-class Looks:
+class ResourceCollector:
     """Asks the stores, many logs at a time."""
 
     def __init__(self, hot: HotSeries, logs: HotLogs, rows: MeasuredRows, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from storage.catalog.catalog import Catalog
-from storage.concurrency.ttl_cache import Recently
+from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound
@@ -79,8 +79,8 @@ class Series:
         self._catalog = catalog
         self._groups = groups
         self._clock = clock
-        self._ticks_known: Recently[dict[int, Tick]] = Recently(limits.SERIES_KNOWN_MS, clock)
-        self._latest_known: Recently[Any] = Recently(limits.SERIES_KNOWN_MS, clock)
+        self._ticks_known: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_KNOWN_MS, clock)
+        self._latest_known: TtlCache[Any] = TtlCache(limits.SERIES_KNOWN_MS, clock)
 
     async def sample(self) -> int:
         """The sweeper's duty: measure everything, once in ten seconds however often this is asked and by how many.
@@ -256,7 +256,7 @@ class Series:
                 for name, stream in kept.items()
             }
 
-        known: Recently[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
+        known: TtlCache[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
         return await known.get(("shards", namespace), read)
 
     async def latest_namespaces(self) -> Latest[TotalSample]:
@@ -273,7 +273,7 @@ class Series:
             }
             return Latest(_measured_at(deployment), by_name)
 
-        known: Recently[Latest[S]] = self._latest_known
+        known: TtlCache[Latest[S]] = self._latest_known
         return await known.get((shape.kind, namespace), read)
 
 

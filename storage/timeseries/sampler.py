@@ -39,7 +39,7 @@ from storage.redis.cluster_store import HotStore
 from storage.redis.counters.timeseries import HotSeries, Kept
 from storage.timeseries.collector import (
     Behind,
-    Looks,
+    ResourceCollector,
     Seen,
     SeenStream,
     group_sample,
@@ -53,7 +53,7 @@ from storage.timeseries.recovery import KINDS, Memory, Place, recall
 from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
-    Risen,
+    AppendCounts,
     note_risen,
     total_of,
     total_of_all,
@@ -70,7 +70,12 @@ class Sampler:
     """The duty. Raises StorageUnavailable, and then what was measured of this slot is not whole."""
 
     def __init__(
-        self, hot: HotSeries, looks: Looks, rows: MeasuredRows, store: HotStore, clock: Clock
+        self,
+        hot: HotSeries,
+        looks: ResourceCollector,
+        rows: MeasuredRows,
+        store: HotStore,
+        clock: Clock,
     ) -> None:
         self._hot = hot
         self._looks = looks
@@ -197,7 +202,7 @@ class _Look:
         self.changes: dict[tuple[str, str], _Changes] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
         self._forced = forced
-        self._risen: dict[str, Risen] = {}  # by namespace
+        self._risen: dict[str, AppendCounts] = {}  # by namespace
         self._slot = FINEST.slot(at_ms)
 
     # Whose turn it is
@@ -312,7 +317,7 @@ class _Look:
 
     def at_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
         """The total of all, by which readers know that this slot was measured."""
-        risen: Risen = {}
+        risen: AppendCounts = {}
         for of_namespace in self._risen.values():
             for name, by in of_namespace.items():
                 risen[name] = risen.get(name, 0) + by

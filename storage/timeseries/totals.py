@@ -23,7 +23,7 @@ DEPLOYMENT = "deployment"
 NAMESPACE = "namespace"
 """What stands for an id where totals are kept: no id is such a word."""
 
-Risen = dict[str, int]
+AppendCounts = dict[str, int]
 """By how much each count of a total has risen since the last look."""
 
 _LEVELS: dict[str, dict[str, str]] = {
@@ -64,7 +64,9 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def note_risen(risen: Risen, shape: Shape[Any], before: Values | None, after: Values) -> None:
+def note_risen(
+    risen: AppendCounts, shape: Shape[Any], before: Values | None, after: Values
+) -> None:
     """Add to `risen` by how much the counts of one resource have; what fell began anew, and has not risen."""
     if before == after:
         return
@@ -77,7 +79,7 @@ def note_risen(risen: Risen, shape: Shape[Any], before: Values | None, after: Va
 
 
 def total_of(
-    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: Risen
+    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: AppendCounts
 ) -> TotalSample:
     """A namespace's total, of the samples of its resources by kind."""
     facts: dict[str, Any] = {kind: len(some) for kind, some in samples.items()}
@@ -91,7 +93,10 @@ def total_of(
 
 
 def total_of_all(
-    before: TotalSample | None, namespaces: Sequence[TotalSample], risen: Risen, **own: int | None
+    before: TotalSample | None,
+    namespaces: Sequence[TotalSample],
+    risen: AppendCounts,
+    **own: int | None,
 ) -> TotalSample:
     """The deployment's total; `own` are facts of its own."""
     facts: dict[str, Any] = dict(own)
@@ -108,7 +113,7 @@ def _together(total: str, values: Iterable[int | None]) -> int | None:
     return max(known, default=0) if total in _MOST else sum(known)
 
 
-def _counts(before: TotalSample | None, risen: Risen) -> dict[str, int]:
+def _counts(before: TotalSample | None, risen: AppendCounts) -> dict[str, int]:
     names = (TOTAL.names[nth] for nth in TOTAL.counts)
     return {
         name: (0 if before is None else getattr(before, name)) + risen.get(name, 0)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.cli.up.tls import check_tls
 from api.config.settings import Settings
 from millstream_client import Millstream
@@ -128,7 +128,7 @@ def test_callers_show_a_certificate_where_they_must(stores, certificates):
 def test_settings_that_cannot_be_are_said_before_anything_is_started(certificates, said, sentence):
     files = {name: str(getattr(certificates, word, word)) for name, word in said.items()}
 
-    with pytest.raises(Trouble, match=sentence):
+    with pytest.raises(CliError, match=sentence):
         check_tls(Settings.model_validate(files))
 
 

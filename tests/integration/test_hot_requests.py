@@ -44,7 +44,7 @@ async def test_a_request_that_was_answered_is_gone_at_once(storage):
 
 def serving_tasks() -> set[object]:
     """What answers hot requests now, or waits for some."""
-    return {one for one in asyncio.all_tasks() if "HotProtocol._serve" in repr(one.get_coro())}
+    return {one for one in asyncio.all_tasks() if "FastPathProtocol._serve" in repr(one.get_coro())}
 
 
 async def serving_count() -> int:

@@ -17,9 +17,9 @@ from storage.domain.limits import HOUR_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
 from storage.domain.queues.message import NewMessage
-from storage.domain.replays.pacing import Pacing, Rhythm
+from storage.domain.replays.pacing import Pacing, ReplaySpeed
 from storage.domain.replays.replay import Order, Target
-from storage.domain.streams.idempotence import Risen
+from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.replaying import (
     KEEP,
@@ -160,7 +160,7 @@ async def test_what_a_part_is_sending_when_another_one_halts_counts(storage, mon
     job, spec, _ = await begin(storage)
     append, is_there, answered = _ToStream.__call__, asyncio.Event(), asyncio.Event()
 
-    async def answered_late(self, records) -> Risen:
+    async def answered_late(self, records) -> AppendCounts:
         risen = await append(self, records)
         is_there.set()
         await answered.wait()
@@ -185,7 +185,7 @@ async def test_what_a_part_is_sending_when_another_one_fails_counts(storage, mon
     append, is_there, has_failed = _ToStream.__call__, asyncio.Event(), asyncio.Event()
     calls: list[int] = []
 
-    async def one_of_two(self, records) -> Risen:
+    async def one_of_two(self, records) -> AppendCounts:
         calls.append(len(records))
         if len(calls) > 1:
             await is_there.wait()
@@ -224,7 +224,7 @@ async def test_a_speed_gives_the_records_their_rhythm_back(storage, clock):
     oldest = await storage.replays.oldest_arrival("default", spec, parts)
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    rhythm = Rhythm(oldest, SystemClock().now_ms(), 3600 * 10)
+    rhythm = ReplaySpeed(oldest, SystemClock().now_ms(), 3600 * 10)
     assert await send(storage, job, spec, rhythm=rhythm) == TaskEnd()
 
     assert 0.15 < loop.time() - begun < 60  # and not the two hours that lie between them
@@ -280,8 +280,8 @@ async def test_a_lost_answer_is_asked_for_again(storage, monkeypatch):
     append = storage.streams.append_rising_together
     lost = iter([True, False, True] + [False] * 100)
 
-    async def loses(*args, **kwargs) -> Risen:
-        risen: Risen = await append(*args, **kwargs)
+    async def loses(*args, **kwargs) -> AppendCounts:
+        risen: AppendCounts = await append(*args, **kwargs)
         if next(lost):
             raise OutcomeUnknown
         return risen

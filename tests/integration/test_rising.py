@@ -19,7 +19,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.streams.idempotence import Rise, Risen
+from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec
 from storage.redis.keys import every_key
 from storage.settings import StorageSettings
@@ -39,7 +39,7 @@ def messages(*numbers: int, group: str = "") -> list[NewMessage]:
     return [NewMessage(b"%d" % number, group=group) for number in numbers]
 
 
-async def rise(streams: Streams, *numbers: int, producer_id: str = "p") -> Risen:
+async def rise(streams: Streams, *numbers: int, producer_id: str = "p") -> AppendCounts:
     return await streams.append_rising(CLICKS, producer_id, numbers, records(*numbers))
 
 
@@ -67,11 +67,11 @@ async def queues(engines):
 
 
 async def test_a_batch_that_comes_again_in_other_portions_adds_only_what_is_new(streams):
-    assert await rise(streams, 2, 4, 6) == Risen(3, 0)
+    assert await rise(streams, 2, 4, 6) == AppendCounts(3, 0)
 
-    assert await rise(streams, 2, 4, 6) == Risen(0, 3)
-    assert await rise(streams, 2, 4) == Risen(0, 2)
-    assert await rise(streams, 4, 6, 7, 9) == Risen(2, 2)
+    assert await rise(streams, 2, 4, 6) == AppendCounts(0, 3)
+    assert await rise(streams, 2, 4) == AppendCounts(0, 2)
+    assert await rise(streams, 4, 6, 7, 9) == AppendCounts(2, 2)
 
     assert await everything(streams) == [b"2", b"4", b"6", b"7", b"9"]
 
@@ -79,16 +79,16 @@ async def test_a_batch_that_comes_again_in_other_portions_adds_only_what_is_new(
 async def test_producers_do_not_know_of_one_another(streams):
     await rise(streams, 5)
 
-    assert await rise(streams, 3, producer_id="q") == Risen(1, 0)
+    assert await rise(streams, 3, producer_id="q") == AppendCounts(1, 0)
 
 
 async def test_several_producers_share_a_batch_and_its_order(streams):
-    together = Rise(["p", "q", "p", "q"], [1, 5, 2, 6])
+    together = SequencedBatch(["p", "q", "p", "q"], [1, 5, 2, 6])
     await streams.append_rising(CLICKS, "q", [5], records(0))
 
     risen = await streams.append_rising_together(CLICKS, together, records(1, 2, 3, 4))
 
-    assert risen == Risen(3, 1)
+    assert risen == AppendCounts(3, 1)
     assert await everything(streams) == [b"0", b"1", b"3", b"4"]
 
 
@@ -99,7 +99,7 @@ async def test_a_record_without_a_key_goes_to_the_same_place_again(streams):
     await streams.append_rising(CLICKS, "p", range(20), keyless)
     again = await streams.append_rising(CLICKS, "p", range(20), keyless)
 
-    assert again == Risen(0, 20)
+    assert again == AppendCounts(0, 20)
     assert {state.next > 0 for state in (await streams.shards(CLICKS))[1:]} == {True}
 
 
@@ -114,7 +114,7 @@ async def test_a_merged_shard_takes_of_each_half_what_its_own_parent_did_not(eng
     first = await streams.append_rising(CLICKS, "p", range(3), batch[:3])
     rest = await streams.append_rising(CLICKS, "p", range(3, 6), batch[3:])
 
-    assert (first, rest) == (Risen(2, 1), Risen(1, 2))
+    assert (first, rest) == (AppendCounts(2, 1), AppendCounts(1, 2))
     assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
 
 
@@ -130,7 +130,7 @@ async def test_a_day_and_ten_thousand_other_producers_do_not_make_a_log_forget(
             clock.advance(ms=DAY_MS)
             await rise(storage.streams, 1, producer_id=f"other {number}")
 
-        assert await rise(storage.streams, 1, 2, 3) == Risen(1, 2)
+        assert await rise(storage.streams, 1, 2, 3) == AppendCounts(1, 2)
 
 
 async def test_a_log_refuses_a_producer_too_many_rather_than_forget_one(
@@ -150,12 +150,12 @@ async def test_a_log_refuses_a_producer_too_many_rather_than_forget_one(
             await rise(streams, 1, producer_id="r")
         with pytest.raises(TooManyProducers):
             await queues.send_rising(WORK, "r", [1], messages(1))
-        assert await rise(streams, 1, 2) == Risen(1, 1)
+        assert await rise(streams, 1, 2) == AppendCounts(1, 1)
         await streams.forget_rising(CLICKS, ["q"])
         await queues.forget_rising(WORK, ["q"])
 
-        assert await rise(streams, 1, producer_id="r") == Risen(1, 0)
-        assert await queues.send_rising(WORK, "r", [1], messages(1)) == Risen(1, 0)
+        assert await rise(streams, 1, producer_id="r") == AppendCounts(1, 0)
+        assert await queues.send_rising(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
 
 
 async def test_what_a_producer_still_brings_after_it_was_forgotten_is_refused(streams):
@@ -181,7 +181,7 @@ async def test_a_closed_shard_that_knows_an_open_producer_does_not_expire(stream
     clock.advance(ms=400 * DAY_MS)
 
     assert await streams.expire_shards(CLICKS) == 0
-    assert await rise(streams, 1, 2) == Risen(1, 1)
+    assert await rise(streams, 1, 2) == AppendCounts(1, 1)
     await streams.forget_rising(CLICKS, ["p"])
 
     assert await streams.expire_shards(CLICKS) == 1
@@ -193,7 +193,7 @@ async def test_a_fence_holds_for_what_rises(streams):
 
     with pytest.raises(FenceMismatch):
         await rise(streams, 2)
-    assert await rise(streams, 1) == Risen(0, 1)
+    assert await rise(streams, 1) == AppendCounts(0, 1)
 
 
 async def test_the_newest_record_of_a_key_is_found_among_those_that_rise(engines):
@@ -212,7 +212,7 @@ async def test_reserved_headers_are_refused_but_for_those_that_are_the_senders_o
 
     with pytest.raises(ValidationFailed):
         await append(CLICKS, "p", [1], [Record(b"x", headers=((":from", "", b"y"),))])
-    assert await append(CLICKS, "p", [1], marked, own=frozenset({":from"})) == Risen(1, 0)
+    assert await append(CLICKS, "p", [1], marked, own=frozenset({":from"})) == AppendCounts(1, 0)
     with pytest.raises(MessageTooLarge):
         await append(CLICKS, "p", [2], [Record(b"x" * 11)], own=frozenset({":from"}))
 
@@ -260,8 +260,10 @@ async def test_a_lost_answer_is_made_up_for_by_sending_again(
                 faults.cut()
                 await queues.stats(WORK)
 
-            assert await rise(streams, 2, 3, 4) == Risen(1, 2)
-            assert await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == Risen(1, 2)
+            assert await rise(streams, 2, 3, 4) == AppendCounts(1, 2)
+            assert await queues.send_rising(
+                WORK, "p", [2, 3, 4], messages(2, 3, 4)
+            ) == AppendCounts(1, 2)
             assert await everything(streams) == [b"1", b"2", b"3", b"4"]
             received = await queues.receive(WORK, messages_max=9)
             assert [one.body for one in received] == [b"1", b"2", b"3", b"4"]
@@ -280,11 +282,11 @@ async def drained(queues, name: QueueName = WORK) -> list[bytes]:
 
 
 async def test_a_queue_takes_each_message_once_also_after_it_was_acknowledged(queues):
-    assert await queues.send_rising(WORK, "p", [1, 2], messages(1, 2)) == Risen(2, 0)
+    assert await queues.send_rising(WORK, "p", [1, 2], messages(1, 2)) == AppendCounts(2, 0)
     assert await drained(queues) == [b"1", b"2"]
 
-    assert await queues.send_rising(WORK, "p", [1, 2, 3], messages(1, 2, 3)) == Risen(1, 2)
-    assert await queues.send_rising(WORK, "p", [3], messages(3)) == Risen(0, 1)
+    assert await queues.send_rising(WORK, "p", [1, 2, 3], messages(1, 2, 3)) == AppendCounts(1, 2)
+    assert await queues.send_rising(WORK, "p", [3], messages(3)) == AppendCounts(0, 1)
 
     assert await drained(queues) == [b"3"]
 
@@ -297,7 +299,7 @@ async def test_a_fifo_queue_keeps_the_order_of_each_group(engines):
     await engines.queues.send_rising(name, "p", range(5), line[:5])
     again = await engines.queues.send_rising(name, "p", range(2, 8), line[2:])
 
-    assert again == Risen(3, 3)
+    assert again == AppendCounts(3, 3)
     found = await drained(engines.queues, name)
     assert [n for n in found if int(n) % 2] == [b"1", b"3", b"5", b"7"]
     assert [n for n in found if int(n) % 2 == 0] == [b"0", b"2", b"4", b"6"]
@@ -311,7 +313,7 @@ async def test_what_does_not_fit_a_queue_stays_to_be_sent(engines):
     with pytest.raises(QueueFull):
         await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4))
     assert await drained(queues) == [b"1", b"2"]
-    assert await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == Risen(2, 1)
+    assert await queues.send_rising(WORK, "p", [2, 3, 4], messages(2, 3, 4)) == AppendCounts(2, 1)
 
     assert await drained(queues) == [b"3", b"4"]
 

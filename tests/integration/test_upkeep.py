@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from consumers.maintenance import scheduler
-from consumers.maintenance.scheduler import Duty, sweep, tidy_queues, trim_streams
+from consumers.maintenance.scheduler import MaintenanceTask, sweep, tidy_queues, trim_streams
 from storage.bootstrap import open_storage
 from storage.domain.limits import TOMBSTONE_MS, Limits
 from storage.domain.log.record_batch import Record
@@ -88,7 +88,7 @@ async def test_a_duty_that_fails_keeps_no_other_from_its_work(storage, monkeypat
     async def work(_):
         done.set()
 
-    duties = (Duty("bad", 60_000, fail), Duty("good", 60_000, work))
+    duties = (MaintenanceTask("bad", 60_000, fail), MaintenanceTask("good", 60_000, work))
     monkeypatch.setattr(scheduler, "DUTIES", duties)
 
     sweeping = asyncio.create_task(sweep(storage))

@@ -22,14 +22,14 @@ from storage.domain.errors import MillstreamError, OutcomeUnknown, ProducerFence
 from storage.domain.limits import DAY_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams.idempotence import Rise, Straddles
+from storage.domain.streams.idempotence import PartialDuplicate, SequencedBatch
 from storage.domain.streams.lineage import ShardClosedTo
 from storage.domain.streams.reshard_plan import merge_of
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
-from storage.log.provisioner import LogGone
+from storage.log.provisioner import LogDeleted
 from storage.redis.streams.append import AppendPart, PartAppended
 from storage.redis.transport.script_status import LogNotReady
-from storage.streams.idempotent_append import Rising, _Batch, _places
+from storage.streams.idempotent_append import IdempotentAppender, _Batch, _places
 from storage.streams.reshard import _Giving
 from tests.stateful.conftest import Bench
 
@@ -68,7 +68,7 @@ class Faulty:
 class Attempt:
     """One that sends: all before `position` is known to be added."""
 
-    rising: Rising
+    rising: IdempotentAppender
     faulty: Faulty
     stream: Stream
     position: int = 0
@@ -92,7 +92,7 @@ class RisingMachine(RuleBasedStateMachine):
         whose = data.draw(st.lists(st.sampled_from(PRODUCERS), min_size=RECORDS, max_size=RECORDS))
         steps = data.draw(st.lists(st.integers(1, 3), min_size=RECORDS, max_size=RECORDS))
         self.records = [Record(b"%d" % nth, key) for nth, key in enumerate(keys)]
-        self.rise = Rise(whose, [*itertools.accumulate(steps)])
+        self.rise = SequencedBatch(whose, [*itertools.accumulate(steps)])
         self.known = [stream]
         self.late: list[tuple[Stream, Shard, AppendPart]] = []
         self.acknowledged = 0
@@ -100,12 +100,12 @@ class RisingMachine(RuleBasedStateMachine):
 
     def attempt(self) -> Attempt:
         mine, faulty = self.streams._rising, Faulty(self)
-        rising = Rising(mine._hot, faulty, mine._on_stream, self.resharder, mine._clock)  # type: ignore[arg-type]  # it has a put
+        rising = IdempotentAppender(mine._hot, faulty, mine._on_stream, self.resharder, mine._clock)  # type: ignore[arg-type]  # it has a put
         return Attempt(rising, faulty, self.known[-1])
 
     def batch(self, first: int, count: int) -> _Batch:
         some = slice(first, first + count)
-        rise = Rise(self.rise.producer_ids[some], self.rise.sequences[some])
+        rise = SequencedBatch(self.rise.producer_ids[some], self.rise.sequences[some])
         records = self.records[some]
         return _Batch(rise, records, [one.size_bytes for one in records], _places(rise, records))
 
@@ -151,7 +151,7 @@ class RisingMachine(RuleBasedStateMachine):
 
     def deliver(self, stream: Stream, shard: Shard, part: AppendPart) -> None:
         """What comes of it is told to nobody: its sender is gone."""
-        with suppress(ShardClosedTo, Straddles, LogGone, LogNotReady):
+        with suppress(ShardClosedTo, PartialDuplicate, LogDeleted, LogNotReady):
             self.bench.run(self.streams._appending.put(stream, shard, part))
 
     async def reshard(self, how: str, shard: int) -> None:

@@ -27,7 +27,7 @@ from api.aws.protocol.request_id import HEADER, new_request_id
 from api.aws.protocol.service import Call, Operation, Service, Surroundings
 from api.aws.protocol.service import Told as Answered
 from api.aws.protocol.sigv4 import SignedRequest
-from api.errors import ClientGone, Refusal
+from api.errors import ClientDisconnected, Refusal
 from api.http.public_url import base_url_of
 from api.http.request_spans import begin
 from api.http.responses import (
@@ -48,7 +48,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.audit import Door, is_administrative, outcome
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
-from storage.quotas.enforcer import QuotaKeeper
+from storage.quotas.enforcer import QuotaEnforcer
 from storage.settings import Durability
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
@@ -196,7 +196,7 @@ class AwsDoor:
             told = wire.answer(operation, answer, request_id)
             if told.pieces is not None:
                 told = told._replace(pieces=self._standing.watched(principal, told.pieces))
-        except ClientGone:
+        except ClientDisconnected:
             around = Circumstances(principal, trace, started)
             self._ended.note(name, CLIENT_GONE_STATUS, request_id, around)
             return None
@@ -221,7 +221,7 @@ class AwsDoor:
 
     async def _spend(
         self,
-        quotas: QuotaKeeper,
+        quotas: QuotaEnforcer,
         principal: Principal,
         operation: Operation,
         asked: Any,

@@ -6,7 +6,7 @@ protocol, which SDKs of a query-compatible service still show to their users.
 
 import msgspec
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -62,5 +62,5 @@ UNEXPECTED = AwsError(
 
 def from_refusal(refusal: Refusal) -> AwsError:
     """What HTTP itself refuses, in Amazon's words."""
-    too_large = refusal.code is DoorCode.REQUEST_TOO_LARGE
+    too_large = refusal.code is HttpErrorCode.REQUEST_TOO_LARGE
     return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)

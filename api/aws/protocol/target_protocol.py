@@ -136,7 +136,7 @@ class TargetDoor(AwsDoor):
         return await self.answer(TargetWire(self._service, request, target), request, receive)
 
 
-class Fork:
+class ServiceRouter:
     """The place `/`, which services share. What a target begins with tells whose call it is; of a form that has none, the
     service that it is signed for."""
 

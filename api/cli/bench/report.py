@@ -10,7 +10,7 @@ import msgspec
 
 from api.cli.bench.loads import Load
 from api.cli.bench.schedule import Tally
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 
 COMPARED = table("figure", "before", "now", "change")
@@ -66,12 +66,12 @@ def _processor() -> str:
 
 
 def read_result(path: Path) -> Row:
-    """An earlier result. Raises Trouble when it is none."""
+    """An earlier result. Raises CliError when it is none."""
     try:
         told = msgspec.json.decode(path.read_bytes())
         figures(told)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Trouble(f"{path} is no result of a bench: {error}", ExitCode.USAGE) from None
+        raise CliError(f"{path} is no result of a bench: {error}", ExitCode.USAGE) from None
     return dict(told)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from api.cli.commands.processes import Data
 from api.cli.config.process_settings import settings_said
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import Most, Prefix, StreamName
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.progress import Setbacks, progress
@@ -97,7 +97,7 @@ def flush(
     is_done = last["state"] == "done"
     cli.out.done(f"Stream {name} is {'' if is_done else 'not wholly '}archived.", last)
     if not is_done:
-        raise Trouble(
+        raise CliError(
             f"job {job} is {last['state']}: {last['failure'] or 'see millstream job show'}"
         )
 
@@ -135,7 +135,7 @@ def verify(
 
     settings = settings_said(data=data)
     if (told := with_found_stores(settings)) is None:
-        raise Trouble(
+        raise CliError(
             f"no Millstream runs on {settings.data}: start it, say --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )

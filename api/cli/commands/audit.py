@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.config.process_settings import settings_said, with_stores
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.cli.shell.options import Most, moment
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
@@ -103,7 +103,7 @@ def verify(
     else:
         chain, fault = _verify(cli, known)
     if fault := fault or chain.end():
-        raise Trouble(f"the audit log is broken: entry {fault.seq} {fault.detail}")
+        raise CliError(f"the audit log is broken: entry {fault.seq} {fault.detail}")
     told = {"entries": chain.seq, "last": f"{chain.seq}:{chain.hash}", "whole": chain.whole}
     cli.out.done(_sentence(chain), told)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.bench.options import Over, Protocol, What
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import duration
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal, noun, verb
@@ -74,7 +74,7 @@ def measure(
             cli.say(f"Not alike: {difference}.")
         _show_both(cli, before, told)
     if told["failed"]:
-        raise Trouble(f"{told['failed']} failed: {told['failures']}", ExitCode.PARTIAL)
+        raise CliError(f"{told['failed']} failed: {told['failures']}", ExitCode.PARTIAL)
 
 
 def _run(cli: Terminal, load: "Load") -> Row:

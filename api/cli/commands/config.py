@@ -8,7 +8,7 @@ import typer
 from api.cli.config.process_settings import environment
 from api.cli.config.profiles import Said, config_path
 from api.cli.config.sources import faults, settings_told
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -54,7 +54,7 @@ def check(cli: Terminal) -> None:
     for fault in found:
         typer.echo(fault, err=True)
     if found:
-        raise Trouble(f"{len(found)} settings are wrong, as said above", ExitCode.ERROR)
+        raise CliError(f"{len(found)} settings are wrong, as said above", ExitCode.ERROR)
     cli.out.done("All settings are valid.", {"faults": []})
 
 

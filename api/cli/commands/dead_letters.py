@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.commands.messages import BODY, with_text
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.cli.shell.options import Most, QueueName, fields
 from api.cli.shell.output import table, to_row
 from api.cli.shell.progress import progress
@@ -112,4 +112,4 @@ def _follow_move(cli: Terminal, name: str, begun: "MoveOut", *, wait: bool) -> N
     count = last.moved if wait else last.to_move
     cli.out.done(f"{count} messages of queue {name} {verb_} ({last.id}).", to_row(last))
     if str(last.state) == "failed":
-        raise Trouble(f"the move failed: {last.failure}")
+        raise CliError(f"the move failed: {last.failure}")

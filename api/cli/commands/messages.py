@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.io.stdin import read_stdin, said
 from api.cli.shell.options import ContentType, Headers, Most, QueueName, duration
 from api.cli.shell.output import Column, Row, show_value, table, to_row
@@ -215,7 +215,7 @@ def _report(cli: Terminal, handles: list[str], results: list[Any]) -> None:
         cli.out.done(f"{len(results) - len(refused)} deliveries are settled.")
     if refused:
         code = ExitCode.PARTIAL if len(refused) < len(results) else ExitCode.ERROR
-        raise Trouble(f"{len(refused)} of {len(results)} were refused: {refused[0]}", code)
+        raise CliError(f"{len(refused)} of {len(results)} were refused: {refused[0]}", code)
 
 
 def _result(handle: str, result: Any) -> Row:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from api.cli.config.process_settings import settings_said, with_stores
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.terminal import noun
 
 processes = noun("The service.")
@@ -129,7 +129,7 @@ def migrate() -> None:
     try:
         run(settings)
     except RuntimeError as error:  # the database is newer than this version
-        raise Trouble(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 @processes.command("first-key", hidden=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.commands.job import StateWord
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import Most, StreamName, fields, place
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.parsing import Place
@@ -77,7 +77,7 @@ def start(
 ) -> None:
     """Send records of a stream again, to another stream or to a queue."""
     if (to_stream is None) == (to_queue is None):
-        raise Trouble("say one of --to-stream and --to-queue", ExitCode.USAGE)
+        raise CliError("say one of --to-stream and --to-queue", ExitCode.USAGE)
     target = fields(None, stream=to_stream, queue=to_queue)
     pacing = fields(None, records_per_second=rate, speed=speed)
     config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
@@ -95,11 +95,11 @@ def start(
 
 
 def bound(place: Place | None, option: str) -> Row | None:
-    """One end of the window; None for that of the stream. Raises Trouble."""
+    """One end of the window; None for that of the stream. Raises CliError."""
     if place is None or place.end == "earliest":
         return None
     if place.time is None:
-        raise Trouble(f"{option} takes 10m (ago), or a time", ExitCode.USAGE)
+        raise CliError(f"{option} takes 10m (ago), or a time", ExitCode.USAGE)
     return {"time": place.time.isoformat()}
 
 
@@ -166,9 +166,9 @@ def _watch(cli: Terminal, name: str) -> None:
     sent = last["progress"]["sent"]
     cli.out.done(f"Replay {name} is {last['state']}: {sent} records are sent.", last)
     if last["state"] == "failed":
-        raise Trouble(f"replay {name} failed: {last['failure']}")
+        raise CliError(f"replay {name} failed: {last['failure']}")
     if last["state"] == "cancelled":
-        raise Trouble(f"replay {name} was cancelled after {sent} records", ExitCode.PARTIAL)
+        raise CliError(f"replay {name} was cancelled after {sent} records", ExitCode.PARTIAL)
 
 
 def _until_over(cli: Terminal, found: "Replay") -> Row:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import (
     OnlyNew,
     Prefix,
@@ -30,7 +30,7 @@ STREAMS = table(
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
 
-Retention = Annotated[Any, duration("--retention", help="How long records are kept.")]
+HotTrimmer = Annotated[Any, duration("--retention", help="How long records are kept.")]
 
 
 @verb(
@@ -45,7 +45,7 @@ def create(
     cli: Terminal,
     name: StreamName,
     shards: Annotated[int | None, typer.Option("--shards", help="How many shards.")] = None,
-    retention: Retention = None,
+    retention: HotTrimmer = None,
     new: OnlyNew = False,
     set_: Settings = None,
 ) -> None:
@@ -57,7 +57,7 @@ def create(
 
 @verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])
 def change(
-    cli: Terminal, name: StreamName, retention: Retention = None, set_: Settings = None
+    cli: Terminal, name: StreamName, retention: HotTrimmer = None, set_: Settings = None
 ) -> None:
     """Change some of a stream's configuration; null takes a field back to its default."""
     changed = cli.client.stream(name).change(**fields(set_, retention_seconds=retention))
@@ -109,7 +109,7 @@ def reshard(
 ) -> None:
     """Change the number of shards: say one of --shards, --split and --merge."""
     if sum(one is not None for one in (shards, split, merge)) != 1:
-        raise Trouble("say one of --shards, --split and --merge", ExitCode.USAGE)
+        raise CliError("say one of --shards, --split and --merge", ExitCode.USAGE)
     after = cli.client.stream(name).reshard(shards, split=split, merge=merge)
     if cli.out.for_people:
         cli.out.done(f"Stream {name} has {sum(one.open_ for one in after)} open shards.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.cli.shell.options import Headers, Most, OnlyNew, Prefix, Settings, Yes, fields
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
@@ -140,7 +140,7 @@ def test(cli: Terminal, name: Name) -> None:
 def _attempt(cli: Terminal, name: str, attempt: Row) -> None:
     if attempt["outcome"] != "delivered":
         answer = attempt["status"] or attempt["error"] or "no answer"
-        raise Trouble(f"webhook {name} was not delivered: {attempt['outcome']} ({answer})")
+        raise CliError(f"webhook {name} was not delivered: {attempt['outcome']} ({answer})")
     cli.out.done(f"Webhook {name} is delivered: {attempt['status']}.", attempt)
 
 

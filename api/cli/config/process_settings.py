@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings, read_settings
 from api.config.sources import with_origins
 
@@ -17,15 +17,15 @@ STORES = ("redis_url", "database_url")  # also known by names without our prefix
 
 
 def settings_said(**options: Any) -> Settings:
-    """The settings in force, with the options that were given. Raises Trouble for one that cannot be."""
+    """The settings in force, with the options that were given. Raises CliError for one that cannot be."""
     try:
         return read_settings(**options)
     except ValidationError as error:
-        raise Trouble(wrong_values(error)[0], ExitCode.USAGE) from None
+        raise CliError(wrong_values(error)[0], ExitCode.USAGE) from None
     except tomllib.TOMLDecodeError as error:
-        raise Trouble(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f"millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Trouble(f".env or millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f".env or millstream.toml cannot be read: {error}", ExitCode.USAGE) from None
 
 
 def wrong_values(error: ValidationError) -> list[str]:
@@ -39,11 +39,11 @@ def wrong_values(error: ValidationError) -> list[str]:
 
 
 def with_stores(settings: Settings) -> Settings:
-    """The same, when they name both stores. Raises Trouble."""
+    """The same, when they name both stores. Raises CliError."""
     try:
         settings.storage()
     except ValueError as error:
-        raise Trouble(str(error), ExitCode.USAGE) from None
+        raise CliError(str(error), ExitCode.USAGE) from None
     return settings
 
 

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 
 URL = "http://127.0.0.1:8080"
 KEYS = frozenset({"profile", "profiles"})
@@ -58,7 +58,7 @@ def find_target(
     ca_file: str | None = None,
     profile: str | None = None,
 ) -> Target:
-    """The service that is meant. Raises Trouble for a profile that is not there, and for a file that is wrong."""
+    """The service that is meant. Raises CliError for a profile that is not there, and for a file that is wrong."""
     path = config_path(environment)
     told = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
     name, values = told
@@ -87,7 +87,7 @@ def _first(*candidates: Said | None) -> Said:
 
 def _check_url(url: Said) -> None:
     if not url.value.startswith(("http://", "https://")):
-        raise Trouble(f"{url.value!r} ({url.origin}) is no URL: say {URL}", ExitCode.USAGE)
+        raise CliError(f"{url.value!r} ({url.origin}) is no URL: say {URL}", ExitCode.USAGE)
 
 
 def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
@@ -98,22 +98,22 @@ def _profile(path: Path, name: str | None) -> tuple[str, dict[str, str]]:
         return "", {}
     profiles = config.get("profiles", {})
     if name not in profiles:
-        raise Trouble(
+        raise CliError(
             f"there is no profile {name!r} in {path}{did_you_mean(name, profiles)}", ExitCode.USAGE
         )
     return name, profiles[name]
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The file's tables; nothing where there is no file. Raises Trouble for anything in it that is not ours."""
+    """The file's tables; nothing where there is no file. Raises CliError for anything in it that is not ours."""
     try:
         config = tomllib.loads(path.read_text())
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Trouble(f"{path} cannot be read: {error}", ExitCode.USAGE) from None
+        raise CliError(f"{path} cannot be read: {error}", ExitCode.USAGE) from None
     if faults := faults_of(config):
-        raise Trouble(f"{path}: {faults[0]}", ExitCode.USAGE)
+        raise CliError(f"{path}: {faults[0]}", ExitCode.USAGE)
     return config
 
 

@@ -23,7 +23,7 @@ _SERVICE_LINK = re.compile(
 
 
 def settings_told() -> dict[str, Said]:
-    """Every setting of a service started here, by name. Secrets are hidden. Raises Trouble."""
+    """Every setting of a service started here, by name. Secrets are hidden. Raises CliError."""
     settings, sources = settings_said(), sources_now()
     return {name: Said(spelled(value), origin_of(name, sources)) for name, value in settings}
 

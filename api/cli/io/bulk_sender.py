@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.io.rows import NotAnItem
 from api.cli.io.stdin import Lines
 from api.cli.shell.error_messages import trouble_of
@@ -31,7 +31,7 @@ class Carrier:
         self._rows: list[Row] = []
 
     def carry(self, lines: Lines, sentence: str) -> None:
-        """Send them all, and say what was done: `sentence` with their number. Raises Trouble, PARTIAL when some
+        """Send them all, and say what was done: `sentence` with their number. Raises CliError, PARTIAL when some
         arrived and others did not."""
         with progress(self._cli, "sent, KiB:" if lines.size else "sent:") as shown:
             for batch in lines.batches:
@@ -47,7 +47,7 @@ class Carrier:
                 self._arrived(self._send_many(items))
         except PartlyRefused as refused:
             self._arrived([one for one in refused.results if isinstance(one, Sent | Appended)])
-            raise Trouble(f"{self.done} were taken; {refused}", ExitCode.PARTIAL) from None
+            raise CliError(f"{self.done} were taken; {refused}", ExitCode.PARTIAL) from None
         except MillstreamError as error:
             raise self._stopped(trouble_of(error)) from None
 
@@ -61,14 +61,14 @@ class Carrier:
             except NotAnItem as fault:
                 if items:
                     yield items
-                told = Trouble(f"line {self._lines}: {fault}", ExitCode.USAGE)
+                told = CliError(f"line {self._lines}: {fault}", ExitCode.USAGE)
                 raise self._stopped(told) from None
         yield items
 
-    def _stopped(self, trouble: Trouble) -> Trouble:
+    def _stopped(self, trouble: CliError) -> CliError:
         if not self.done:
             return trouble
-        return Trouble(f"{self.done} were taken, then: {trouble}", ExitCode.PARTIAL)
+        return CliError(f"{self.done} were taken, then: {trouble}", ExitCode.PARTIAL)
 
     def _arrived(self, results: Sequence[Any]) -> None:
         self.done += len(results)

@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.io.rows import record_row
 from api.cli.shell.interrupts import ended_without_reader
 from api.cli.shell.output import Form, encode_pretty, harmless
@@ -54,7 +54,7 @@ def _place_of(record: Record) -> str:
 def read_on(
     source: Stream, place: Place, shard: int | None, most: int | None, on_gap: OnGap
 ) -> Iterator[Record]:
-    """What a stream holds from a place on. An offset is one of a shard. Raises Trouble."""
+    """What a stream holds from a place on. An offset is one of a shard. Raises CliError."""
     if place.offset is not None and shard is None:
         shard = _only_shard(source)
     limit = min(most or 1000, 1000)
@@ -73,7 +73,7 @@ def read_on(
 def _only_shard(source: Stream) -> int:
     shards = source.shards()
     if len(shards) != 1:
-        raise Trouble(
+        raise CliError(
             f"stream {source.name} has {len(shards)} shards: say whose offset with --shard",
             ExitCode.USAGE,
         )
@@ -98,7 +98,7 @@ def last_records(
         if one.open_ or shard is not None:
             offsets[one.index] = page.next_offset
     if shard is not None and not offsets:
-        raise Trouble(f"stream {source.name} has no shard {shard}", ExitCode.NOT_FOUND)
+        raise CliError(f"stream {source.name} has no shard {shard}", ExitCode.NOT_FOUND)
     found.sort(key=lambda record: (record.arrival_time, record.shard, record.offset))
     return (found[-most:] if most else []), offsets
 

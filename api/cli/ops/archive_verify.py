@@ -4,9 +4,9 @@ import asyncio
 
 import typer
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings
-from storage.archive.verify import ArchiveCheck, open_archive_check
+from storage.archive.verify import ArchiveVerifier, open_archive_check
 from storage.bootstrap import open_storage
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import ArchiveOff
@@ -14,11 +14,11 @@ from storage.domain.names import DEFAULT_NAMESPACE, StreamName
 
 
 def verify(settings: Settings, stream: str | None) -> bool:
-    """Print a line for each shard and each fault; whether there was none. Raises Trouble without an archive."""
+    """Print a line for each shard and each fault; whether there was none. Raises CliError without an archive."""
     try:
         return asyncio.run(_verify(settings, stream))
     except ArchiveOff as error:
-        raise Trouble(error.detail, ExitCode.USAGE) from None
+        raise CliError(error.detail, ExitCode.USAGE) from None
 
 
 async def _verify(settings: Settings, stream: str | None) -> bool:
@@ -31,7 +31,7 @@ async def _verify(settings: Settings, stream: str | None) -> bool:
         return await _told(check, wanted.stream_id if wanted else None, names)
 
 
-async def _told(check: ArchiveCheck, stream_id: str | None, names: dict[str, str]) -> bool:
+async def _told(check: ArchiveVerifier, stream_id: str | None, names: dict[str, str]) -> bool:
     sound = True
     async for shard in check.shards(stream_id):
         name = names.get(shard.stream_id, shard.stream_id)

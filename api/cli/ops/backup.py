@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.up.archive_mode import own_archive
 from api.cli.up.data_directory import check_version, data_directory, in_use, locked
@@ -28,7 +28,7 @@ from storage.embedded.valkey import ValkeyServer
 
 
 def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
-    """Back up the stores that the settings mean. Raises Trouble, MillstreamError."""
+    """Back up the stores that the settings mean. Raises CliError, MillstreamError."""
     with _told_as_trouble(), ended_by_sigterm(), _stores_of(settings, empty=False) as stores:
         return backups.backup(
             stores.storage(),
@@ -40,7 +40,7 @@ def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> M
 
 
 def restore(settings: Settings, source: Path) -> Manifest:
-    """Restore a backup into the stores that the settings mean. Raises Trouble, MillstreamError."""
+    """Restore a backup into the stores that the settings mean. Raises CliError, MillstreamError."""
     with _told_as_trouble(), ended_by_sigterm(), unbundled(source) as folder:
         backups.read_backup(folder)  # before anything is made in DATA
         with _stores_of(settings, empty=True) as stores:
@@ -52,11 +52,11 @@ def _told_as_trouble() -> Iterator[None]:
     try:
         yield
     except BackupError as error:
-        raise Trouble(str(error)) from None
+        raise CliError(str(error)) from None
     except EmbeddedServerError as error:
-        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+        raise CliError(str(error), ExitCode.UNAVAILABLE) from None
     except RuntimeError as error:  # the database is newer than this version
-        raise Trouble(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
         yield settings
     elif in_use(settings.data):
         if empty:
-            raise Trouble(
+            raise CliError(
                 f"a Millstream runs on {settings.data}: stop it, and say a --data that is not there yet"
             )
         data = settings.data.resolve()
@@ -80,12 +80,12 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
 def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
     there = (settings.data / "version").exists()
     if not empty and not there:
-        raise Trouble(
+        raise CliError(
             f"there is no Millstream in {settings.data}: say --data, or set REDIS_URL and DATABASE_URL",
             ExitCode.UNAVAILABLE,
         )
     if empty and there:
-        raise Trouble(
+        raise CliError(
             f"{settings.data} has a Millstream in it: say a --data that is not there yet, or remove this one"
             " if it is what a restore left that broke off"
         )

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.cli.shell.output import Column, Form, Output, Row, table, to_row
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
@@ -163,7 +163,7 @@ def _port(settings: Settings) -> Finding:
     try:
         with listening(settings.host, settings.port):
             return Finding("port", True, f"{where} is free", "")
-    except Trouble as trouble:
+    except CliError as trouble:
         reason = readiness(f"{settings.scheme}://{where}")
         if reason == "":
             return Finding("port", True, f"{where} is served by a Millstream that is ready", "")

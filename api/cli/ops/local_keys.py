@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from api.cli.config.process_settings import settings_said
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row
 from api.cli.up.data_directory import in_use, own_secret_keys
 from api.config.settings import Settings
@@ -24,14 +24,14 @@ _UNUSED = "redis://unused"
 
 
 def create(config: dict[str, Any], data: Path | None) -> Row:
-    """Make a credential as an administrator everywhere. Raises Trouble, MillstreamError."""
+    """Make a credential as an administrator everywhere. Raises CliError, MillstreamError."""
     settings = _storage(settings_said(data=data))
     try:
         asked = KeyConfig.model_validate_json(_json(config))
     except ValidationError as error:
         fault = error.errors()[0]
         where = "/".join(str(part) for part in fault["loc"])
-        raise Trouble(f"{where}: {fault['msg']}", ExitCode.USAGE) from None
+        raise CliError(f"{where}: {fault['msg']}", ExitCode.USAGE) from None
 
     async def make() -> Row:
         async with open_credentials(settings) as credentials, open_audit(settings) as audit:
@@ -48,7 +48,7 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
 
 
 def create_first() -> str | None:
-    """The API key of a new deployment's administrator; None in an old one. Raises Trouble, MillstreamError."""
+    """The API key of a new deployment's administrator; None in an old one. Raises CliError, MillstreamError."""
     settings = _storage(settings_said())
 
     async def make() -> str | None:
@@ -92,7 +92,7 @@ def _storage(settings: Settings) -> StorageSettings:
     update: dict[str, Any] = {"redis_url": settings.redis_url or SecretStr(_UNUSED)}
     if settings.database_url is None:
         if not in_use(settings.data):
-            raise Trouble(
+            raise CliError(
                 f"no Millstream runs on {settings.data}: start it, say --data, or set DATABASE_URL",
                 ExitCode.UNAVAILABLE,
             )

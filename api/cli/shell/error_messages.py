@@ -1,6 +1,6 @@
 """What goes wrong with the service, as one line and an exit code."""
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from millstream_client.errors import (
     BadRequest,
     ConnectionFailed,
@@ -28,9 +28,9 @@ HINTS = {
 """What to do about a problem, by its code."""
 
 
-def trouble_of(error: MillstreamError) -> Trouble:
+def trouble_of(error: MillstreamError) -> CliError:
     """The line and the exit code of an error of the SDK."""
-    return Trouble(_line(error), _code(error))
+    return CliError(_line(error), _code(error))
 
 
 def _line(error: MillstreamError) -> str:

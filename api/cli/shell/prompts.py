@@ -2,17 +2,17 @@
 
 import typer
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.terminal import Terminal
 
 
 def confirm(cli: Terminal, warning: str, name: str, *, yes: bool) -> None:
-    """Say what is about to happen, and have the name typed. Raises Trouble where nobody is there to be asked."""
+    """Say what is about to happen, and have the name typed. Raises CliError where nobody is there to be asked."""
     if yes:
         return
     if not cli.is_for_a_person:
-        raise Trouble(f"{warning} Pass --yes to confirm.", ExitCode.USAGE)
+        raise CliError(f"{warning} Pass --yes to confirm.", ExitCode.USAGE)
     typer.echo(warning, err=True)
     typed = typer.prompt(f"Type {name} to go on", default="", show_default=False, err=True)
     if typed != name:
-        raise Trouble("nothing was done: that is not its name")
+        raise CliError("nothing was done: that is not its name")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 LOGGER = "millstream"
 
 
-class Remarks(logging.Handler):
+class SdkWarningHandler(logging.Handler):
     """Says each remark once, until there is another."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -24,7 +24,7 @@ class Remarks(logging.Handler):
 
 def listen(say: Callable[[str], None]) -> Callable[[], None]:
     """Have remarks said from now on; gives what ends that."""
-    logger, handler = logging.getLogger(LOGGER), Remarks(say)
+    logger, handler = logging.getLogger(LOGGER), SdkWarningHandler(say)
     logger.addHandler(handler)
 
     def end() -> None:

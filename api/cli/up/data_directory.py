@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from storage.access.secret_box import new_key
 
 LAYOUT_VERSION = 3
@@ -37,7 +37,7 @@ def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Trouble(f"cannot use {data} as data directory: {error.strerror}") from None
+        raise CliError(f"cannot use {data} as data directory: {error.strerror}") from None
     yield data.resolve()
 
 
@@ -45,12 +45,12 @@ def data_directory(data: Path, *, ephemeral: bool) -> Iterator[Path]:
 def locked(data: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
     """Hold DATA/lock, and yield its descriptor for children to inherit.
 
-    Waits for a predecessor that is dying. Raises Trouble, naming the holder, when it does not go.
+    Waits for a predecessor that is dying. Raises CliError, naming the holder, when it does not go.
     """
     try:
         descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Trouble(f"cannot use {data} as data directory: {error.strerror}") from None
+        raise CliError(f"cannot use {data} as data directory: {error.strerror}") from None
     try:
         _take(descriptor, data, time.monotonic() + wait_s)
         os.ftruncate(descriptor, 0)
@@ -64,7 +64,7 @@ def _take(descriptor: int, data: Path, deadline: float) -> None:
     while not _try_lock(descriptor):
         if time.monotonic() > deadline:
             holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
-            raise Trouble(
+            raise CliError(
                 f"{data} is in use by another Millstream (process {holder}, or what it left running)",
                 ExitCode.UNAVAILABLE,
             )
@@ -92,13 +92,13 @@ def in_use(data: Path) -> bool:
 
 
 def check_version(data: Path) -> None:
-    """Mark a new directory with our version. Raises Trouble for a newer one, or one that is not ours."""
+    """Mark a new directory with our version. Raises CliError for a newer one, or one that is not ours."""
     path = data / "version"
     if not path.exists():
         _mark(data, path)
     elif (found := path.read_text().strip()) != str(LAYOUT_VERSION):
         older = found.isdecimal() and int(found) < LAYOUT_VERSION
-        raise Trouble(
+        raise CliError(
             f"{data} has layout version {found or 'unknown'}, and this Millstream knows version "
             f"{LAYOUT_VERSION}: use the Millstream that wrote it"
             + ("" if older else ", or a newer one")
@@ -107,7 +107,7 @@ def check_version(data: Path) -> None:
 
 def _mark(data: Path, path: Path) -> None:
     if {entry.name for entry in data.iterdir()} - _NOT_OURS_TO_MIND:
-        raise Trouble(f"{data} is not empty and was not made by Millstream: choose another --data")
+        raise CliError(f"{data} is not empty and was not made by Millstream: choose another --data")
     new = path.with_suffix(".new")
     new.write_text(f"{LAYOUT_VERSION}\n")
     new.rename(path)

@@ -4,7 +4,7 @@ import asyncio
 
 import uvloop
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import until_told_to_stop
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
@@ -18,13 +18,13 @@ from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:
-    """Deliver until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
+    """Deliver until SIGINT or SIGTERM. Raises CliError when the stores cannot be reached at the start."""
     configure_logs(settings.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(until_told_to_stop(_deliver(settings)))
     except StorageUnavailable as error:
-        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+        raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 
 
 async def _deliver(settings: Settings) -> None:

@@ -5,17 +5,17 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings
 
 BACKLOG = 2_048  # connections that may wait for an accept
 
 
 def check_host(settings: Settings) -> None:
-    """Raise Trouble when others could reach us without credentials and nobody said that this is meant."""
+    """Raise CliError when others could reach us without credentials and nobody said that this is meant."""
     asks_nobody = not settings.wants_credentials and not settings.insecure
     if settings.listens_beyond_loopback and asks_nobody:
-        raise Trouble(
+        raise CliError(
             f"{settings.host} is reachable by other machines, and with auth=open nobody is asked who they "
             "are: listen on 127.0.0.1, leave auth to auto, or add --insecure when something in front checks",
             ExitCode.USAGE,
@@ -24,7 +24,7 @@ def check_host(settings: Settings) -> None:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening TCP socket; port 0 takes a free one. Raises Trouble when the port cannot be had."""
+    """A listening TCP socket; port 0 takes a free one. Raises CliError when the port cannot be had."""
     family, address = _resolve(host, port)
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -35,7 +35,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             listener.bind(address)
             listener.listen(BACKLOG)
         except OSError as error:
-            raise Trouble(_refusal(host, port, error), ExitCode.UNAVAILABLE) from None
+            raise CliError(_refusal(host, port, error), ExitCode.UNAVAILABLE) from None
         yield listener
 
 
@@ -43,7 +43,7 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise Trouble(f"{host} is no address of this machine: {error.strerror}") from None
+        raise CliError(f"{host} is no address of this machine: {error.strerror}") from None
     family, *_, address = found[0]
     return family, (str(address[0]), int(address[1]))
 

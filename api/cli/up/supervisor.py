@@ -85,7 +85,7 @@ def how_it_ended(returncode: int) -> str:
     return f"signal {-returncode}"
 
 
-class Keeper:
+class ProcessMonitor:
     """Keeps one program running until it is told to stop."""
 
     def __init__(self, program: Program, say: Say) -> None:
@@ -177,11 +177,11 @@ class Supervisor:
 
     def __init__(self, say: Say = _nothing) -> None:
         self._say = say
-        self._groups: list[list[Keeper]] = []
+        self._groups: list[list[ProcessMonitor]] = []
 
-    async def start(self, *programs: Program) -> list[Keeper]:
+    async def start(self, *programs: Program) -> list[ProcessMonitor]:
         """Start a group. Raises OSError when a program cannot be started at all."""
-        keepers = [Keeper(program, self._say) for program in programs]
+        keepers = [ProcessMonitor(program, self._say) for program in programs]
         self._groups.append(keepers)
         for keeper in keepers:
             await keeper.start()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import until_told_to_stop
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
@@ -14,12 +14,12 @@ from storage.operations.presence import present
 
 
 def run(settings: Settings) -> None:
-    """Sweep until SIGINT or SIGTERM. Raises Trouble when the stores cannot be reached at the start."""
+    """Sweep until SIGINT or SIGTERM. Raises CliError when the stores cannot be reached at the start."""
     configure_logs(settings.log_level)
     try:
         asyncio.run(until_told_to_stop(_sweep(settings)))
     except StorageUnavailable as error:
-        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+        raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 
 
 async def _sweep(settings: Settings) -> None:

@@ -7,7 +7,7 @@ ssl_ca_certs, ssl_cert_reqs        callers show a certificate too (mTLS); who th
 import ssl
 from pathlib import Path
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 are all good
@@ -19,7 +19,7 @@ _REQUIRED = {
 
 
 def check_tls(settings: Settings) -> None:
-    """Raise Trouble for settings that contradict each other, and for files that are no certificates."""
+    """Raise CliError for settings that contradict each other, and for files that are no certificates."""
     if settings.ssl_certfile is None:
         if settings.ssl_keyfile or settings.ssl_ca_certs or settings.ssl_cert_reqs != "none":
             raise _trouble("ssl_certfile is missing: the other ssl settings mean nothing without")
@@ -79,5 +79,5 @@ def own_context() -> ssl.SSLContext:
     return context
 
 
-def _trouble(sentence: str) -> Trouble:
-    return Trouble(sentence, ExitCode.USAGE)
+def _trouble(sentence: str) -> CliError:
+    return CliError(sentence, ExitCode.USAGE)

@@ -21,7 +21,7 @@ import typer
 from pydantic import SecretStr
 
 from api.cli.config.process_settings import with_stores
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.up.archive_mode import Archiving, decide
 from api.cli.up.data_directory import (
     check_version,
@@ -40,7 +40,7 @@ from api.cli.up.programs import (
     worker_program,
 )
 from api.cli.up.signals import until_told_to_stop
-from api.cli.up.supervisor import Keeper, Program, Supervisor, server_program
+from api.cli.up.supervisor import ProcessMonitor, Program, Supervisor, server_program
 from api.cli.up.tls import check_tls, own_context
 from api.config.settings import Settings
 from api.observability.logging import configure_logs, get_logger
@@ -70,7 +70,7 @@ Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
 
 
 def up(settings: Settings) -> None:
-    """Run everything until told to stop. Raises Trouble."""
+    """Run everything until told to stop. Raises CliError."""
     check_host(settings)
     check_tls(settings)
     with (
@@ -88,7 +88,7 @@ def up(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Run API processes against the stores that the settings name. Raises Trouble."""
+    """Run API processes against the stores that the settings name. Raises CliError."""
     check_host(settings)
     check_tls(settings)
     with (
@@ -117,9 +117,9 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
         for server in servers:
             server.prepare()
     except EmbeddedServerError as error:
-        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+        raise CliError(str(error), ExitCode.UNAVAILABLE) from None
     except OSError as error:
-        raise Trouble(f"cannot prepare {data}: {error}") from None
+        raise CliError(f"cannot prepare {data}: {error}") from None
     return servers
 
 
@@ -195,17 +195,17 @@ async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], 
     try:
         await asyncio.gather(*waits)
     except EmbeddedServerError as error:
-        raise Trouble(str(error), ExitCode.UNAVAILABLE) from None
+        raise CliError(str(error), ExitCode.UNAVAILABLE) from None
 
 
-def _in_its_first_life(keeper: Keeper) -> Callable[[], bool]:
+def _in_its_first_life(keeper: ProcessMonitor) -> Callable[[], bool]:
     return lambda: keeper.alive and keeper.deaths == 0
 
 
 async def _migrate(supervisor: Supervisor, program: Program) -> None:
     code = await supervisor.run_once(program)
     if code != 0:
-        raise Trouble("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
+        raise CliError("the database could not be migrated, as said above", ExitCode.UNAVAILABLE)
 
 
 async def _start_api(
@@ -218,9 +218,9 @@ async def _start_api(
     look = _not_shaking_hands if settings.ssl_cert_reqs == "required" else readiness
     while (answer := await asyncio.to_thread(look, url)) != "":
         if dead := [keeper.program.name for keeper in keepers if keeper.deaths]:
-            raise Trouble(f"{dead[0]} ended while starting, as said above")
+            raise CliError(f"{dead[0]} ended while starting, as said above")
         if time.monotonic() > deadline:
-            raise Trouble(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
+            raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
         await asyncio.sleep(READY_POLL_S)
 
 

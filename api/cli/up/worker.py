@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.up.archive_mode import why_not
 from api.cli.up.signals import until_told_to_stop
 from api.config.settings import Settings
@@ -23,14 +23,14 @@ from storage.domain.jobs import JobKind, JobState
 
 
 def run(settings: Settings) -> None:
-    """Work until SIGINT or SIGTERM. Raises Trouble without Spark or Java."""
+    """Work until SIGINT or SIGTERM. Raises CliError without Spark or Java."""
     configure_logs(settings.log_level)
     if (reason := why_not()) is not None:
-        raise Trouble(reason, ExitCode.UNAVAILABLE)
+        raise CliError(reason, ExitCode.UNAVAILABLE)
     try:
         asyncio.run(until_told_to_stop(work(_told(settings), on_end=_count)))
     except StorageUnavailable as error:
-        raise Trouble(error.detail, ExitCode.UNAVAILABLE) from None
+        raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
 
 
 def _told(settings: Settings) -> WorkerSettings:

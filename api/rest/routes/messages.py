@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from api.errors import ClientGone
+from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
 from api.http.request_spans import sent_in
 from api.http.routing import Call, Dataplane
@@ -133,11 +133,11 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
 
 
 async def _release_if_gone(call: Call[Receive], messages: Sequence[ReceivedMessage]) -> None:
-    """Give the messages back at once when nobody is there to read the answer. Raises ClientGone."""
+    """Give the messages back at once when nobody is there to read the answer. Raises ClientDisconnected."""
     if not call.client_is_there():
         if messages:
             await call.storage.queues.release(call.queue, messages)
-        raise ClientGone
+        raise ClientDisconnected
 
 
 @dataplane.post(

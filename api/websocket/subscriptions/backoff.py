@@ -11,7 +11,7 @@ STORAGE = "storage"
 QUEUE = "queue"
 
 
-class Outages:
+class RetryBackoff:
     """Of one subscription."""
 
     __slots__ = ("_pause_ms", "_session", "_sub", "_told")

@@ -18,7 +18,7 @@ from api.websocket.frames import (
     Settling,
     Subscribe,
 )
-from api.websocket.serial_batcher import Turns
+from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import Session
 from api.websocket.subscriptions.stream import ShardReaders
 from consumers.feeds.blocks import Chunk
@@ -68,7 +68,7 @@ class Share(ShardReaders):
         self._committed: dict[int, int] = {}
         self._at_end: set[int] = set()  # closed shards of which all was delivered
         self._told: set[int] = set()  # the shards that the client takes for its own
-        self._commits = Turns[Ack](self._commit)
+        self._commits = SerialBatcher[Ack](self._commit)
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None

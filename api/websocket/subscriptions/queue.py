@@ -26,9 +26,9 @@ from api.websocket.frames import (
     Settling,
     Subscribe,
 )
-from api.websocket.serial_batcher import Turns
+from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import Session
-from api.websocket.subscriptions.backoff import QUEUE, STORAGE, Outages
+from api.websocket.subscriptions.backoff import QUEUE, STORAGE, RetryBackoff
 from consumers.subscriptions.credit import Credit
 from consumers.subscriptions.leased_deliveries import Deliveries
 from storage.catalog.catalog import Catalog
@@ -90,8 +90,8 @@ class Work:
         self._auto_extend = asked.auto_extend
         self._held = Deliveries[ReceivedMessageOut]()
         self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket swallowed
-        self._verdicts: Turns[Settling] | None = None
-        self._outages = Outages(session, self.name)
+        self._verdicts: SerialBatcher[Settling] | None = None
+        self._outages = RetryBackoff(session, self.name)
         self._paused = False
         self._pump: asyncio.Task[None] | None = None
 
@@ -209,7 +209,7 @@ class Work:
         for settlement in _settlements(frame):
             check_settlement(settlement)
         if self._verdicts is None:
-            self._verdicts = Turns(self._settle)
+            self._verdicts = SerialBatcher(self._settle)
         await self._verdicts.add(frame)
 
     async def _settle(self, frames: list[Settling]) -> None:

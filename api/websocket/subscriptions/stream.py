@@ -15,7 +15,7 @@ from api.observability.metric_definitions import DoorMetrics
 from api.websocket.connection import SocketGone
 from api.websocket.frames import Gap, Mode, ServerFrame, ShardEnded, Subscribe
 from api.websocket.session import Session
-from api.websocket.subscriptions.backoff import Outages
+from api.websocket.subscriptions.backoff import RetryBackoff
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.subscriptions.credit import Credit
@@ -77,7 +77,7 @@ class ShardReaders:
         self._selects: Selects | None = None
         if asked.filter is not None and not asked.filter.takes_all:
             self._selects = selects(asked.filter)
-        self._outages = Outages(session, self.name)
+        self._outages = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
         self._skipped: dict[
             int, int

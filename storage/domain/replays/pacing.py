@@ -66,7 +66,7 @@ class Pacing(msgspec.Struct, frozen=True, kw_only=True):
         return max(asked) or None
 
 
-class Rhythm(msgspec.Struct, frozen=True):
+class ReplaySpeed(msgspec.Struct, frozen=True):
     """Records are sent as they arrived, `speed` times as fast: what arrived at `arrival_ms` is due at `begun_ms`."""
 
     arrival_ms: int
@@ -78,7 +78,7 @@ class Rhythm(msgspec.Struct, frozen=True):
         return self.begun_ms + int(max(0, arrival_ms - self.arrival_ms) / self.speed)
 
 
-class Courtesy:
+class AdaptiveThrottle:
     """Slows down while appends take long, and catches up slowly: others may be why they do."""
 
     def __init__(self, latency_ms_max: float = limits.REPLAY_LATENCY_MS_MAX) -> None:

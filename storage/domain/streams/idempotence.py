@@ -27,14 +27,14 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last: int
 
 
-class Risen(msgspec.Struct, frozen=True, gc=False):
+class AppendCounts(msgspec.Struct, frozen=True, gc=False):
     """What became of a batch: so many records are new, so many had been taken before."""
 
     added: int
     duplicates: int
 
 
-class Straddles(Exception):
+class PartialDuplicate(Exception):
     """Some of a part lies above what the log took, some not: nothing happened. `lasts`: its last sequence of
     each producer of the part, in the order of the claims."""
 
@@ -43,7 +43,7 @@ class Straddles(Exception):
         self.lasts = lasts
 
 
-class Floor(msgspec.Struct, frozen=True, gc=False):
+class AncestorWatermark(msgspec.Struct, frozen=True, gc=False):
     """A closed ancestor of a log took all of a producer's records for these hash keys up to `last`."""
 
     first_hash_key: int
@@ -51,20 +51,20 @@ class Floor(msgspec.Struct, frozen=True, gc=False):
     last: int
 
 
-def floor_at(floors: Iterable[Floor], place: int) -> int:
+def floor_at(floors: Iterable[AncestorWatermark], place: int) -> int:
     """The last sequence that an ancestor took for the hash key, or NOT_KNOWN."""
     taken = (floor.last for floor in floors if floor.first_hash_key <= place <= floor.last_hash_key)
     return max(taken, default=NOT_KNOWN)
 
 
-class Rise(msgspec.Struct, frozen=True, gc=False):
+class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
     """Whose each item of a batch is, and its sequence: both in the items' order."""
 
     producer_ids: Sequence[str]
     sequences: Sequence[int]
 
     @classmethod
-    def of(cls, producer_id: str, sequences: Sequence[int]) -> "Rise":
+    def of(cls, producer_id: str, sequences: Sequence[int]) -> "SequencedBatch":
         """Of one producer."""
         return cls([producer_id] * len(sequences), sequences)
 

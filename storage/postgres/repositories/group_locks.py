@@ -24,7 +24,7 @@ from storage.postgres.repositories.group_mapping import (
 from storage.postgres.tables import AttendanceRow, GroupRow, GroupShardRow
 
 
-class HeldGroup:
+class LockedGroup:
     """A group that nobody else can change, as it is now."""
 
     def __init__(
@@ -140,11 +140,11 @@ class Named:
             )
 
 
-async def hold(session: AsyncSession, row: Row[Any]) -> HeldGroup:
+async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:
     group = group_of(row)
     members = await members_of(session, group.group_id, locked=True)
     shards = await shards_of(session, group.group_id, locked=True)
     lineage, mark = await lineage_of(session, group.stream_id)
     back_since = select(col(AttendanceRow.back_since_ms))
     back_since_ms = (await session.execute(back_since)).scalar_one()
-    return HeldGroup(session, group, row.now_ms, back_since_ms, members, shards, lineage, mark)
+    return LockedGroup(session, group, row.now_ms, back_since_ms, members, shards, lineage, mark)

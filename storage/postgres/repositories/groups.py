@@ -21,7 +21,7 @@ from storage.domain.groups.group import Bookmark, Commit, Group, Place
 from storage.domain.names import GroupName, LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.repositories.group_locks import HeldGroup, Named, hold
+from storage.postgres.repositories.group_locks import LockedGroup, Named, hold
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
     find_group,
@@ -142,7 +142,7 @@ class GroupRows:
     # Assignment
 
     @asynccontextmanager
-    async def held(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[HeldGroup | None]:
+    async def held(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[LockedGroup | None]:
         """Hold the group until the block ends, which commits unless it raises; None when there is none."""
         async with self._database.writing() as session:
             asked = {"namespace": name.namespace, "name": name.name, "now_ms": now_ms}

@@ -43,7 +43,7 @@ class _Plan(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class KnownManifest:
+class ManifestCache:
     """Its verbs raise StorageUnavailable and StorageBusy where Postgres must be asked."""
 
     def __init__(self, rows: ManifestRows, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from storage.domain.names import LogId
 from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.queues.queue import Queue
 from storage.redis.queues.script_args import (
-    SameQueue,
+    QueueCoalescingKey,
     attempts_of,
     encode_weights,
     fifo_word,
@@ -53,7 +53,7 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
     abandoned: Callable[[list[ReceivedMessage]], None]
 
 
-class Receives(SameQueue):
+class Receives(QueueCoalescingKey):
     """Gathers the receives of one flush from one queue. Those of the same definition and time find one another."""
 
     __slots__ = ("_limits", "receives_max")

@@ -24,7 +24,7 @@ from storage.domain.queues.queue import Queue, QueueType
 from storage.domain.streams.stream import LogRecord
 from storage.domain.trace_context import with_noted
 from storage.redis.keys import queue_keys
-from storage.redis.transport.coalescing import Alike
+from storage.redis.transport.coalescing import CoalescingKey
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -34,7 +34,7 @@ def queue_keys_of(queue: Queue) -> tuple[bytes, ...]:
     return queue_keys(queue.name.namespace, queue.log_id)
 
 
-class SameQueue(Alike):
+class QueueCoalescingKey(CoalescingKey):
     """Part of a gatherer: does the same as others of its kind for the same definition of a queue, time, and what else
     `told` says of the script call that they share."""
 

@@ -26,9 +26,9 @@ from storage.domain.log.record_batch import (
 from storage.domain.names import LogId
 from storage.domain.queues.message import NewMessage, SentMessage, message_id
 from storage.domain.queues.queue import DedupScope, Queue, QueueType
-from storage.domain.streams.idempotence import Claim, Straddles
+from storage.domain.streams.idempotence import Claim, PartialDuplicate
 from storage.redis.queues.script_args import (
-    SameQueue,
+    QueueCoalescingKey,
     fifo_word,
     history_word,
     queue_keys_of,
@@ -70,7 +70,7 @@ class PartSent(msgspec.Struct, frozen=True, gc=False):
     left: int
 
 
-class Sends(SameQueue):
+class Sends(QueueCoalescingKey):
     """Gathers the sends of one flush to one queue. Those of the same definition, epoch and time find one another."""
 
     __slots__ = ("limits", "store_epoch")
@@ -131,7 +131,7 @@ class Sends(SameQueue):
             case [4]:
                 offsets = ()
             case [5, lasts]:
-                return Straddles(lasts)
+                return PartialDuplicate(lasts)
             case [6]:
                 return ProducerFenced("This producer is over: what it had to send was sent.")
             case [7]:

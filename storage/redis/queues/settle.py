@@ -13,7 +13,12 @@ from storage.domain.errors import ErrorCode
 from storage.domain.queues.backoff import Backoff
 from storage.domain.queues.message import ReceiptHandle, SettleAction, Settled, Settlement
 from storage.domain.queues.queue import Queue
-from storage.redis.queues.script_args import SameQueue, attempts_of, fifo_word, queue_keys_of
+from storage.redis.queues.script_args import (
+    QueueCoalescingKey,
+    attempts_of,
+    fifo_word,
+    queue_keys_of,
+)
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
 from storage.redis.transport.coalescing import runs_of
@@ -52,7 +57,7 @@ class SettlePart(msgspec.Struct, frozen=True, gc=False):
         return len(self.acks) + len(self.others)
 
 
-class Settles(SameQueue):
+class Settles(QueueCoalescingKey):
     """Gathers the verdicts of one flush on a queue's messages. Those of the same definition and time find one another."""
 
     __slots__ = ("any_delivery",)

@@ -21,14 +21,14 @@ from storage.domain.errors import (
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record, encode_batch
 from storage.domain.streams.columnar_batch import PackedColumns, encode_columns
-from storage.domain.streams.idempotence import Claim, Straddles
+from storage.domain.streams.idempotence import Claim, PartialDuplicate
 from storage.domain.streams.lineage import ShardClosedTo, unpack_children
 from storage.domain.streams.producers import Inherited
 from storage.domain.streams.stream import UNCONDITIONAL, AppendCondition
 from storage.redis.keys import LogAddress, log_keys
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
-from storage.redis.transport.coalescing import Alike
+from storage.redis.transport.coalescing import CoalescingKey
 from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.script_status import refusal_in
 
@@ -66,7 +66,7 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
     arrival_ms: int = 0
 
 
-class Appends(Alike):
+class Appends(CoalescingKey):
     """Gathers the appends of one flush to one log: plain parts share a batch, others keep their own.
 
     `indexed`: the stream has a key index. Those of the same log, epoch and time find one another.
@@ -234,7 +234,7 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
         case [9, _]:
             return ArchiveBehind()
         case [10, lasts]:
-            return Straddles(lasts)
+            return PartialDuplicate(lasts)
         case [11, _]:
             return ProducerFenced("This producer is over: what it had to send was sent.")
         case [12, _]:

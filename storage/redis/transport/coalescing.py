@@ -19,7 +19,7 @@ class StoreChanged(StorageUnavailable):
     that store: engines do, so few callers hear of it."""
 
 
-class Gatherer(Protocol):
+class Coalescer(Protocol):
     """How the parts of several callers become few commands, and their answers one for each part.
 
     Parts that are given to gatherers of equal `alike` are gathered.
@@ -49,7 +49,7 @@ class Gatherer(Protocol):
         ...
 
 
-class Alike:
+class CoalescingKey:
     """Does the same as others of its kind of which the same is known."""
 
     __slots__ = ("alike",)
@@ -87,12 +87,12 @@ class Redirected(Call):
     __slots__ = ()
 
 
-class Gathering:
+class CoalescedBatch:
     """The parts that several callers want done to one log."""
 
     __slots__ = ("_counts", "_waiting", "gatherer", "parts", "size_bytes", "store", "weight")
 
-    def __init__(self, gatherer: Gatherer, store: Store) -> None:
+    def __init__(self, gatherer: Coalescer, store: Store) -> None:
         self.gatherer = gatherer
         self.store = store
         self.parts: list[tuple[Any, asyncio.Future[Any]]] = []
@@ -133,7 +133,7 @@ class Gathering:
                 self.gatherer.abandoned(part, answer)
 
 
-Work = Call | Gathering
+Work = Call | CoalescedBatch
 """What a flush takes."""
 
 

@@ -25,7 +25,7 @@ from redis.exceptions import MovedError, NoScriptError, RedisError, ResponseErro
 
 from storage.concurrency.tasks import end
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
-from storage.domain.histogram import Timings
+from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import (
     CALL_WEIGHT,
     FLUSH_BYTES_MAX,
@@ -39,8 +39,8 @@ from storage.redis.scripts import script, script_names
 from storage.redis.transport.client import Reply, kind_of, make_connection, refused, unreachable
 from storage.redis.transport.coalescing import (
     Call,
-    Gatherer,
-    Gathering,
+    CoalescedBatch,
+    Coalescer,
     Redirected,
     Store,
     StoreChanged,
@@ -86,7 +86,7 @@ class Lane:
         link: Link,
         pool: ConnectionPool,
         hands: int,
-        timings: Timings,
+        timings: LatencyBuffer,
         elsewhere: "Callable[[str], Lane]",
         *,
         writes: bool = False,
@@ -98,12 +98,12 @@ class Lane:
         self._elsewhere = elsewhere
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Work] = []
-        self._gatherings: dict[Hashable, Gathering] = {}
+        self._gatherings: dict[Hashable, CoalescedBatch] = {}
         self._backlog = 0
         self._weight = 0
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._sent_on: set[asyncio.Task[None]] = set()
-        self._hands = [Hand(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
+        self._hands = [FlushWorker(self, 1 + nth * HAND_JOINS_AT) for nth in range(hands)]
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         """Have one command sent. Raises StorageBusy."""
@@ -118,13 +118,13 @@ class Lane:
         return done
 
     def gather(
-        self, gatherer: Gatherer, part: Any, size_bytes: int, weight: int
+        self, gatherer: Coalescer, part: Any, size_bytes: int, weight: int
     ) -> "asyncio.Future[Any]":
         """Have a part done with others that are given to gatherers that do the same. Raises StorageBusy."""
         done = self._admit(weight)
         gathering = self._gatherings.get(gatherer.alike)
         if gathering is None:
-            gathering = self._gatherings[gatherer.alike] = Gathering(gatherer, self.link.store)
+            gathering = self._gatherings[gatherer.alike] = CoalescedBatch(gatherer, self.link.store)
             self._waiting.append(gathering)
         gathering.parts.append((part, done))
         gathering.size_bytes += size_bytes
@@ -171,7 +171,7 @@ class Lane:
     def _let_go(self, work: Work) -> None:
         self._backlog -= work.count
         self._weight -= work.weight
-        if isinstance(work, Gathering) and self._gatherings.get(work.gatherer.alike) is work:
+        if isinstance(work, CoalescedBatch) and self._gatherings.get(work.gatherer.alike) is work:
             del self._gatherings[work.gatherer.alike]
 
     def go_on_elsewhere(
@@ -212,7 +212,7 @@ class Lane:
         fail(self._waiting, StorageUnavailable("The service is stopping."))
 
 
-class Hand:
+class FlushWorker:
     """One connection, and the loop that takes what waits, sends it, and brings the answers back."""
 
     def __init__(self, lane: Lane, at_least: int) -> None:

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from redis.asyncio import ConnectionPool
 
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
-from storage.domain.histogram import Timings
+from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import CALL_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply, open_pool
-from storage.redis.transport.coalescing import Gatherer, Store, StoreChanged
+from storage.redis.transport.coalescing import Coalescer, Store, StoreChanged
 from storage.redis.transport.command import Argument, command_of
 from storage.redis.transport.connection_lane import Lane, Link
 from storage.redis.transport.topology import Nodes
@@ -57,7 +57,7 @@ class Pipeline:
     ) -> None:
         self.nodes = nodes
         self.link = Link(nodes, limits, on_connect)
-        self.timings = {"write": Timings(), "read": Timings()}
+        self.timings = {"write": LatencyBuffer(), "read": LatencyBuffer()}
         """Of whole flushes, from the first byte sent to the last answer."""
         self._ways: dict[str, _Way] = {}
         self._seed = self._way(nodes.seed)
@@ -86,7 +86,7 @@ class Pipeline:
     def _way_of(self, key: bytes) -> _Way:
         return self._way(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
-    def _writes_for(self, gatherer: Gatherer) -> Lane:
+    def _writes_for(self, gatherer: Coalescer) -> Lane:
         return (self._way_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
 
     async def close(self) -> None:
@@ -111,12 +111,12 @@ class Pipeline:
         except OutcomeUnknown:
             raise StorageUnavailable("The store did not answer in time.") from None
 
-    def gather(self, gatherer: Gatherer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
+    def gather(self, gatherer: Coalescer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Have `part`, of about that size, done together with what other callers want of the gatherer."""
         weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else CALL_WEIGHT
         return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
 
-    async def gathered(self, gatherer: Gatherer, part: Any, size_bytes: int) -> Any:
+    async def gathered(self, gatherer: Coalescer, part: Any, size_bytes: int) -> Any:
         """As `gather`, for what is as much work as a call of its own, and must not get lost between the answer and its
         caller: see Gatherer.abandoned."""
         done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, CALL_WEIGHT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.auth.authenticator import OpenMode, TrustingMode
+from api.auth.authenticator import OpenMode, ProxyTrustMode
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import Forbidden
 
@@ -57,4 +57,4 @@ async def test_a_local_page_is_admitted(origin):
 async def test_behind_something_that_checks_everyone_is_admitted():
     headers = {b"host": b"queue.example", b"origin": b"https://shop.example"}
 
-    assert await TrustingMode().admit(headers) is LOCAL_ADMINISTRATOR
+    assert await ProxyTrustMode().admit(headers) is LOCAL_ADMINISTRATOR

@@ -16,7 +16,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from api.auth.jwt import JwtIssuers
 from api.cli.config.process_settings import settings_said
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 from api.config.jwt_issuers import Issuer, read_issuers
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Role
@@ -435,5 +435,5 @@ async def _refused(issuers: JwtIssuers, word: str) -> None:
 def test_a_service_with_issuers_that_mean_nothing_does_not_start(monkeypatch):
     monkeypatch.setenv("MILLSTREAM_JWT_ISSUERS", '[{"issuer": "x"}]')
 
-    with pytest.raises(Trouble, match="jwt_issuers"):
+    with pytest.raises(CliError, match="jwt_issuers"):
         settings_said()

@@ -11,7 +11,7 @@ from api.aws.protocol.request_id import new_request_id
 from api.aws.sqs.actions.receive import _release_if_gone
 from api.aws.sqs.queues.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
 from api.aws.sqs.service import SQS
-from api.errors import ClientGone
+from api.errors import ClientDisconnected
 from api.observability.metric_definitions import Counts
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName
@@ -116,7 +116,7 @@ class LeavingClient:
 async def test_what_was_taken_for_a_client_that_is_gone_is_given_back(messages):
     call = LeavingClient()
 
-    with pytest.raises(ClientGone):
+    with pytest.raises(ClientDisconnected):
         await _release_if_gone(call, QueueName("orders"), messages)  # type: ignore[arg-type]
 
     assert call.released == messages

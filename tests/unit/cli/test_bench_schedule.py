@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from api.cli.bench.histogram import Histogram, bucket_of, end_of
 from api.cli.bench.report import comparison, differences, read_result
 from api.cli.bench.schedule import Pace, run_open_loop
-from api.cli.errors import Trouble
+from api.cli.errors import CliError
 
 CALL_S = 0.001
 
@@ -137,5 +137,5 @@ def test_a_file_that_is_no_result_is_told_as_such(tmp_path, text):
     path = tmp_path / "old.json"
     path.write_text(text)
 
-    with pytest.raises(Trouble, match="is no result of a bench"):
+    with pytest.raises(CliError, match="is no result of a bench"):
         read_result(path)

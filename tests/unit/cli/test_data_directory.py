@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from api.cli.config.process_settings import child_environment
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 from api.cli.up.data_directory import LAYOUT_VERSION, check_version, data_directory, in_use, locked
 from api.cli.up.listener import check_host, listening, url_of
 from api.config.settings import Settings
@@ -26,7 +26,7 @@ def test_a_newer_directory_is_refused(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION + 1}\n")
 
     with pytest.raises(
-        Trouble, match=f"has layout version {LAYOUT_VERSION + 1}, and this Millstream"
+        CliError, match=f"has layout version {LAYOUT_VERSION + 1}, and this Millstream"
     ):
         check_version(tmp_path)
 
@@ -34,14 +34,14 @@ def test_a_newer_directory_is_refused(tmp_path):
 def test_of_an_older_directory_it_is_not_said_that_a_newer_version_helps(tmp_path):
     (tmp_path / "version").write_text(f"{LAYOUT_VERSION - 1}\n")
 
-    with pytest.raises(Trouble, match=r"use the Millstream that wrote it$"):
+    with pytest.raises(CliError, match=r"use the Millstream that wrote it$"):
         check_version(tmp_path)
 
 
 def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "holiday.jpg").touch()
 
-    with pytest.raises(Trouble, match="was not made by Millstream"):
+    with pytest.raises(CliError, match="was not made by Millstream"):
         check_version(tmp_path)
 
 
@@ -57,7 +57,7 @@ def test_a_file_is_no_data_directory(tmp_path):
     (tmp_path / "file").touch()
 
     with (
-        pytest.raises(Trouble, match=r"cannot use .* as data directory"),
+        pytest.raises(CliError, match=r"cannot use .* as data directory"),
         data_directory(tmp_path / "file" / "data", ephemeral=False),
     ):
         pass
@@ -67,7 +67,7 @@ def test_a_directory_in_use_is_refused_and_names_the_holder(tmp_path):
     with (
         locked(tmp_path),
         pytest.raises(
-            Trouble, match=f"in use by another Millstream .process {os.getpid()}"
+            CliError, match=f"in use by another Millstream .process {os.getpid()}"
         ) as raised,
         locked(tmp_path, wait_s=0.2),
     ):
@@ -98,7 +98,7 @@ def test_a_port_in_use_is_said_in_one_line():
         port = other.getsockname()[1]
 
         with (
-            pytest.raises(Trouble, match=f"port {port} on 127.0.0.1 is in use") as raised,
+            pytest.raises(CliError, match=f"port {port} on 127.0.0.1 is in use") as raised,
             listening("127.0.0.1", port),
         ):
             pass
@@ -108,7 +108,7 @@ def test_a_port_in_use_is_said_in_one_line():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
 def test_a_host_beyond_loopback_needs_to_be_meant(host):
-    with pytest.raises(Trouble, match="--insecure") as raised:
+    with pytest.raises(CliError, match="--insecure") as raised:
         check_host(Settings(host=host, auth="open"))
 
     check_host(Settings(host=host, auth="open", insecure=True))

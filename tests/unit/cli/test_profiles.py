@@ -3,7 +3,7 @@
 import pytest
 
 from api.cli.config.profiles import config_path, find_target
-from api.cli.errors import ExitCode, Trouble
+from api.cli.errors import CliError, ExitCode
 
 PROFILES = """
 profile = "local"
@@ -49,7 +49,7 @@ def test_the_configuration_lies_below_home_or_where_xdg_says():
 
 
 def test_a_profile_that_is_not_there_is_told_with_one_that_is(home):
-    with pytest.raises(Trouble, match=r"no profile 'stagin' .* did you mean 'staging'") as raised:
+    with pytest.raises(CliError, match=r"no profile 'stagin' .* did you mean 'staging'") as raised:
         find_target(home, profile="stagin")
 
     assert raised.value.code == ExitCode.USAGE
@@ -70,10 +70,10 @@ def test_a_profile_that_is_not_there_is_told_with_one_that_is(home):
 def test_what_is_wrong_in_the_file_is_told(home, text, fault):
     config_path(home).write_text(text)
 
-    with pytest.raises(Trouble, match=fault):
+    with pytest.raises(CliError, match=fault):
         find_target(home)
 
 
 def test_a_url_is_one_of_http(home):
-    with pytest.raises(Trouble, match=r"'localhost:8080' .option --url. is no URL"):
+    with pytest.raises(CliError, match=r"'localhost:8080' .option --url. is no URL"):
         find_target(home, url="localhost:8080")

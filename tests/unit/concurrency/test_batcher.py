@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.concurrency.batcher import Together
+from storage.concurrency.batcher import Batcher
 from storage.domain.errors import MillstreamError, ShardNotFound, StorageBusy, StorageUnavailable
 
 
@@ -30,7 +30,7 @@ def server() -> Server:
 
 
 async def test_what_is_asked_meanwhile_leaves_together(server):
-    together = Together[int, int](server.flush)
+    together = Batcher[int, int](server.flush)
     first = asyncio.create_task(together.ask(1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -44,7 +44,7 @@ async def test_what_is_asked_meanwhile_leaves_together(server):
 
 
 async def test_each_is_answered_for_itself(server):
-    together = Together[int, int](server.flush)
+    together = Batcher[int, int](server.flush)
     server.may_go.set()
 
     good, bad = await asyncio.gather(together.ask(1), together.ask(-1), return_exceptions=True)
@@ -54,7 +54,7 @@ async def test_each_is_answered_for_itself(server):
 
 
 async def test_a_flush_that_fails_is_heard_by_all_in_it_and_by_nobody_else(server):
-    together = Together[int, int](server.flush)
+    together = Batcher[int, int](server.flush)
     server.broken = True
     server.may_go.set()
     failed = await asyncio.gather(together.ask(1), together.ask(2), return_exceptions=True)
@@ -65,7 +65,7 @@ async def test_a_flush_that_fails_is_heard_by_all_in_it_and_by_nobody_else(serve
 
 
 async def test_who_gave_up_before_it_left_is_not_asked_for(server):
-    together = Together[int, int](server.flush)
+    together = Batcher[int, int](server.flush)
     first = asyncio.create_task(together.ask(1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -82,7 +82,7 @@ async def test_who_gave_up_before_it_left_is_not_asked_for(server):
 
 async def test_a_flush_and_a_backlog_have_their_limits(server):
     idle: list[bool] = []
-    together = Together[int, int](
+    together = Batcher[int, int](
         server.flush, asks_max=2, backlog_max=3, when_idle=lambda: idle.append(True)
     )
     tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
@@ -99,7 +99,7 @@ async def test_a_flush_and_a_backlog_have_their_limits(server):
 
 
 async def test_closing_ends_who_waits(server):
-    together = Together[int, int](server.flush)
+    together = Batcher[int, int](server.flush)
     tasks = [asyncio.create_task(together.ask(number)) for number in range(3)]
     await asyncio.sleep(0)
 

@@ -7,7 +7,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.server.http_protocol import HotProtocol, _lines
+from api.server.http_protocol import FastPathProtocol, _lines
 
 KEEP_ALIVE_S = 5
 
@@ -61,12 +61,12 @@ def transport() -> Transport:
 
 
 @pytest.fixture
-def protocol(loop: Loop, transport: Transport) -> HotProtocol:
+def protocol(loop: Loop, transport: Transport) -> FastPathProtocol:
     async def app(scope: Any, receive: Any, send: Any) -> None: ...
 
     config = Config(app, timeout_keep_alive=KEEP_ALIVE_S, log_config=None)
     config.load()
-    made = HotProtocol(config, ServerState(), {}, loop)
+    made = FastPathProtocol(config, ServerState(), {}, loop)
     made.connection_made(transport)
     loop.later.clear()  # the look at what is unfinished is tested elsewhere
     return made

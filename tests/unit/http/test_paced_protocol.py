@@ -7,8 +7,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.server.http_protocol import HotProtocol
-from api.server.slow_requests import Unfinished, may_take_s
+from api.server.http_protocol import FastPathProtocol
+from api.server.slow_requests import SlowRequestMonitor, may_take_s
 from storage.domain import limits
 
 HEAD_S = limits.HEAD_MS_MAX / 1_000
@@ -96,7 +96,7 @@ def transport():
 def connection(loop, transport):
     config = Config(app=nobody, log_config=None)
     config.load()
-    protocol = HotProtocol(config, ServerState(), {}, loop)
+    protocol = FastPathProtocol(config, ServerState(), {}, loop)
     protocol.connection_made(transport)
     return protocol
 
@@ -225,7 +225,7 @@ def test_a_connection_that_is_gone_is_looked_at_no_more(connection, loop):
 
 
 def test_nobody_looks_while_nothing_is_unfinished(loop):
-    unfinished = Unfinished()
+    unfinished = SlowRequestMonitor()
 
     assert loop.due is None
     unfinished.discard(object())  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from api.errors import ClientGone, Refusal
+from api.errors import ClientDisconnected, Refusal
 from api.http.codecs import JSON, MSGPACK, NDJSON, Items, ItemsBody, answer_type, media_type
 from api.http.request_id import request_id_of
 from api.http.routing import Dispatcher, is_open, read_body, read_query
@@ -83,7 +83,7 @@ async def test_a_body_that_ends_early_comes_from_a_client_that_is_gone():
     connection = Connection()
     connection.gone.set()
 
-    with pytest.raises(ClientGone):
+    with pytest.raises(ClientDisconnected):
         await read_body(connection.receive, {})
 
 

@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 from api.http.responses import Answer, Place
 from api.http.routing import HotRequest
 from api.server.gateway import _send_pieces
-from api.server.http_protocol import HotProtocol
+from api.server.http_protocol import FastPathProtocol
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
 
@@ -80,7 +80,7 @@ async def protocol(pieces, transport):
 
     config = Config(app, log_config=None)
     config.load()
-    made = HotProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    made = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop())
     made.connection_made(transport)
     made._find = lambda method, path: Place(answer, True, ["", ""])
     yield made
@@ -203,7 +203,7 @@ async def test_pieces_that_drain_are_not_cut_when_the_server_ends(pieces, transp
 
     config = Config(app, log_config=None)
     config.load()
-    protocol = HotProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    protocol = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop())
     protocol.connection_made(transport)
     protocol._find = lambda method, path: Place(answer, True, ["", ""])
     protocol.data_received(REQUEST)

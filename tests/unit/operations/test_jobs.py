@@ -9,9 +9,9 @@ from storage.domain import limits
 from storage.domain.errors import JobRefused
 from storage.domain.jobs import (
     Job,
+    JobCommand,
     JobKind,
     JobState,
-    OwnersWord,
     Standing,
     Wish,
     after_word,
@@ -47,17 +47,17 @@ JOB = Job(
 @pytest.mark.parametrize(
     ("word", "now", "after"),
     [
-        (OwnersWord.PAUSE, Standing(QUEUED), Standing(PAUSED)),
-        (OwnersWord.PAUSE, Standing(PAUSED), Standing(PAUSED)),
-        (OwnersWord.PAUSE, Standing(RUNNING), Standing(RUNNING, Wish.PAUSE)),
-        (OwnersWord.RESUME, Standing(PAUSED), Standing(QUEUED)),
-        (OwnersWord.RESUME, Standing(QUEUED), Standing(QUEUED)),
-        (OwnersWord.RESUME, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING)),
-        (OwnersWord.CANCEL, Standing(QUEUED), Standing(CANCELLED)),
-        (OwnersWord.CANCEL, Standing(PAUSED), Standing(CANCELLED)),
-        (OwnersWord.CANCEL, Standing(CANCELLED), Standing(CANCELLED)),
-        (OwnersWord.CANCEL, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING, Wish.CANCEL)),
-        (OwnersWord.RETRY, Standing(FAILED), Standing(QUEUED)),
+        (JobCommand.PAUSE, Standing(QUEUED), Standing(PAUSED)),
+        (JobCommand.PAUSE, Standing(PAUSED), Standing(PAUSED)),
+        (JobCommand.PAUSE, Standing(RUNNING), Standing(RUNNING, Wish.PAUSE)),
+        (JobCommand.RESUME, Standing(PAUSED), Standing(QUEUED)),
+        (JobCommand.RESUME, Standing(QUEUED), Standing(QUEUED)),
+        (JobCommand.RESUME, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING)),
+        (JobCommand.CANCEL, Standing(QUEUED), Standing(CANCELLED)),
+        (JobCommand.CANCEL, Standing(PAUSED), Standing(CANCELLED)),
+        (JobCommand.CANCEL, Standing(CANCELLED), Standing(CANCELLED)),
+        (JobCommand.CANCEL, Standing(RUNNING, Wish.PAUSE), Standing(RUNNING, Wish.CANCEL)),
+        (JobCommand.RETRY, Standing(FAILED), Standing(QUEUED)),
     ],
 )
 def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_somebody_does(
@@ -69,14 +69,14 @@ def test_an_owners_word_changes_what_nobody_works_on_and_is_a_wish_for_what_some
 @pytest.mark.parametrize(
     ("word", "now"),
     [
-        *((word, Standing(DONE)) for word in OwnersWord),
-        (OwnersWord.PAUSE, Standing(FAILED)),
-        (OwnersWord.RESUME, Standing(CANCELLED)),
-        (OwnersWord.CANCEL, Standing(FAILED)),
-        (OwnersWord.RETRY, Standing(RUNNING)),
-        (OwnersWord.RETRY, Standing(CANCELLED)),
-        (OwnersWord.PAUSE, Standing(RUNNING, Wish.CANCEL)),
-        (OwnersWord.RESUME, Standing(RUNNING, Wish.CANCEL)),
+        *((word, Standing(DONE)) for word in JobCommand),
+        (JobCommand.PAUSE, Standing(FAILED)),
+        (JobCommand.RESUME, Standing(CANCELLED)),
+        (JobCommand.CANCEL, Standing(FAILED)),
+        (JobCommand.RETRY, Standing(RUNNING)),
+        (JobCommand.RETRY, Standing(CANCELLED)),
+        (JobCommand.PAUSE, Standing(RUNNING, Wish.CANCEL)),
+        (JobCommand.RESUME, Standing(RUNNING, Wish.CANCEL)),
     ],
 )
 def test_a_word_that_makes_no_sense_is_refused(word, now):
@@ -85,7 +85,7 @@ def test_a_word_that_makes_no_sense_is_refused(word, now):
 
 
 @pytest.mark.parametrize(
-    ("word", "after"), [(OwnersWord.PAUSE, PAUSED), (OwnersWord.CANCEL, CANCELLED)]
+    ("word", "after"), [(JobCommand.PAUSE, PAUSED), (JobCommand.CANCEL, CANCELLED)]
 )
 def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
     assert after_word(word, Standing(RUNNING), held=False) == Standing(after)
@@ -93,7 +93,7 @@ def test_a_running_job_whose_lease_has_run_out_stops_at_once(word, after):
 
 @given(
     now=st.builds(Standing, st.sampled_from(JobState), st.sampled_from(Wish)),
-    word=st.sampled_from(OwnersWord),
+    word=st.sampled_from(JobCommand),
     held=st.booleans(),
 )
 def test_a_word_said_twice_is_a_word_said_once(now, word, held):
@@ -101,7 +101,7 @@ def test_a_word_said_twice_is_a_word_said_once(now, word, held):
         once = after_word(word, now, held=held)
     except JobRefused:
         return
-    if word is OwnersWord.RETRY:
+    if word is JobCommand.RETRY:
         return  # the job is queued then, and has not failed
 
     assert after_word(word, once, held=held) == once

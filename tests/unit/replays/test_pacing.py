@@ -11,17 +11,17 @@ from storage.domain.limits import (
     REPLAY_PAUSE_MS_MAX,
     REPLAY_PAUSE_MS_MIN,
 )
-from storage.domain.replays.pacing import Courtesy, Pacing, Rhythm, p95
+from storage.domain.replays.pacing import AdaptiveThrottle, Pacing, ReplaySpeed, p95
 
 
 def test_quick_appends_need_no_pause():
-    courtesy = Courtesy(100)
+    courtesy = AdaptiveThrottle(100)
 
     assert [courtesy.note(99) for _ in range(100)] == [0] * 100
 
 
 def test_while_appends_take_long_the_pause_doubles_up_to_a_limit():
-    courtesy = Courtesy(100)
+    courtesy = AdaptiveThrottle(100)
 
     pauses = [courtesy.note(101) for _ in range(12)]
 
@@ -30,7 +30,7 @@ def test_while_appends_take_long_the_pause_doubles_up_to_a_limit():
 
 
 def test_when_they_are_quick_again_it_catches_up_slowly():
-    courtesy = Courtesy(100)
+    courtesy = AdaptiveThrottle(100)
     for _ in range(10):
         courtesy.note(500)
 
@@ -42,7 +42,7 @@ def test_when_they_are_quick_again_it_catches_up_slowly():
 
 
 def test_one_slow_append_in_twenty_is_no_reason():
-    courtesy = Courtesy(100)
+    courtesy = AdaptiveThrottle(100)
     for _ in range(20):
         courtesy.note(1)
 
@@ -73,7 +73,7 @@ def test_how_long_it_takes_is_what_the_slowest_bound_says():
 
 
 def test_a_rhythm_is_that_of_the_arrivals_so_many_times_as_fast():
-    rhythm = Rhythm(arrival_ms=1_000, begun_ms=50_000, speed=4)
+    rhythm = ReplaySpeed(arrival_ms=1_000, begun_ms=50_000, speed=4)
 
     assert [rhythm.due_ms(ms) for ms in (900, 1_000, 5_000)] == [50_000, 50_000, 51_000]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.errors import DoorCode, Refusal
+from api.errors import HttpErrorCode, Refusal
 from api.native.problems import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
 from storage.domain.errors import (
     ErrorCode,
@@ -24,7 +24,7 @@ def told(error: Exception) -> dict[str, object]:
 
 
 def test_every_code_has_a_row():
-    assert TABLE.keys() == {*ErrorCode, *DoorCode}
+    assert TABLE.keys() == {*ErrorCode, *HttpErrorCode}
 
 
 def test_every_error_has_a_sentence():
@@ -42,7 +42,7 @@ def test_a_code_and_its_status_agree_on_retrying(code):
 def test_an_outcome_is_unknown_only_after_a_timeout_or_a_failure_of_ours():
     unknown = [code for code in TABLE if not nothing_happened(code)]
 
-    assert set(unknown) == {ErrorCode.STORAGE_TIMEOUT, DoorCode.INTERNAL_ERROR}
+    assert set(unknown) == {ErrorCode.STORAGE_TIMEOUT, HttpErrorCode.INTERNAL_ERROR}
 
 
 @pytest.mark.parametrize("kind", [StorageUnavailable, StorageFull, StorageBusy])
@@ -81,7 +81,7 @@ def test_an_unexpected_failure_tells_nothing_of_itself():
 
 
 def test_a_refusals_headers_go_on_the_answer():
-    error = Refusal(DoorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
+    error = Refusal(HttpErrorCode.METHOD_NOT_ALLOWED, "no", ((b"allow", b"GET"),))
 
-    assert code_of(error) is DoorCode.METHOD_NOT_ALLOWED
+    assert code_of(error) is HttpErrorCode.METHOD_NOT_ALLOWED
     assert problem(error, instance="/x", request_id="r").headers == ((b"allow", b"GET"),)

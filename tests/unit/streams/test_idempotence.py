@@ -6,9 +6,16 @@ from hypothesis import strategies as st
 
 from storage.domain.errors import BatchTooLarge, ValidationFailed
 from storage.domain.limits import BATCH_RECORDS_MAX, OFFSET_MAX
-from storage.domain.streams.idempotence import NOT_KNOWN, Claim, Floor, Rise, floor_at, lasts_of
+from storage.domain.streams.idempotence import (
+    NOT_KNOWN,
+    AncestorWatermark,
+    Claim,
+    SequencedBatch,
+    floor_at,
+    lasts_of,
+)
 
-TWO = Rise(["a", "b", "a", "b"], [3, 1, 7, 2])
+TWO = SequencedBatch(["a", "b", "a", "b"], [3, 1, 7, 2])
 
 
 def test_a_batch_claims_for_each_producer_what_it_brings_of_it():
@@ -25,18 +32,18 @@ def test_what_a_log_took_is_not_sent_again():
 def test_sequences_rise_for_each_producer_on_its_own():
     TWO.check(4)
     with pytest.raises(ValidationFailed):
-        Rise(["a", "b", "a"], [3, 1, 3]).check(3)
+        SequencedBatch(["a", "b", "a"], [3, 1, 3]).check(3)
 
 
 @pytest.mark.parametrize(
     "rise",
     [
-        Rise.of("", [1]),
-        Rise.of("a" * 129, [1]),
-        Rise.of("a", [-1]),
-        Rise.of("a", [OFFSET_MAX + 1]),
-        Rise.of("a", [1, 2]),
-        Rise(["a"], []),
+        SequencedBatch.of("", [1]),
+        SequencedBatch.of("a" * 129, [1]),
+        SequencedBatch.of("a", [-1]),
+        SequencedBatch.of("a", [OFFSET_MAX + 1]),
+        SequencedBatch.of("a", [1, 2]),
+        SequencedBatch(["a"], []),
     ],
 )
 def test_a_batch_that_is_not_one_is_refused(rise):
@@ -46,13 +53,13 @@ def test_a_batch_that_is_not_one_is_refused(rise):
 
 def test_a_batch_has_one_item_and_at_most_a_thousand():
     with pytest.raises(ValidationFailed):
-        Rise.of("a", []).check(0)
+        SequencedBatch.of("a", []).check(0)
     with pytest.raises(BatchTooLarge):
-        Rise.of("a", range(BATCH_RECORDS_MAX + 1)).check(BATCH_RECORDS_MAX + 1)
+        SequencedBatch.of("a", range(BATCH_RECORDS_MAX + 1)).check(BATCH_RECORDS_MAX + 1)
 
 
 def test_a_place_has_the_highest_floor_of_its_own_line():
-    floors = [Floor(0, 9, 4), Floor(10, 19, 7), Floor(0, 19, 5)]
+    floors = [AncestorWatermark(0, 9, 4), AncestorWatermark(10, 19, 7), AncestorWatermark(0, 19, 5)]
 
     assert [floor_at(floors, place) for place in (0, 9, 10, 20)] == [5, 5, 7, NOT_KNOWN]
 
@@ -62,7 +69,7 @@ def test_a_place_has_the_highest_floor_of_its_own_line():
     last=st.integers(-1, 50),
 )
 def test_above_and_below_are_all_there_is(sequences, last):
-    rise = Rise.of("a", sequences)
+    rise = SequencedBatch.of("a", sequences)
 
     left = rise.above(range(len(sequences)), {"a": last})
 

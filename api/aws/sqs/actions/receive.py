@@ -15,7 +15,7 @@ from api.aws.sqs.messages.message import ALL, received_message
 from api.aws.sqs.messages.message_attributes import TRACE_HEADER
 from api.aws.sqs.queues.queue_attributes import QUEUE_ATTRIBUTE_NAMES
 from api.aws.sqs.shapes import ReceiveMessage, ReceiveMessageResult
-from api.errors import ClientGone
+from api.errors import ClientDisconnected
 from api.observability.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -134,8 +134,8 @@ def _optional_ms(seconds: int | None) -> int | None:
 async def _release_if_gone(
     call: Call[ReceiveMessage], name: QueueName, messages: Sequence[ReceivedMessage]
 ) -> None:
-    """Give the messages back at once when nobody is there to read the answer. Raises ClientGone."""
+    """Give the messages back at once when nobody is there to read the answer. Raises ClientDisconnected."""
     if not call.client_is_there():
         if messages:
             await call.storage.queues.release(name, messages)
-        raise ClientGone
+        raise ClientDisconnected
