@@ -1,4 +1,4 @@
-"""Bytes into values and back: JSON, MessagePack, NDJSON and raw bodies.
+"""Codecs between bytes and values: JSON, MessagePack, NDJSON and raw bodies.
 
 A route names one codec for what it takes. Answers are JSON unless `Accept` asks for MessagePack or,
 where the answer has lines, NDJSON.
@@ -42,7 +42,7 @@ _SAME = {
 
 
 def media_type(headers: RequestHeaders) -> str:
-    """The request's media type without parameters, in lower case; `UNNAMED` when there is none."""
+    """Return the media type without parameters, in lower case; `UNNAMED` when there is none."""
     value = headers.get(b"content-type", b"")
     known = _PLAIN.get(value)
     if known is not None:
@@ -52,7 +52,7 @@ def media_type(headers: RequestHeaders) -> str:
 
 
 class Codec(Protocol[In_co]):
-    """How a route's body is read. `documented` is the struct that the OpenAPI shows."""
+    """Decoder of a route's body. `documented` is the struct that the OpenAPI shows."""
 
     @property
     def documented(self) -> type[msgspec.Struct]: ...
@@ -104,7 +104,7 @@ class Items(msgspec.Struct, Generic[Item], frozen=True):
 
 
 def items_in(items: Items[Any]) -> int:
-    """How many there are."""
+    """Return the number of items."""
     return len(items.values)
 
 
@@ -174,7 +174,7 @@ class ItemsBody(Generic[Item]):
             raise self._blame(items) from None
 
     def _blame(self, items: Sequence[WireItem[Item]]) -> ValidationFailed:
-        """The first fault among the items, with the item's place in its pointer."""
+        """Return the first validation error, with the item's index in its JSON Pointer."""
         for index, item in enumerate(items):
             try:
                 item.to_domain()
@@ -184,13 +184,13 @@ class ItemsBody(Generic[Item]):
 
 
 def within(place: str, error: ValidationFailed) -> ValidationFailed:
-    """The same refusal with its pointers under `place`."""
+    """Return the error with its JSON Pointers prefixed by `place`."""
     faults = [FieldFault(place + fault.pointer, fault.detail, fault.code) for fault in error.faults]
     return ValidationFailed(error.detail, *faults)
 
 
 def unsupported(kind: str, wanted: str = f"{JSON} (curl --json)") -> Refusal:
-    """The refusal of a media type that a route does not take."""
+    """Return the refusal of a media type that a route does not accept."""
     named = f"'{kind}'" if kind else "A body without a Content-Type"
     return Refusal(
         HttpErrorCode.UNSUPPORTED_MEDIA_TYPE, f"{named} is not taken here: send {wanted}."
@@ -208,7 +208,7 @@ def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode)
 
 
 def _kind_of(decode: Callable[[bytes], Any]) -> Any:
-    """What a decoder's method reads, None where that is not known."""
+    """Return the type that a decoder's method decodes, or None where it is unknown."""
     return getattr(getattr(decode, "__self__", None), "type", None)
 
 
@@ -223,7 +223,7 @@ _msgpack = msgspec.msgpack.Encoder()
 
 
 def answer_type(headers: RequestHeaders) -> str:
-    """What the client wants: JSON unless `Accept` names MessagePack or NDJSON."""
+    """Return the response format: JSON unless `Accept` names MessagePack or NDJSON."""
     accept = headers.get(b"accept")
     if accept is None or accept in (b"*/*", b"application/json"):
         return JSON
@@ -235,7 +235,7 @@ def answer_type(headers: RequestHeaders) -> str:
 
 
 def encode_answer(answer: msgspec.Struct, kind: str) -> tuple[str, bytes]:
-    """The media type and the bytes of an answer; NDJSON only where the answer has lines."""
+    """Return a response's media type and bytes; NDJSON only where the response has lines."""
     if kind == MSGPACK:
         return MSGPACK, _msgpack.encode(answer)
     if kind == NDJSON and isinstance(answer, Lined):
@@ -269,7 +269,7 @@ def check_request_bytes(count: int) -> None:
 
 
 def too_large(bytes_max: int) -> Refusal:
-    """The refusal of a body that is larger than that."""
+    """Return the refusal of a body larger than `bytes_max`."""
     return Refusal(
         HttpErrorCode.REQUEST_TOO_LARGE, f"A request's body is at most {bytes_max} bytes here."
     )

@@ -1,7 +1,9 @@
-"""How many values a large body holds, counted before any is made: a byte on the wire can become a hundred in memory.
+"""Limits on the number of values in a large body, checked before decoding.
 
-JSON        its braces and brackets, those in texts too: it costs a pass over the bytes
-MessagePack, CBOR    its items, by a walk over their heads that passes over the texts
+A byte on the wire can become a hundred in memory.
+
+JSON        counts braces and brackets, including those in strings: it costs a pass over the bytes
+MessagePack, CBOR    counts items, by a walk over their heads that skips strings
 """
 
 from collections.abc import Callable
@@ -27,13 +29,13 @@ def check_msgpack(payload: bytes) -> None:
 
 
 def check_cbor(payload: bytes) -> None:
-    """The same, of CBOR."""
+    """Raise Refusal when a large CBOR body has more items than any batch needs."""
     if len(payload) > limits.BATCH_LOOKED_AT_BYTES:
         _walk(payload, _after_cbor)
 
 
 def _walk(payload: bytes, after: Callable[[bytes, int], int]) -> None:
-    """Pass from head to head, whatever is within what. What is malformed is the decoder's to say."""
+    """Walk from head to head regardless of nesting. The decoder reports malformed input."""
     at, items, size = 0, 0, len(payload)
     while at < size:
         items += 1

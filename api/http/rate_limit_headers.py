@@ -1,10 +1,10 @@
-"""How a caller stands with its quotas, as headers: draft-ietf-httpapi-ratelimit-headers.
+"""Rate limit headers with a caller's quotas: draft-ietf-httpapi-ratelimit-headers.
 
-    RateLimit-Policy: "namespace";q=100;w=1          so many may pass in so many seconds
-    RateLimit: "namespace";r=12;t=1                  so many are left, and all are back then
+    RateLimit-Policy: "namespace";q=100;w=1          at most q in w seconds
+    RateLimit: "namespace";r=12;t=1                  r are left, and all are available again in t seconds
 
-They go on answers that refuse for a quota, and on others once less than a fifth is left. A window is `burst_seconds`,
-whole; what it holds comes back evenly. Each process knows what it has heard: a tenth of a second may be missing.
+Responses rejected for a quota have them, and others once less than a fifth is left. A window is `burst_seconds`, whole;
+its quota refills evenly. Each process has the state it last received: a tenth of a second may be missing.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _PLAIN_UNIT = "requests"
 
 
 def rate_limit_headers(standings: Sequence[QuotaStanding]) -> Headers:
-    """Both fields; none without a policy to tell of."""
+    """Return both header fields, or none without a policy to report."""
     if not standings:
         return ()
     policies = ", ".join(map(_policy, standings))

@@ -1,4 +1,4 @@
-"""How requests of each door become spans."""
+"""Trace spans for requests of each protocol."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ _PARENT, _STATE = b"traceparent", b"tracestate"
 
 
 def begin_hot(tracing: Tracing, route: Route, request: HotRequest) -> Trace:
-    """The span of a hot request."""
+    """Begin the span of a hot request."""
     verb = verb_of(route.action, route.operation)
     trace = begin(tracing, verb, route.operation, request.words[3], request.headers)
     request.trace = trace
@@ -25,7 +25,7 @@ def begin_hot(tracing: Tracing, route: Route, request: HotRequest) -> Trace:
 def begin(
     tracing: Tracing, verb: str, operation: str, destination: str, headers: RequestHeaders
 ) -> Trace:
-    """The span of an operation that a request asks for."""
+    """Begin the span of an operation that a request calls."""
     parent = headers.get(_PARENT, b"")
     if not is_context(parent):
         parent = b""
@@ -33,25 +33,27 @@ def begin(
 
 
 def name_by_route(trace: Trace, method: str, route: str) -> None:
-    """The span of any other request is called what its route is, which is known once it is over."""
+    """Name the span of any other request by its route, which is known once it has ended."""
     if route:
         trace.named(f"{method} {route}")
         trace.about({"http.route": route})
 
 
 def contexts_of_records(records: Iterable[Record]) -> Iterable[bytes]:
-    """The contexts in which records were made."""
+    """Return the trace contexts in which records were created."""
     return (context_of(record.headers) for record in records)
 
 
 def sent_in(messages: Sequence[NewMessage], trace: Trace) -> list[NewMessage]:
-    """Messages in the trace of what sends them, where they have none of their own: noted beside their headers, so that
-    none grows too large by that."""
+    """Add the sender's trace context to messages that have none of their own.
+
+    It is stored beside their headers, so that it makes no message too large.
+    """
     return [replace(one, system=with_context(one.system, one.headers, trace)) for one in messages]
 
 
 def appended_in(records: Sequence[Record], trace: Trace, bytes_max: int) -> list[Record]:
-    """Records in the trace of what appends them, where they have none of their own and room for it within `bytes_max`."""
+    """Add the appender's trace context to records without one, if it fits in `bytes_max`."""
     context: Headers = ((TRACEPARENT, "", trace.context),)
     room = bytes_max - headers_size_bytes(context)
     return [

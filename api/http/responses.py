@@ -1,4 +1,4 @@
-"""What goes back to a client, whichever door it came through."""
+"""Responses to clients of every protocol, and their access log."""
 
 import random
 import time
@@ -25,10 +25,10 @@ _log = get_logger("api")
 
 
 class Answer(NamedTuple):
-    """Everything that goes back to a client. `more`: headers beside the usual ones.
+    """Complete response to a client. `more`: headers in addition to the usual ones.
 
-    An answer with `pieces` goes on until they end; it has no `body`. They are closed when the client leaves, and when
-    the server ends unless it `drains`: then they end by themselves.
+    A response with `pieces` streams until they end; it has no `body`. They are closed when the client disconnects, and
+    when the server ends unless it `drains`: then they end by themselves.
     """
 
     status: int
@@ -48,7 +48,7 @@ A failure is an answer too. None: the client is gone, and nobody would read it.
 
 
 class Place(NamedTuple):
-    """Where a hot request leads, whatever it says beside its method and path."""
+    """Target of a hot request, determined by its method and path alone."""
 
     answer: Answerer
     takes_body: bool
@@ -60,23 +60,23 @@ FindPlace = Callable[[bytes, bytes], Place | None]
 
 
 def weaker_promise(durability: Durability) -> ExtraHeaders:
-    """What every hot answer says of its deployment."""
+    """Return the durability header of hot responses; none where durability is `always`."""
     return () if durability == "always" else ((DURABILITY, durability.encode()),)
 
 
 class Circumstances(NamedTuple):
-    """What else a line about a request says: whose it is, its span, and when it began, as `time.perf_counter` has it."""
+    """Context of a request's log line: principal, span, and start by `time.perf_counter`."""
 
     principal: Principal | None = None
     trace: Trace | None = None
     started: float | None = None
 
     def lasted_s(self) -> float:
-        """For how long, in seconds."""
+        """Return the elapsed time in seconds; 0 if the start is unknown."""
         return 0.0 if self.started is None else time.perf_counter() - self.started
 
     def fields(self) -> dict[str, str | float]:
-        """As a line has them."""
+        """Return the fields of a log line."""
         principal, trace = self.principal, self.trace
         return {
             "trace_id": trace.trace_id if trace else "",
@@ -97,7 +97,7 @@ def log_failure(
     request_id: bytes,
     around: Circumstances = _UNKNOWN,
 ) -> None:
-    """Only what the service is to blame for: a client's mistakes are its own to log."""
+    """Log only failures of the service: a client's mistakes are the client's to log."""
     if status < 500:
         return
     unexpected = status == 500
@@ -114,13 +114,13 @@ def log_failure(
 
 
 class AccessLog:
-    """A line for each request, or for some of them: what was done, never with what."""
+    """Access log of all or a sample of requests: the operation, never its data."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
     def note(self, operation: str, status: int, request_id: bytes, around: Circumstances) -> None:
-        """A request was answered, or its client was gone."""
+        """Log a request that was answered, or whose client was gone."""
         if random.random() >= self._rate:  # noqa: S311
             return
         _log.info(
@@ -133,7 +133,7 @@ class AccessLog:
 
 
 class Ended:
-    """Where a door's requests that are over are counted, end their spans, and are logged."""
+    """Recorder of a protocol's finished requests: counts them, ends spans and logs."""
 
     def __init__(self, metrics: RequestMetrics, access: AccessLog | None) -> None:
         self._metrics = metrics
@@ -147,7 +147,7 @@ class Ended:
         around: Circumstances,
         failure: str = "",
     ) -> None:
-        """A request was answered, or its client was gone; `failure`: in one word, where it failed."""
+        """Record an answered request or a gone client. `failure`: in one word, where it failed."""
         self._metrics.observe(operation, status, around.lasted_s())
         if around.trace is not None:
             around.trace.end(status, failure)

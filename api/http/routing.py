@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 _SHARD_INDEX = re.compile(r"[0-9]{1,9}")
 Name = QueueName | StreamName | GroupName
-"""What a hot path is about."""
+"""Name of the resource in a hot path."""
 
 _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
     "queues": QueueName,
@@ -146,17 +146,17 @@ class Call(Generic[In]):
 
     @property
     def queue(self) -> QueueName:
-        """The queue that the path names."""
+        """Return the queue that the path names."""
         return cast(QueueName, self.name)
 
     @property
     def stream(self) -> StreamName:
-        """The stream that the path names."""
+        """Return the stream that the path names."""
         return cast(StreamName, self.name)
 
     @property
     def group(self) -> GroupName:
-        """The consumer group that the path names."""
+        """Return the consumer group that the path names."""
         return cast(GroupName, self.name)
 
     @property
@@ -222,7 +222,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noun(self) -> str:
-        """What its path is about: 'queues', 'streams' or 'groups'."""
+        """Return the resource kind of its path: 'queues', 'streams' or 'groups'."""
         return self.path.split("/")[2]
 
 
@@ -365,7 +365,7 @@ async def _read_and_spend(
 
 @lru_cache(maxsize=4096)
 def resource_of(noun: str, word: str) -> str:
-    """What quotas call the queue, stream or group of a path: `queue/orders`."""
+    """Return the quota resource of a queue, stream or group in a path: `queue/orders`."""
     return f"{noun.removesuffix('s')}/{word}"
 
 
@@ -380,7 +380,10 @@ def _literals(path: str) -> str:
 
 
 def is_open(receive: Receive) -> bool:
-    """Whether an ASGI connection is open as far as is known, without waiting: one step of `receive`."""
+    """Return whether an ASGI connection is open as far as is known.
+
+    Does not wait: runs one step of `receive`.
+    """
     step = receive().__await__()
     try:
         next(step)

@@ -1,4 +1,4 @@
-"""What decoders complain of, in words for whoever sent it, and where it is: a JSON Pointer.
+"""Decoding errors as messages for the client, located by a JSON Pointer.
 
     msgspec     Expected `float` <= 20.0 - at `$.wait_seconds`     /wait_seconds: At most 20
     pydantic    extra_forbidden, ("body", "delay")                 'delay' is not a field of this; did you
@@ -46,7 +46,7 @@ _CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 
 
 def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> ValidationFailed:
-    """A decoder's complaint. `kind`: what was to be read, to say what would have been right."""
+    """Convert a msgspec error. `kind`: the expected type, to state what would be right."""
     found = _PLACE.match(str(error))
     assert found
     what = found["what"]
@@ -66,7 +66,7 @@ def from_msgspec(error: msgspec.ValidationError, kind: Any = None) -> Validation
 
 
 def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> ValidationFailed:
-    """FastAPI's list of complaints. `known`: the fields that the body may have."""
+    """Convert FastAPI's list of errors. `known`: the fields that the body may have."""
     faults: list[FieldFault] = []
     for error in errors:
         pointer, name = _pointer(error["loc"][1:]), str(error["loc"][-1])  # the first: "body"
@@ -83,7 +83,7 @@ def from_pydantic(errors: Iterable[Any], known: Collection[str] = ()) -> Validat
 
 
 def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
-    """All of them, and the first few in a sentence."""
+    """Return an error with all faults, and the first few in its sentence."""
     told = [_said(fault) for fault in faults[:_TOLD_AT_ONCE]]
     if len(faults) > len(told):
         told.append(f"and {len(faults) - len(told)} more")
@@ -91,7 +91,7 @@ def _refusal(faults: Sequence[FieldFault]) -> ValidationFailed:
 
 
 def _said(fault: FieldFault) -> str:
-    """With its place, unless that is all it names."""
+    """Return the detail prefixed by its pointer, unless the detail already names it."""
     place = fault.pointer[:_PLACE_MAX]
     if not place or f"'{place.removeprefix('/')}'" in fault.detail:
         return fault.detail
@@ -112,7 +112,7 @@ def _pointer(steps: Iterable[str | int]) -> str:
 
 
 def _plain(what: str) -> str:
-    """Without the names of Python's types."""
+    """Return the text without the names of Python's types."""
     if said := _BOUND.fullmatch(what):
         return f"{_SIDES[said[1]]} {float(said[2]):.15g}"
     if said := _LENGTH.fullmatch(what):
@@ -130,7 +130,7 @@ def _kinds(names: str) -> str:
 
 
 def _types_at(kind: Any, steps: Sequence[str]) -> list[inspect.Type]:
-    """What may be at the end of a path; nothing is known without a kind."""
+    """Return the types allowed at the end of a path; none without a kind."""
     found = [] if kind is None else _alternatives(inspect.type_info(kind))
     for step in steps:
         found = [one for above in found for one in _alternatives(_below(above, step))]

@@ -1,4 +1,4 @@
-"""What is the same for every request, whichever door it takes.
+"""Request gateway of every protocol: request ids, authentication, counting, dispatch.
 
 socket  ─▶ push
 request ─▶ request id, gate, count
@@ -59,18 +59,18 @@ from storage.settings import Durability
 NO_STORE = (b"cache-control", b"no-store")
 _ASK_AGAIN = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
-"""What quotas of resources can be about."""
+"""Kinds of resource that can have quotas."""
 
 _FOR_STRANGERS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
 
 
 def _is_for_strangers(path: str) -> bool:
-    """Whether callers are asked for nothing there: who logs in is still to say who it is."""
+    """Return whether the path needs no authentication. A login still needs credentials."""
     return path in _FOR_STRANGERS or entrance.is_for_strangers(path)
 
 
 class Gateway:
-    """The application: what is the same for every request, whichever door it takes."""
+    """ASGI application with the processing common to requests of every protocol."""
 
     def __init__(
         self,
@@ -106,11 +106,11 @@ class Gateway:
         """The place of a method and a raw path. A path means the same for ever."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document of all REST routes."""
+        """Return the OpenAPI document of all REST routes."""
         return build_document(self.control, self.dispatcher.routes)
 
     def drain(self) -> None:
-        """The process is to end: answers that go on come to their end."""
+        """Drain streaming responses because the process is to end."""
         self.control.state.feeds.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -256,7 +256,7 @@ class Gateway:
         self._ended.note(operation, status, request_id, around, failure)
 
     async def _spend_call(self, principal: Principal, path: str) -> ExtraHeaders:
-        """Spend one call; how the caller stands then, if it is to be told."""
+        """Spend one call, and return rate limit headers if the caller is to receive them."""
         quotas = self.control.state.storage.quotas
         _, _, noun, word, *_ = (*path.split("/"), "", "", "")
         resource = resource_of(noun, word) if noun in _COUNTED else ""
@@ -269,7 +269,7 @@ class Gateway:
 
 
 def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
-    """What has an ETag may be kept, and asked for again; anything else is for who asked."""
+    """Return `Cache-Control`: revalidate responses with an ETag, do not store any other."""
     names = {name for name, _ in headers}
     if b"cache-control" in names:
         return ()
@@ -315,7 +315,7 @@ class _Observed:
 async def _send_pieces(
     send: Send, receive: Receive, answer: Answer, pieces: AsyncGenerator[bytes]
 ) -> None:
-    """Send an answer that goes on, until it ends or the client leaves."""
+    """Send a streaming response until it ends or the client disconnects."""
 
     async def sending() -> None:
         await _start(send, answer)
@@ -340,7 +340,7 @@ async def _send_pieces(
 
 
 async def _send_head(send: Send, answer: Answer) -> None:
-    """What comes before an answer that goes on."""
+    """Send the head of a streaming response, and no body."""
     await _start(send, answer)
     await send({"type": "http.response.body", "body": b""})
 

@@ -1,27 +1,27 @@
-"""How often a process looks for garbage.
+"""Garbage collection frequency of a process.
 
-What it makes while it starts stays as long as it does, and a request leaves no cycles. With Python's own thresholds a
-sixth of a start goes into looking for garbage, a tenth of a busy process's time, and a quarter of a short command's
-into freeing, one by one, what ends with the process.
+Objects created during startup live as long as the process, and a request leaves no cycles. With Python's default
+thresholds, garbage collection takes a sixth of startup and a tenth of a busy process's time, and a quarter of a short
+command's time goes into freeing, one by one, objects that end with the process.
 """
 
 import gc
 
-_YOUNG_MAX = 20_000  # objects made and not freed before the youngest are looked at
+_YOUNG_MAX = 20_000  # objects allocated and not freed before the youngest generation is collected
 
 
 def look_seldom() -> None:
-    """From now on. To be called before what is large is imported."""
+    """Raise the collection thresholds from now on. Call before importing large modules."""
     gc.set_threshold(_YOUNG_MAX, 20, 50)
 
 
 def settle() -> None:
-    """What is there now, and is in use, stays: it is not looked at again, and what comes seldom."""
+    """Exempt live objects from further collection, and collect later objects rarely."""
     look_seldom()
     gc.collect()
     gc.freeze()
 
 
 def let_go() -> None:
-    """The process ends: what is there is not taken apart."""
+    """Skip the final collection: objects are not freed one by one when the process ends."""
     gc.freeze()

@@ -39,7 +39,7 @@ class _Unheard:
 
 
 class FastCycle:
-    """One hot request and its answer. Has what uvicorn's protocol looks for in a cycle."""
+    """One hot request and its response, with the attributes uvicorn expects of a cycle."""
 
     __slots__ = ("chunks", "disconnected", "keep_alive", "place", "request", "response_complete")
     message_event = _Unheard()
@@ -62,7 +62,7 @@ class FastCycle:
         self.response_complete = False
 
     def is_open(self) -> bool:
-        """Whether the connection is open as far as is known."""
+        """Return whether the connection is open as far as is known."""
         return not self.disconnected
 
 
@@ -163,7 +163,7 @@ class FastPathProtocol(PacedProtocol):
                 self.transport.close()
 
     async def _answer(self, cycle: FastCycle) -> bool:
-        """Whether the connection goes on afterwards."""
+        """Answer a request, and return whether the connection stays open afterwards."""
         request, chunks = cycle.request, cycle.chunks
         assert request is not None
         # An idle wait keeps as little as it can. The request knows the cycle: were it known to it, its body would stay
@@ -198,7 +198,7 @@ class FastPathProtocol(PacedProtocol):
     async def _write_pieces(
         self, answer: Answer, pieces: AsyncGenerator[bytes], cycle: FastCycle
     ) -> None:
-        """Write an answer that goes on, in chunks. Its task ends when the connection does."""
+        """Write a streaming response in chunks. Its task ends when the connection does."""
         self._lasting, self._drains = asyncio.current_task(), answer.drains
         try:
             self.transport.write(self._head(answer, b"transfer-encoding: chunked\r\n", cycle))
@@ -218,7 +218,7 @@ class FastPathProtocol(PacedProtocol):
             await pieces.aclose()
 
     def _head(self, answer: Answer, length: bytes, cycle: FastCycle) -> bytes:
-        """The status and the headers."""
+        """Return the status line and the headers."""
         return (
             b"%b%bcache-control: no-store\r\ncontent-type: %b\r\n%bx-request-id: %b\r\n%b%b\r\n"
             % (
@@ -296,7 +296,7 @@ class FastPathProtocol(PacedProtocol):
 
 
 def _is_bounded(headers: RequestHeaders, place: Place) -> bool:
-    """Whether the request says beforehand that its body is one that may be held."""
+    """Return whether the body is absent, or of a declared length that may be buffered."""
     if b"transfer-encoding" in headers:
         return False
     length = headers.get(b"content-length")
