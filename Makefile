@@ -27,10 +27,10 @@ help:
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make scale    measure how cost grows with size (ARGS=\"--full\": up to 10 and 100 million)"
 	@echo "make compare  the same work for what a user would pick instead"
-	@echo "make openapi  write openapi/openapi.json and openapi/asyncapi.json again"
+	@echo "make openapi  regenerate openapi/openapi.json and openapi/asyncapi.json"
 	@echo "make reference  write the pages of docs/reference that are made of the code"
 	@echo "make helm     lint the Helm chart, and render it for the tests"
-	@echo "make sdk      write the SDKs again, from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
+	@echo "make sdk      regenerate the SDKs from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
 
 install: $(INSTALLED)
 
@@ -62,6 +62,7 @@ lint: install
 check: install
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit
 
+$(LINTERS) unit: install
 format-check:
 	$(BIN)/ruff format --check .
 ruff-check:
