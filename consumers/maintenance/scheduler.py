@@ -237,9 +237,8 @@ DUTIES = (
     MaintenanceTask("orphans", limits.DAY_MS, _collect_orphans),
     MaintenanceTask("jobs", limits.HOUR_MS, _forget_jobs),
     MaintenanceTask("deliveries", limits.MINUTE_MS, _forget_deliveries),
-    MaintenanceTask(
-        "series", 2 * limits.SECOND_MS, _measure
-    ),  # so that no slot of ten seconds is left out
+    # five times as often as its slots of ten seconds, so that none is left out
+    MaintenanceTask("series", 2 * limits.SECOND_MS, _measure),
     MaintenanceTask("weights", 5 * limits.SECOND_MS, _weigh_namespaces),
     MaintenanceTask("audit", limits.MINUTE_MS, _close_audit),
     MaintenanceTask("replays", 10 * limits.MINUTE_MS, _tidy_replays),

@@ -106,7 +106,7 @@ class Replays:
             return None
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
-        """What a replay would do, without doing it. Raises as `submit`, and `ReplayPlanner.plan`."""
+        """Plan a replay without submitting it. Raises as `submit`, and `ReplayPlanner.plan`."""
         request.check()
         source = await self._windows.source(namespace, request)
         _check_own_queue(source.is_view, request)

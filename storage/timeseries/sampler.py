@@ -53,7 +53,7 @@ from storage.timeseries.recovery import KINDS, Memory, Place, recall
 from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
-    AppendCounts,
+    Increments,
     note_risen,
     total_of,
     total_of_all,
@@ -202,7 +202,7 @@ class _Look:
         self.changes: dict[tuple[str, str], _Changes] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
         self._forced = forced
-        self._risen: dict[str, AppendCounts] = {}  # by namespace
+        self._risen: dict[str, Increments] = {}  # by namespace
         self._slot = FINEST.slot(at_ms)
 
     # Whose turn it is
@@ -317,7 +317,7 @@ class _Look:
 
     def at_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
         """The total of all, by which readers know that this slot was measured."""
-        risen: AppendCounts = {}
+        risen: Increments = {}
         for of_namespace in self._risen.values():
             for name, by in of_namespace.items():
                 risen[name] = risen.get(name, 0) + by

@@ -23,8 +23,8 @@ DEPLOYMENT = "deployment"
 NAMESPACE = "namespace"
 """What stands for an id where totals are kept: no id is such a word."""
 
-AppendCounts = dict[str, int]
-"""By how much each count of a total has risen since the last look."""
+Increments = dict[str, int]
+"""Increase of each count of a total since the last sample."""
 
 _LEVELS: dict[str, dict[str, str]] = {
     QUEUE.kind: {
@@ -64,9 +64,7 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def note_risen(
-    risen: AppendCounts, shape: Shape[Any], before: Values | None, after: Values
-) -> None:
+def note_risen(risen: Increments, shape: Shape[Any], before: Values | None, after: Values) -> None:
     """Add to `risen` by how much the counts of one resource have; what fell began anew, and has not risen."""
     if before == after:
         return
@@ -79,7 +77,7 @@ def note_risen(
 
 
 def total_of(
-    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: AppendCounts
+    before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: Increments
 ) -> TotalSample:
     """A namespace's total, of the samples of its resources by kind."""
     facts: dict[str, Any] = {kind: len(some) for kind, some in samples.items()}
@@ -95,7 +93,7 @@ def total_of(
 def total_of_all(
     before: TotalSample | None,
     namespaces: Sequence[TotalSample],
-    risen: AppendCounts,
+    risen: Increments,
     **own: int | None,
 ) -> TotalSample:
     """The deployment's total; `own` are facts of its own."""
@@ -113,7 +111,7 @@ def _together(total: str, values: Iterable[int | None]) -> int | None:
     return max(known, default=0) if total in _MOST else sum(known)
 
 
-def _counts(before: TotalSample | None, risen: AppendCounts) -> dict[str, int]:
+def _counts(before: TotalSample | None, risen: Increments) -> dict[str, int]:
     names = (TOTAL.names[nth] for nth in TOTAL.counts)
     return {
         name: (0 if before is None else getattr(before, name)) + risen.get(name, 0)

@@ -1,4 +1,4 @@
-"""The style guide's rules for names and docstrings, with a baseline of old violations that may only shrink.
+"""The style guide's rules for names, docstrings and catalogues, with a baseline of old violations that may only shrink.
 
 After fixing some, write the baseline again: `.venv/bin/python -m tests.unit.test_language`.
 """
@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.documentation import ROOT
+from tests.unit.test_layout import CATALOGUES
 
 BASELINE = Path(__file__).with_name("language_baseline.json")
 PACKAGES = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
@@ -84,7 +85,11 @@ def violations() -> Counter[Violation]:
         stem = Path(file).stem
         if PICTURES.match(stem) or PARTICIPLES.match(stem):
             counts["module-name", file] += 1
-        for rule in (*_docstring_faults(tree), *_vague_names(tree)):
+        for rule in (
+            *_docstring_faults(tree),
+            *_vague_names(tree),
+            *_catalogue_imports(file, tree),
+        ):
             counts[rule, file] += 1
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
@@ -93,6 +98,15 @@ def violations() -> Counter[Violation]:
         for file in files if len(files) > 1 else ():
             counts["class-name-repeated", file] += 1
     return counts
+
+
+def _catalogue_imports(file: str, tree: ast.Module) -> Iterator[str]:
+    folder = Path(file).parent
+    if folder.name in CATALOGUES:
+        package = ".".join(folder.parts) + "."
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
+                yield "catalogue-import"
 
 
 def _as_json(counts: Counter[Violation]) -> dict[str, dict[str, int]]:

@@ -30,7 +30,7 @@ STREAMS = table(
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
 
-HotTrimmer = Annotated[Any, duration("--retention", help="How long records are kept.")]
+RetentionOption = Annotated[Any, duration("--retention", help="How long records are kept.")]
 
 
 @verb(
@@ -45,7 +45,7 @@ def create(
     cli: Terminal,
     name: StreamName,
     shards: Annotated[int | None, typer.Option("--shards", help="How many shards.")] = None,
-    retention: HotTrimmer = None,
+    retention: RetentionOption = None,
     new: OnlyNew = False,
     set_: Settings = None,
 ) -> None:
@@ -57,7 +57,7 @@ def create(
 
 @verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])
 def change(
-    cli: Terminal, name: StreamName, retention: HotTrimmer = None, set_: Settings = None
+    cli: Terminal, name: StreamName, retention: RetentionOption = None, set_: Settings = None
 ) -> None:
     """Change some of a stream's configuration; null takes a field back to its default."""
     changed = cli.client.stream(name).change(**fields(set_, retention_seconds=retention))

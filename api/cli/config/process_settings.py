@@ -39,7 +39,7 @@ def wrong_values(error: ValidationError) -> list[str]:
 
 
 def with_stores(settings: Settings) -> Settings:
-    """The same, when they name both stores. Raises CliError."""
+    """Return the settings, which must name both stores. Raises CliError."""
     try:
         settings.storage()
     except ValueError as error:

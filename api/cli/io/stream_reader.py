@@ -54,7 +54,7 @@ def _place_of(record: Record) -> str:
 def read_on(
     source: Stream, place: Place, shard: int | None, most: int | None, on_gap: OnGap
 ) -> Iterator[Record]:
-    """What a stream holds from a place on. An offset is one of a shard. Raises CliError."""
+    """Read a stream from a position; an offset belongs to a shard. Raises CliError."""
     if place.offset is not None and shard is None:
         shard = _only_shard(source)
     limit = min(most or 1000, 1000)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from api.http.codecs import ARROW, media_type, unsupported
 from api.http.routing import read_body
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
-from api.rest.schemas.base import Config
+from api.rest.schema_base import Config
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 

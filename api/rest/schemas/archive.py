@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_seconds
-from api.rest.schemas.base import Time
+from api.rest.schema_base import Time
 from storage.archive.admin import ShardArchive, StreamArchive
 from storage.domain.archive import ArchivedFile
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.rest.schemas.base import Time
+from api.rest.schema_base import Time
 from storage.domain.access.audit import Door, Entry
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schemas.base import Time
+from api.rest.schema_base import Time
 from storage.domain.jobs import Job, JobKind, JobPart, JobState, Wish
 
 

@@ -7,7 +7,7 @@ import msgspec
 from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339
-from api.rest.schemas.base import Config, Seconds, Time, in_seconds, merged
+from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
 from storage.access.sessions import LoggedIn
 from storage.domain import limits
 from storage.domain.access.credentials import (

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schemas.base import Time, in_seconds
+from api.rest.schema_base import Time, in_seconds
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen, SubscriptionSeen
 
 

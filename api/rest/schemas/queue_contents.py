@@ -7,7 +7,7 @@ from msgspec import UNSET
 from pydantic import BaseModel, Field, model_validator
 
 from api.native.fields import body_from_json, rfc3339
-from api.rest.schemas.base import Config, Seconds, Time
+from api.rest.schema_base import Config, Seconds, Time
 from storage.domain import limits
 from storage.domain.queues.history import MessageEvent, MessageHistory, What
 from storage.domain.queues.message import DeathReason

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from api.native.fields import to_ms
-from api.rest.schemas.base import Config, Seconds, in_seconds
+from api.rest.schema_base import Config, Seconds, in_seconds
 from storage.domain import limits
 from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
 from storage.domain.queues.queue import RedrivePermission

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from api.native.fields import moment_ms, rfc3339
 from api.native.records import RecordOut
-from api.rest.schemas.base import Config, Time
+from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, Wish
 from storage.domain.replays.pacing import Pacing

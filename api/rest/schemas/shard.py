@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
-from api.rest.schemas.base import Config, Time
+from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.streams.stream import ShardState
 

@@ -6,7 +6,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import optional_ms, rfc3339, to_ms
-from api.rest.schemas.base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
+from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
 from storage.domain import limits
 from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 

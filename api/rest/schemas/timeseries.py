@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_seconds
-from api.rest.schemas.base import Time
+from api.rest.schema_base import Time
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.timeseries.samples import Samples

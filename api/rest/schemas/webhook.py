@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.rest.schemas.base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
     Attempt,
