@@ -16,11 +16,11 @@ backups = noun("Backups.")
 AsJson = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 MADE = """\
-{place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes.
+{place} contains everything that was acknowledged before it began: {manifest.bytes:,} bytes.
 Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS) and the archive's files. Back them up separately.\
 """
 MADE_WITH_ARCHIVE = """\
-{place} has all that was acknowledged before it was begun: {manifest.bytes:,} bytes, files of the archive: {manifest.archived:,}.
+{place} contains everything that was acknowledged before it began: {manifest.bytes:,} bytes, archive files: {manifest.archived:,}.
 Not included: the secret keys (secret.keys, or MILLSTREAM_SECRET_KEYS). Back them up separately.\
 """
 RESTORED = """\
