@@ -1,7 +1,7 @@
-"""Appending: each record finds the shard that takes it, also while shards are split and merged.
+"""Append of records, routed to shards by key, also while shards are split and merged.
 
-A definition may be older than the shards are. A closed shard says which ones go on in its place, and the
-append goes there; only the next definition saves it the detour.
+A stream definition may be older than its shards. A closed shard names the shards that replace it, and the
+append is sent there; the next definition only saves the detour.
 """
 
 import asyncio
@@ -48,8 +48,10 @@ Outcome = list[Appended] | MillstreamError
 
 
 class _Call(msgspec.Struct):
-    """What one call wants appended. `keyless` stands for the key of records that have none, once one is
-    asked for."""
+    """The records and options of one append call.
+
+    `keyless` is the key used for records that have none; it is set on first use.
+    """
 
     records: Sequence[Record]
     sizes: Sequence[int]
@@ -61,23 +63,29 @@ class _Call(msgspec.Struct):
         return self.keyless
 
     def by_shard(self, shards: Sequence[Shard]) -> dict[Shard, Sequence[int]]:
-        """The numbers of the records that each shard takes; they are in hash-key order and cover the ring."""
+        """Group the numbers of the records by the shard that takes them.
+
+        `shards` are in hash-key order and cover the whole hash-key range.
+        """
         keyless = self._keyless()
         places = [_place_of(record, keyless) for record in self.records]
         return {**by_shard(shards, places)}
 
     def among(self, children: Sequence[Shard], numbers: Iterable[int]) -> dict[Shard, list[int]]:
-        """As by_shard, of some records among the children of the shard that took them."""
-        taken: dict[Shard, list[int]] = {}
+        """Group the numbers of some records by the child shard that takes them.
+
+        `children` replace the shard that took these records before.
+        """
+        groups: dict[Shard, list[int]] = {}
         keyless = self._keyless()
         for number in numbers:
             place = _place_of(self.records[number], keyless)
             child = next(child for child in children if child.takes(place))
-            taken.setdefault(child, []).append(number)
-        return taken
+            groups.setdefault(child, []).append(number)
+        return groups
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
-        """These records, as one part."""
+        """Return the records with these numbers as one part."""
         if len(numbers) == len(self.records):
             return _part(self.records, sum(self.sizes), UNCONDITIONAL, self.idempotency_key)
         return _part(
@@ -89,7 +97,7 @@ class _Call(msgspec.Struct):
 
 
 class Appender:
-    """The verbs of `storage.streams.engine.Streams` that append."""
+    """Append verbs of `storage.streams.engine.Streams`."""
 
     def __init__(
         self,
@@ -98,7 +106,7 @@ class Appender:
         keeper: LogProvisioner,
         resharder: Resharder,
         clock: Clock,
-        known: Limits,
+        limits_in_force: Limits,
         room: MemoryGuard,
     ) -> None:
         self._room = room
@@ -107,12 +115,11 @@ class Appender:
         self._on_stream = on_stream
         self._keeper = keeper
         self._clock = clock
-        self._limits = known
+        self._limits = limits_in_force
 
     async def append(
         self, name: StreamName, records: Sequence[Record], idempotency_key: str
     ) -> list[Appended | MillstreamError]:
-        """As `Streams.append`."""
         stream = await self.stream(name)
         sizes = check_records(stream, records)
         records = timed(stream.spec, records, self._clock.now_ms)
@@ -120,7 +127,10 @@ class Appender:
         return await self._on_stream.do(stream, partial(self._append, call))
 
     async def stream(self, name: StreamName) -> Stream:
-        """A stream that takes records now. Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded."""
+        """Return a stream that accepts records now.
+
+        Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded.
+        """
         if self._room.closed:
             self._room.check(name.namespace)
         return await self._on_stream.writable(name)
@@ -136,8 +146,11 @@ class Appender:
         return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
 
     def _first_asked(self, stream: Stream) -> Sequence[Shard]:
-        """The shards that may know an idempotency key, the eldest of each line: those that were open at some
-        time in which it is remembered. Closed ones are frozen: they tell a duplicate, or the way."""
+        """Return the shards that may remember an idempotency key, the eldest of each lineage.
+
+        These are the shards that were open at some time within KEYS_ASKED_MS, for which keys are remembered.
+        Closed shards are frozen: they report a duplicate, or name their children.
+        """
         if len(stream.open_shards) == len(stream.shards):
             return stream.open_shards
         return stream.shards_open_since(self._clock.now_ms() - limits.KEYS_ASKED_MS)
@@ -145,7 +158,7 @@ class Appender:
     async def _append_to_all(
         self, call: _Call, stream: Stream, groups: dict[Shard, Sequence[int]]
     ) -> list[Appended | MillstreamError]:
-        """Append to several shards at once, and then to the children of those that were closed."""
+        """Append to several shards concurrently, then to the children of those that were closed."""
         answers: list[Appended | MillstreamError] = [_UNANSWERED] * len(call.records)
         came_from: dict[int, int] = {}
         ready = groups
@@ -153,8 +166,8 @@ class Appender:
             work = [self._try_all(stream, one, call, groups[one], came_from) for one in ready]
             outcomes = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
             left = {shard: numbers for shard, numbers in groups.items() if shard not in ready}
-            for shard, some in zip(ready, outcomes, strict=True):
-                for numbers, outcome in some:
+            for shard, parts in zip(ready, outcomes, strict=True):
+                for numbers, outcome in parts:
                     if isinstance(outcome, ShardClosedTo):
                         came_from.update(dict.fromkeys(numbers, shard.index))
                         _add(left, call.among(outcome.children, numbers))
@@ -171,7 +184,10 @@ class Appender:
         numbers: Sequence[int],
         came_from: Mapping[int, int],
     ) -> list[tuple[Sequence[int], Outcome]]:
-        """What one shard takes of a call, as one part; the outcome, of parts of it where they differ."""
+        """Append one shard's records of a call as one part; return the outcomes.
+
+        There is one outcome for the whole part, or one for each piece of it where they differ.
+        """
         outcome = await self._try_some(stream, shard, call, numbers)
         if isinstance(outcome, IdempotencyKeyReused) and came_from:
             return await self._try_apart(stream, shard, call, numbers, came_from) or [
@@ -187,29 +203,32 @@ class Appender:
         numbers: Sequence[int],
         came_from: Mapping[int, int],
     ) -> list[tuple[Sequence[int], Outcome]]:
-        """A call that met two shards half merged may have left the records of one in their child, and failed
-        for the other's. Its retry brings all of them: what the child knows is told, and the rest has a key of
-        its own from then on. Empty when the child knows none, and so the key from another call.
+        """Retry records from different closed parents separately, each parent's as its own part.
+
+        A call that met two half-merged shards may have left the records of one parent in their child, and failed
+        for the other's. Its retry brings all of them: those the child knows are reported as duplicates, and the rest get an
+        idempotency key of their own from then on. Empty when the child knows none of them: then the key
+        was used by another call.
         """
         lines: dict[int, list[int]] = {}
         for number in numbers:
             lines.setdefault(came_from.get(number, -1), []).append(number)
-        told = {
+        outcomes = {
             parent: await self._try_some(stream, shard, call, some)
             for parent, some in lines.items()
         }
-        if all(isinstance(outcome, MillstreamError) for outcome in told.values()):
+        if all(isinstance(outcome, MillstreamError) for outcome in outcomes.values()):
             return []
-        for parent, outcome in told.items():
+        for parent, outcome in outcomes.items():
             if isinstance(outcome, IdempotencyKeyReused):
                 own = replace(call, idempotency_key=f"{call.idempotency_key}\0{parent}")
-                told[parent] = await self._try_some(stream, shard, own, lines[parent])
-        return [(lines[parent], outcome) for parent, outcome in told.items()]
+                outcomes[parent] = await self._try_some(stream, shard, own, lines[parent])
+        return [(lines[parent], outcome) for parent, outcome in outcomes.items()]
 
     async def _try_some(
         self, stream: Stream, shard: Shard, call: _Call, numbers: Sequence[int]
     ) -> Outcome:
-        """One shard's part of an append, or why it was refused: the other shards' parts stand."""
+        """Append one shard's part, or return why it was rejected: other shards' parts stand."""
         try:
             return await self._append_part(stream, shard, call.part(numbers))
         except MillstreamError as error:
@@ -222,7 +241,6 @@ class Appender:
         records: Sequence[Record],
         condition: AppendCondition,
     ) -> list[Appended]:
-        """As `Streams.append_to_shard`."""
         stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         check_unrouted(records)
         sizes = check_records(stream, records)
@@ -234,7 +252,7 @@ class Appender:
         )
 
     async def _produce(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
-        """Append a producer's batch; a shard that does not know the producer takes its parents' word."""
+        """Append a producer's batch; a shard that does not know the producer asks its ancestors."""
         if not stream.parents_of(shard):
             return await self._append_part(stream, shard, part)
         try:
@@ -248,35 +266,38 @@ class Appender:
         return await self._append_part(stream, shard, replace(part, inherited=verdict))
 
     async def _remembered(self, stream: Stream, shard: Shard, producer_id: str) -> list[Remembered]:
-        """What the nearest ancestors that know the producer remember of it, a generation at a time."""
-        found: list[Remembered] = []
-        asked: set[int] = set()
+        """Return the producer state of the nearest ancestors that have any.
+
+        Ancestors are asked one generation at a time.
+        """
+        remembered: list[Remembered] = []
+        visited: set[int] = set()
         line = stream.parents_of(shard)
         while line:
-            asked |= {parent.index for parent in line}
+            visited |= {parent.index for parent in line}
             states = await asyncio.gather(
                 *(self._recalled(stream, parent, producer_id) for parent in line)
             )
-            found += [state for state in states if state is not None]
+            remembered += [state for state in states if state is not None]
             silent = [one for one, state in zip(line, states, strict=True) if state is None]
             line = tuple(
                 {
                     parent.index: parent
                     for one in silent
                     for parent in stream.parents_of(one)
-                    if parent.index not in asked
+                    if parent.index not in visited
                 }.values()
             )
-        return found
+        return remembered
 
     async def _recalled(self, stream: Stream, shard: Shard, producer_id: str) -> Remembered | None:
-        at = LogAddress(stream.name.namespace, shard.log_id)
-        recall = partial(self._hot.recall_producer, at, producer_id)
+        log = LogAddress(stream.name.namespace, shard.log_id)
+        recall = partial(self._hot.recall_producer, log, producer_id)
         try:
-            state = await self._on_stream.mended(at, recall)
+            state = await self._on_stream.mended(log, recall)
         except LogOpen:
             await self._resharder.close_soon(stream, shard)
-            state = await self._on_stream.mended(at, recall)
+            state = await self._on_stream.mended(log, recall)
         if state is None:
             return None
         epoch, last, _, *batches = state
@@ -288,30 +309,35 @@ class Appender:
         return _placed(shard.index, done.offset, count, done.duplicate, done.arrival_ms)
 
     async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
-        """Append one part to one shard. Raises ShardClosedTo, which says what shards go on, and what the part's
-        condition may meet."""
-        at = LogAddress(stream.name.namespace, shard.log_id)
+        """Append one part to one shard.
+
+        Raises ShardClosedTo, which names the child shards, and the errors of the part's condition.
+        """
+        log = LogAddress(stream.name.namespace, shard.log_id)
         indexed = stream.spec.key_index
         done = await self._keeper.mended(
-            at, lambda: self._hot.append(self._gatherer(at, indexed), part)
+            log, lambda: self._hot.append(self._gatherer(log, indexed), part)
         )
-        self.note(at, part, done)
+        self.note(log, part, done)
         return done
 
     def begin(
-        self, stream: Stream, at: LogAddress, part: AppendPart
+        self, stream: Stream, log: LogAddress, part: AppendPart
     ) -> "asyncio.Future[PartAppended]":
-        """As put, without waiting for the answer, which may be LogNotReady; `note` it when it is there."""
-        return self._hot.begin(self._gatherer(at, stream.spec.key_index), part)
+        """Start an append of one part without waiting for its result.
 
-    def note(self, at: LogAddress, part: AppendPart, done: PartAppended) -> None:
-        """After an append: see to it that the next one finds offsets reserved."""
+        The result may be LogNotReady. Otherwise like `put`; pass the result to `note` once it has arrived.
+        """
+        return self._hot.begin(self._gatherer(log, stream.spec.key_index), part)
+
+    def note(self, log: LogAddress, part: AppendPart, done: PartAppended) -> None:
+        """Reserve offsets for the next append once fewer than half a reservation are left."""
         if done.left < self._limits.reservation_offsets_min // 2:
-            self._keeper.note(at, done.offset + len(part.records), done.left)
+            self._keeper.note(log, done.offset + len(part.records), done.left)
 
-    def _gatherer(self, at: LogAddress, indexed: bool) -> Appends:
+    def _gatherer(self, log: LogAddress, indexed: bool) -> Appends:
         epoch, now = self._keeper.store_epoch, self._clock.script_time()
-        return Appends(at, epoch, now, self._limits, indexed)
+        return Appends(log, epoch, now, self._limits, indexed)
 
 
 _UNANSWERED = StorageUnavailable()
@@ -329,8 +355,8 @@ def _placed(
     return [Appended(shard, offset + nth, duplicate, arrival_ms) for nth in range(count)]
 
 
-def _add(groups: dict[Shard, Sequence[int]], more: dict[Shard, list[int]]) -> None:
-    for shard, numbers in more.items():
+def _add(groups: dict[Shard, Sequence[int]], additions: dict[Shard, list[int]]) -> None:
+    for shard, numbers in additions.items():
         groups[shard] = sorted([*groups.get(shard, ()), *numbers])
 
 

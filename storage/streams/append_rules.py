@@ -1,4 +1,4 @@
-"""What must hold of records before they are appended, and what is kept of them: rules without a store."""
+"""Validation and normalisation of records before they are appended, without a store."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -19,8 +19,10 @@ OWN_HEADERS = frozenset({CONTENT_TYPE})
 def check_records(
     stream: Stream, records: Sequence[Record], own: frozenset[str] = OWN_HEADERS
 ) -> list[int]:
-    """The records' sizes in bytes. Raises for a batch that this stream does not take; `own` are the reserved
-    headers that may be among theirs."""
+    """Return the records' sizes in bytes; raise for a batch that this stream does not accept.
+
+    `own` are the reserved headers that the records may have.
+    """
     if not records:
         raise ValidationFailed.at("/records", "A batch has at least one record", "too_few")
     if len(records) > limits.BATCH_RECORDS_MAX:
@@ -47,7 +49,10 @@ def check_records(
 
 
 def check_unrouted(records: Sequence[Record]) -> None:
-    """Raise ValidationFailed for a record with a hash key: a shard's own address routes nothing."""
+    """Raise ValidationFailed for a record with a hash key.
+
+    A record appended to a shard's own address is not routed.
+    """
     for place, record in enumerate(records):
         if record.hash_key is not None:
             detail = "A record on a shard's address is not routed"
@@ -57,8 +62,10 @@ def check_unrouted(records: Sequence[Record]) -> None:
 def timed(
     spec: StreamSpec, records: Sequence[Record], now_ms: Callable[[], int]
 ) -> Sequence[Record]:
-    """The records with the event times that the stream keeps. Raises ValidationFailed for one that it does
-    not take."""
+    """Return the records with the event times that the stream keeps.
+
+    Raises ValidationFailed for an event time that the stream does not accept.
+    """
     if spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None:
         return records
     if spec.event_times is EventTimes.ARRIVAL:
@@ -87,8 +94,10 @@ def _event_time_fault(
 
 
 def _counted(records: Sequence[Record], sizes: Sequence[int], own: frozenset[str]) -> Sequence[int]:
-    """What counts against the stream's limit: not the headers by which Millstream says more than the record's
-    writer did."""
+    """Return the sizes that count against the stream's record limit.
+
+    Headers in `own`, which Millstream adds to the writer's record, do not count.
+    """
     return [
         size - headers_size_bytes(tuple(one for one in record.headers if one[0] in own))
         for record, size in zip(records, sizes, strict=True)
@@ -96,15 +105,16 @@ def _counted(records: Sequence[Record], sizes: Sequence[int], own: frozenset[str
 
 
 def _small_size(record: Record) -> int:
-    """`size_bytes` of a record without headers, without a call for most keys."""
+    """Return `size_bytes` of a record without headers, without a call for most keys."""
     key = record.key
     return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
 
 
 def fingerprint(records: Iterable[Record]) -> str:
-    """What an idempotency key is remembered with: 16 hex digits that tell other content apart.
+    """Return the content fingerprint stored with an idempotency key: 16 hex digits.
 
-    A repeat is made in another span than the first call, so what is said of traces does not count.
+    It distinguishes other content from a repeat. Trace context does not count, as a retry is made in another span
+    than the first call.
     """
     digest = hashlib.blake2b(digest_size=8)
     for record in records:

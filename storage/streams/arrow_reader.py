@@ -1,7 +1,7 @@
-"""Reading a shard by the table: many records at once as an Arrow stream, for programs that work on columns.
+"""Columnar reads of a shard: many records at a time as one Arrow stream.
 
-Offsets, gaps and errors are those of `Streams.read_shard`; a read ends where a tier does, at a gap, or when it is large
-enough. No record becomes an object on the way.
+Offsets, gaps and errors are those of `Streams.read_shard`. A read ends at a tier boundary, at a gap, or when it is large
+enough. No record becomes a Python object on the way.
 """
 
 import asyncio
@@ -27,15 +27,16 @@ from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
 from storage.redis.streams.range_reader import EntryRange, HotRanges
 
-if TYPE_CHECKING:  # it brings pyarrow: see storage.archive.cache
+if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import Part
 
 
 class TableRead(msgspec.Struct, frozen=True):
-    """Records of a shard, as an Arrow IPC stream of offset, ts, event_ts, key, data and headers in the archive's types.
+    """Records of a shard as an Arrow IPC stream.
 
-    `next_offset` is where to go on; `start` the oldest readable offset, `tip` the next one to be written. `ended`: the
-    shard is closed and this was the last of it.
+    The columns are offset, ts, event_ts, key, data and headers, in the archive's types. `next_offset` is the offset to
+    continue at; `start` is the oldest readable offset, `tip` the next one to be written. `ended`: the shard is closed and
+    this was its last data.
     """
 
     encoded: bytes
@@ -49,7 +50,7 @@ class TableRead(msgspec.Struct, frozen=True):
 
 
 class ArrowReader:
-    """Table reads of a deployment."""
+    """Columnar reads of a deployment's shards."""
 
     def __init__(
         self, ranges: HotRanges, on_stream: StreamExecutor, archive: TieredReader | None
@@ -63,10 +64,10 @@ class ArrowReader:
     async def read(
         self, name: StreamName, shard: int, offset: int, end: int | None, bytes_max: int
     ) -> TableRead:
-        """The records of a shard with offsets [offset, end), or the first of them: so many bytes, at least one record.
+        """Read records of a shard with offsets [offset, end), up to `bytes_max` bytes.
 
-        Without `end` up to the tip. Raises StreamNotFound, ShardNotFound, OffsetExpired, OffsetOutOfRange,
-        ArchiveDamaged, StorageBusy.
+        Returns at least one record if there is one. Without `end`, reads up to the tip. Raises StreamNotFound, ShardNotFound,
+        OffsetExpired, OffsetOutOfRange, ArchiveDamaged, StorageBusy.
         """
         end = limits.OFFSET_MAX if end is None else end
         _check(offset, end, bytes_max)
@@ -86,17 +87,19 @@ class ArrowReader:
     ) -> TableRead:
         stream = await self._on_stream.knowing(stream, index)
         shard = stream.shard(index)
-        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
-        found = await self._on_stream.mended(at, partial(self._entries, at, offset, end, bytes_max))
-        start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, found)
+        log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        hot_range = await self._on_stream.mended(
+            log, partial(self._entries, log, offset, end, bytes_max)
+        )
+        start, archived = await self._in_archive(stream, shard, offset, end, bytes_max, hot_range)
         if archived is not None:
             parts = [part.before(end) for part in archived.parts if part.first < end]
-            tip = max(found.next, archived.end)
+            tip = max(hot_range.next, archived.end)
             edge, tier, reason = archived.end, Tier.ARCHIVE, archived.reason
         else:
-            _check_within(offset, start, found.next)
-            parts = await self._parts(found, offset, end, bytes_max)
-            tip, edge, tier, reason = found.next, found.next, Tier.HOT, "hole"
+            _check_within(offset, start, hot_range.next)
+            parts = await self._parts(hot_range, offset, end, bytes_max)
+            tip, edge, tier, reason = hot_range.next, hot_range.next, Tier.HOT, "hole"
         first, next_offset = (parts[0].first, parts[-1].next) if parts else 2 * (min(end, edge),)
         return TableRead(
             encoded=await asyncio.to_thread(_encode, parts),
@@ -109,20 +112,23 @@ class ArrowReader:
             gap=Gap(offset, first, reason) if first > offset else None,
         )
 
-    async def _entries(self, at: LogAddress, offset: int, end: int, bytes_max: int) -> EntryRange:
-        """The hot store's entries from an offset on, up to a hole, in bounded calls. Raises LogNotReady."""
+    async def _entries(self, log: LogAddress, offset: int, end: int, bytes_max: int) -> EntryRange:
+        """Read the hot store's entries from an offset up to a hole, in bounded calls.
+
+        Raises LogNotReady.
+        """
         calls = partial(
-            self._ranges.read, at, end=end, bytes_max=min(bytes_max, limits.RANGE_BYTES_MAX)
+            self._ranges.read, log, end=end, bytes_max=min(bytes_max, limits.RANGE_BYTES_MAX)
         )
-        found = more = await calls(offset)
-        entries = [*found.entries]
-        while more.entries and more.go_on < end and _size(entries) < bytes_max:
-            edge = more.go_on
-            more = await calls(edge)
-            if more.entries and more.entries[0].first > edge:
+        first_range = page = await calls(offset)
+        entries = [*first_range.entries]
+        while page.entries and page.go_on < end and _size(entries) < bytes_max:
+            edge = page.go_on
+            page = await calls(edge)
+            if page.entries and page.entries[0].first > edge:
                 break
-            entries += more.entries
-        return msgspec.structs.replace(found, next=more.next, entries=entries)
+            entries += page.entries
+        return msgspec.structs.replace(first_range, next=page.next, entries=entries)
 
     async def _in_archive(
         self,
@@ -131,22 +137,22 @@ class ArrowReader:
         offset: int,
         end: int,
         bytes_max: int,
-        found: EntryRange,
+        hot_range: EntryRange,
     ) -> tuple[int, Archived | None]:
-        """The oldest readable offset, and what the archive has in place of the hot store."""
+        """Return the oldest readable offset, and what the archive has in place of the hot store."""
         if self._archive is None:
-            return found.start, None
-        first = max(offset, found.entries[0].first) if found.entries else None
-        asked = Asked("offset", offset, end - offset, bytes_max)
-        hot = Hot(found.start, found.next, offset, first)
-        verdict = await self._archive.look(stream, shard, asked, hot)
+            return hot_range.start, None
+        first = max(offset, hot_range.entries[0].first) if hot_range.entries else None
+        request = Asked("offset", offset, end - offset, bytes_max)
+        hot = Hot(hot_range.start, hot_range.next, offset, first)
+        verdict = await self._archive.look(stream, shard, request, hot)
         return verdict.start, verdict.archived
 
     async def _parts(
-        self, found: EntryRange, offset: int, end: int, bytes_max: int
+        self, hot_range: EntryRange, offset: int, end: int, bytes_max: int
     ) -> "list[Part]":
         try:
-            part = await asyncio.to_thread(_part, found.entries, offset, end, bytes_max)
+            part = await asyncio.to_thread(_part, hot_range.entries, offset, end, bytes_max)
         except ValueError as error:
             raise StorageUnavailable(f"The log holds what cannot be read: {error}.") from None
         return [part] if part else []

@@ -1,7 +1,7 @@
-"""Appending in bulk: a large batch of plain records, which stay in their columns from the request to the log.
+"""Bulk append of plain records that stay columnar from the request to the log.
 
-What is not plain goes the way of all records: a batch that must be recognised when it is repeated, and what met a
-shard that was closed meanwhile.
+Two cases are appended record by record instead: a batch with an idempotency key, and records whose shard was closed
+in the meantime.
 """
 
 import asyncio
@@ -31,24 +31,23 @@ _Group = tuple[int, int, bool]
 
 
 class ColumnarAppender:
-    """The verb of `storage.streams.engine.Streams` that appends columns."""
+    """Columnar append verb of `storage.streams.engine.Streams`."""
 
     def __init__(self, appending: Appender, on_stream: StreamExecutor) -> None:
         self._appending = appending
         self._on_stream = on_stream
 
     async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
-        """As `Streams.append_columns`."""
         stream = await self._appending.stream(name)
         _check(stream, columns)
         if idempotency_key:
             return await self._as_records(name, columns.records(), idempotency_key)
         parts = _parts(stream, columns)
-        del columns  # each body and key goes now, while the processor has it at hand
+        del columns  # frees each body and key now, while it is in the CPU cache
         return await self._on_stream.do(stream, partial(self._append, stream, parts))
 
-    async def _append(self, known: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
-        if stream is not known:  # whose shards need not be those of the parts
+    async def _append(self, planned: Stream, parts: Sequence["_Part"], stream: Stream) -> Ranges:
+        if stream is not planned:  # its shards may differ from those of the parts
             return await self._as_records(stream.name, _in_order(parts), "")
         if len(parts) == 1:
             return await self._append_some(stream, parts[0])
@@ -60,10 +59,10 @@ class ColumnarAppender:
                 _let_go(answer)
 
     def _begin(self, stream: Stream, part: "_Part") -> tuple["_Part", Answer]:
-        """Many shards take their parts at once, without a task for each."""
-        at = LogAddress(stream.name.namespace, part.shard.log_id)
+        """Start one shard's append without a task, so that many shards append concurrently."""
+        log = LogAddress(stream.name.namespace, part.shard.log_id)
         try:
-            return part, self._appending.begin(stream, at, part.to_append)
+            return part, self._appending.begin(stream, log, part.to_append)
         except MillstreamError as error:  # the others may be on their way
             return part, _failed(error)
 
@@ -74,12 +73,12 @@ class ColumnarAppender:
             return await self._append_some(stream, part)
         except MillstreamError as error:
             return await self._refused(stream, part, error)
-        at = LogAddress(stream.name.namespace, part.shard.log_id)
-        self._appending.note(at, part.to_append, done)
+        log = LogAddress(stream.name.namespace, part.shard.log_id)
+        self._appending.note(log, part.to_append, done)
         return [part.placed(done)]
 
     async def _append_some(self, stream: Stream, part: "_Part") -> Ranges:
-        """One shard's records, or why they were refused: the other shards' records stand."""
+        """Append one shard's records, or return why they were rejected: other shards' stand."""
         try:
             done = await self._appending.put(stream, part.shard, part.to_append)
         except MillstreamError as error:
@@ -89,15 +88,15 @@ class ColumnarAppender:
     async def _refused(self, stream: Stream, part: "_Part", error: MillstreamError) -> Ranges:
         if not isinstance(error, ShardClosedTo):
             return [AppendedRange(part.numbers, error=error)]
-        some = await self._as_records(stream.name, part.columns.records(), "")
-        return [_renumbered(one, part.numbers) for one in some]
+        ranges = await self._as_records(stream.name, part.columns.records(), "")
+        return [_renumbered(one, part.numbers) for one in ranges]
 
     async def _as_records(self, name: StreamName, records: Sequence[Record], key: str) -> Ranges:
         return _ranges(await self._appending.append(name, records, key))
 
 
 class _Part(msgspec.Struct, gc=False):
-    """Some of a call's records, which one shard takes."""
+    """The records of a call that one shard takes."""
 
     shard: Shard
     numbers: Sequence[int]
@@ -105,7 +104,7 @@ class _Part(msgspec.Struct, gc=False):
     to_append: AppendPart
 
     def placed(self, done: PartAppended) -> AppendedRange:
-        """Where they went."""
+        """Return the range of the log that the records were appended to."""
         return AppendedRange(
             self.numbers,
             self.shard.index,
@@ -122,13 +121,13 @@ def _failed(error: MillstreamError) -> Answer:
 
 
 def _let_go(answer: Answer) -> None:
-    """Of a call that was cancelled nobody reads the answers that are left."""
+    """Discard an outstanding result of a cancelled call, which no caller will read."""
     if not answer.cancel() and not answer.cancelled():
         answer.exception()
 
 
 def _parts(stream: Stream, columns: Columns) -> list[_Part]:
-    """What each shard takes of a call."""
+    """Partition a call's columns by the shard that takes them."""
     groups = _by_shard(stream, columns)
     if len(groups) == 1:
         [(shard, numbers)] = groups
@@ -141,7 +140,7 @@ def _part(shard: Shard, numbers: Sequence[int], columns: PackedColumns) -> _Part
 
 
 def _in_order(parts: Sequence[_Part]) -> list[Record]:
-    """All records of a call, as it sent them."""
+    """Return all records of a call, in the order of the call."""
     numbered = [
         (number, record)
         for part in parts
@@ -151,7 +150,7 @@ def _in_order(parts: Sequence[_Part]) -> list[Record]:
 
 
 def _check(stream: Stream, columns: Columns) -> None:
-    """Raises for columns that this stream does not take."""
+    """Raise for columns that this stream does not accept."""
     columns.check()
     if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
         detail = "The stream takes records with an event time only; columns have none"
@@ -167,26 +166,31 @@ def _check(stream: Stream, columns: Columns) -> None:
 
 
 def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[int]]]:
-    """The numbers of the records that each shard takes; those without a key go to one shard."""
+    """Group the numbers of the records by shard; those without a key go to one shard."""
     shards = stream.open_shards
     if len(shards) == 1:
         return [(shards[0], range(len(columns)))]
     if not columns.keys:
         return [(random.choice(shards), range(len(columns)))]  # noqa: S311  any shard will do
-    taken: list[list[int]] = [[] for _ in shards]
+    groups: list[list[int]] = [[] for _ in shards]
     places = stream.places_of(columns.keys)
     if "" in columns.keys:
-        one = random.randrange(len(shards))  # noqa: S311
-        places = [place if key else one for place, key in zip(places, columns.keys, strict=True)]
-    take = [numbers.append for numbers in taken]
+        keyless_shard = random.randrange(len(shards))  # noqa: S311
+        places = [
+            place if key else keyless_shard for place, key in zip(places, columns.keys, strict=True)
+        ]
+    take = [numbers.append for numbers in groups]
     for number, place in enumerate(places):
         take[place](number)
-    return [(shard, numbers) for shard, numbers in zip(shards, taken, strict=True) if numbers]
+    return [(shard, numbers) for shard, numbers in zip(shards, groups, strict=True) if numbers]
 
 
 def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
-    """The answers of single records as ranges, each of records that went to one shard in a row."""
-    found: dict[_Group | int, list[int]] = {}
+    """Combine the results of single records into ranges.
+
+    A range holds records that lie in one shard consecutively.
+    """
+    groups: dict[_Group | int, list[int]] = {}
     firsts: dict[_Group | int, Appended | MillstreamError] = {}
     nexts: dict[tuple[int, bool, int], tuple[int, _Group]] = {}
     for number, answer in enumerate(answers):
@@ -200,9 +204,9 @@ def _ranges(answers: Sequence[Appended | MillstreamError]) -> Ranges:
             if following != answer.offset:
                 group = (answer.shard, answer.offset, answer.duplicate)
             nexts[line] = answer.offset + 1, group
-        found.setdefault(group, []).append(number)
+        groups.setdefault(group, []).append(number)
         firsts.setdefault(group, answer)
-    return [_range(numbers, firsts[group]) for group, numbers in found.items()]
+    return [_range(numbers, firsts[group]) for group, numbers in groups.items()]
 
 
 def _range(numbers: Sequence[int], first: Appended | MillstreamError) -> AppendedRange:
@@ -213,7 +217,7 @@ def _range(numbers: Sequence[int], first: Appended | MillstreamError) -> Appende
     )
 
 
-def _renumbered(one: AppendedRange, numbers: Sequence[int]) -> AppendedRange:
-    """A range whose records were some of a call's."""
-    own = [numbers[number] for number in one.numbers]
-    return replace(one, numbers=own)
+def _renumbered(appended: AppendedRange, numbers: Sequence[int]) -> AppendedRange:
+    """Return a range with its record numbers translated to those of the whole call."""
+    own = [numbers[number] for number in appended.numbers]
+    return replace(appended, numbers=own)

@@ -1,4 +1,4 @@
-"""Streams: append by key or to a shard, read a shard or all of them, split and merge shards."""
+"""Stream engine: append by key or to a shard, read one or all shards, split and merge."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -49,7 +49,10 @@ T = TypeVar("T")
 
 
 class Streams:
-    """The streams of a deployment. Every verb raises StreamNotFound for a stream that is not there."""
+    """The streams of a deployment.
+
+    Every verb raises StreamNotFound for a stream that does not exist.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class Streams:
         retention: HotTrimmer,
         wakeups: Wakeups,
         clock: Clock,
-        known: Limits,
+        limits_in_force: Limits,
         room: MemoryGuard,
         archive: TieredReader | None = None,
     ) -> None:
@@ -72,7 +75,9 @@ class Streams:
         self._retention = retention
         self._clock = clock
         self._on_stream = StreamExecutor(catalog, keeper)
-        self._appending = Appender(hot, self._on_stream, keeper, resharder, clock, known, room)
+        self._appending = Appender(
+            hot, self._on_stream, keeper, resharder, clock, limits_in_force, room
+        )
         self._bulk = ColumnarAppender(self._appending, self._on_stream)
         self._rising = IdempotentAppender(
             rising, self._appending, self._on_stream, resharder, clock
@@ -85,24 +90,24 @@ class Streams:
     async def append(
         self, name: StreamName, records: Sequence[Record], *, idempotency_key: str = ""
     ) -> list[Appended | MillstreamError]:
-        """Append each record to the shard that takes its key; one answer for each, in order.
+        """Append each record to the shard that takes its key; return one result each, in order.
 
-        Records of one shard are appended together or not at all; shards succeed or fail on their own.
+        Records of one shard are appended together or not at all; shards succeed or fail independently.
         Records without a key go to one shard, chosen for the call. A repeat with the same idempotency key
-        within ten minutes adds nothing. A record's `hash_key` is its place on the ring instead of its key's.
-        A shard that is split or merged meanwhile is no error: the records
-        go to its children. Raises BacklogFull and QuotaExceeded where the store or the namespace has no room, as all
-        that append do.
+        within ten minutes adds nothing. A record's `hash_key` replaces the hash of its key.
+        A shard that is split or merged during the call is no error: the records go to its children. Raises BacklogFull and
+        QuotaExceeded if the store or the namespace has no capacity left, as all verbs that append do.
         """
         return await self._appending.append(name, records, idempotency_key)
 
     def append_columns(
         self, name: StreamName, columns: Columns, *, idempotency_key: str = ""
     ) -> Coroutine[Any, Any, list[AppendedRange]]:
-        """As append, of many records without headers that come column by column; the answer is in ranges.
+        """Append many records without headers, given as columns; return the results as ranges.
 
-        Each range is of records that lie in one shard one after another, in their order. The columns are packed before
-        anything is waited for: who lets go of them spares the memory, and the time, of keeping them.
+        Otherwise like `append`. Each range holds records that lie in one shard consecutively, in their order. The columns are
+        packed before the call waits for the append: a caller that drops its reference saves the memory, and the time, of
+        keeping them.
         """
         return self._bulk.append(name, columns, idempotency_key)
 
@@ -115,12 +120,12 @@ class Streams:
         *,
         own: frozenset[str] = OWN_HEADERS,
     ) -> AppendCounts:
-        """Append what one rising producer sends: each record once, however often and in what portions it comes.
+        """Append the records of a monotonic producer, each once however often it is sent.
 
-        `sequences` rise from record to record, and from call to call. A call is repeated until it has
-        answered, before the next one begins; `storage.streams.idempotent_append` says what else is asked of whoever sends. A
-        record without a key has a place of its own. `own` are the reserved headers that records may have.
-        Raises what `append` does, of any shard, and TooManyProducers; ProducerFenced once it was forgotten.
+        `sequences` increase from record to record, and from call to call; how they are split into calls does not matter. A
+        call is repeated until it has succeeded before the next one begins; `storage.streams.idempotent_append` has the other
+        rules for senders. A record without a key gets a hash key of its own. `own` are the reserved headers that records may
+        have. Raises what `append` does, for any shard, and TooManyProducers; ProducerFenced after `forget_rising`.
         """
         rise = SequencedBatch.of(producer_id, sequences)
         return await self._rising.append(name, rise, records, own)
@@ -133,12 +138,18 @@ class Streams:
         *,
         own: frozenset[str] = OWN_HEADERS,
     ) -> AppendCounts:
-        """As append_rising, of several producers whose records keep the order in which they are given here."""
+        """Append the records of several monotonic producers, in the order given here.
+
+        Otherwise like `append_rising`.
+        """
         return await self._rising.append(name, rise, records, own)
 
     async def forget_rising(self, name: StreamName, producer_ids: Sequence[str]) -> None:
-        """Let go of rising producers that have nothing more to send. Their ids are not used again: for a day
-        whatever still comes of them is refused. Nothing happens where there is no such stream."""
+        """Retire monotonic producers that have nothing more to send.
+
+        Their ids are not used again: for a day, anything they still send is rejected. Does nothing if the stream does not
+        exist.
+        """
         await self._rising.forget(name, producer_ids)
 
     async def append_to_shard(
@@ -150,7 +161,7 @@ class Streams:
     ) -> list[Appended]:
         """Append to one shard, all records or none.
 
-        Raises ShardNotFound, and what the condition may meet: ProducerFenced, SequenceOutOfOrder,
+        Raises ShardNotFound, and the errors of the condition: ProducerFenced, SequenceOutOfOrder,
         DuplicateForgotten, OffsetMismatch, FenceMismatch; ShardClosed, whose facts name the children.
         """
         return await self._appending.append_to_shard(name, shard, records, condition)
@@ -158,11 +169,13 @@ class Streams:
     async def set_fence(
         self, name: StreamName, shard: int, token: str, expected: str | None = None
     ) -> None:
-        """Give a shard to one writer: from now on appends must carry `token`, whatever their address; an
-        empty one gives it back to all. With `expected`, only if that is the token now, empty for none.
+        """Fence a shard: appends must carry `token` from now on; an empty token removes the fence.
 
-        The children of a shard take its fence; one of two parents, that of the first that has one. Raises
-        ShardNotFound, ShardClosed, FenceMismatch when another token stands.
+        Gives the shard to one writer, however an append addresses it. With `expected`, only if that is the current token;
+        empty for none.
+
+        The children of a shard inherit its fence; a child of two parents, that of the first that has one. Raises
+        ShardNotFound, ShardClosed, and FenceMismatch if another token is set.
         """
         for pointer, given in (("/token", token), ("/expected", expected or "")):
             if len(given) > limits.FENCE_CHARACTERS_MAX:
@@ -171,7 +184,7 @@ class Streams:
         await self._on_shard(
             name,
             shard,
-            lambda at: self._hot.set_fence(at, token, expected, self._keeper.store_epoch),
+            lambda log: self._hot.set_fence(log, token, expected, self._keeper.store_epoch),
         )
 
     # Read
@@ -186,8 +199,10 @@ class Streams:
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
     ) -> ShardRead:
-        """Read one shard; at its end wait up to `wait_ms` for more. Changes nothing: the same read again
-        gives the same records. The end of a closed shard is told at once, with its children.
+        """Read one shard; at its end, wait up to `wait_ms` for more records.
+
+        Changes nothing: the same read again returns the same records. The end of a closed shard is returned immediately, with
+        its children.
 
         Raises OffsetExpired, OffsetOutOfRange, ShardNotFound.
         """
@@ -202,18 +217,20 @@ class Streams:
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
     ) -> StreamRead:
-        """Read all shards of a stream, from the positions that the last read gave, or else from the oldest
-        records; children once their parents have been read to the end, so that each key keeps its order.
+        """Read all shards of a stream from the positions that the last read returned.
 
-        What expired or was never filled is reported as a gap, and reading goes on behind it.
+        Without a position, reading starts at the oldest records. Children are read once their parents have been read to the
+        end, so that each key keeps its order.
+
+        Offsets that expired or were never filled are reported as a gap, and reading continues behind it.
         """
         return await self._reading.read(name, positions, records_max, bytes_max, wait_ms)
 
     async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
-        """The newest record of a partition key, and the shard it is in.
+        """Return the newest record of a partition key, and the shard it is in.
 
         Finds records that were routed by their key since the stream has a key index, not those with a
-        `hash_key` or on a shard's address that lie elsewhere. Raises RecordNotFound, and ValidationFailed
+        `hash_key`, or appended to a shard's address, that lie elsewhere. Raises RecordNotFound, and ValidationFailed
         when the stream has no index.
         """
         return await self._reading.latest_of_key(name, key)
@@ -227,15 +244,15 @@ class Streams:
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
     ) -> list[ShardRead]:
-        """Read these shards and no others, each from its position, or from its oldest record for None.
+        """Read only these shards, each from its position, or from its oldest record for None.
 
-        What expired is reported as a gap; a shard that is gone is left out. Waits until one of them has
-        something to tell, which the end of a closed shard is too. Raises OffsetOutOfRange.
+        Expired records are reported as a gap; a shard that no longer exists is left out. Waits until one of them has
+        something to report, which includes the end of a closed shard. Raises OffsetOutOfRange.
         """
         return await self._reading.read_shards(name, positions, records_max, bytes_max, wait_ms)
 
     async def shards(self, name: StreamName) -> list[ShardState]:
-        """The shards of a stream, open and closed, by index, each with the extent of its log."""
+        """Return all shards of a stream by index, open and closed, each with its log's extent."""
         return await self._reading.shards(name)
 
     # Reshard
@@ -243,41 +260,41 @@ class Streams:
     async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
         """Close a shard and open two in its place; keys from `at_hash_key` on go to the second.
 
-        Writing and reading go on meanwhile. Gives the stream with its new shards. Raises ShardNotFound;
+        Writing and reading continue during the split. Returns the stream with its new shards. Raises ShardNotFound;
         ValidationFailed for a shard that is closed, for a key that is not above the shard's first plus one
         and below its last, and beyond SHARDS_MAX open shards; StreamBusy while another reshard of the
-        stream is under way; OutcomeUnknown when it has begun and a sweep must finish it.
+        stream is in progress; OutcomeUnknown when it has begun and a sweep must finish it.
         """
         return await self._resharder.split(name, shard, at_hash_key)
 
     async def merge(self, name: StreamName, first: int, second: int) -> Stream:
-        """Close two neighbours on the ring, in either order, and open one in their place; `first` is its
-        first parent.
+        """Close two shards with adjacent hash-key ranges, and open one in their place.
 
-        As split; ValidationFailed also for shards that are not neighbours.
+        The two may be given in either order; `first` becomes the first parent. Raises what `split` does, and ValidationFailed
+        also for shards that are not adjacent.
         """
         return await self._resharder.merge(name, first, second)
 
     async def set_shard_count(self, name: StreamName, count: int) -> Stream:
-        """Split and merge until the ring is in `count` equal ranges, each one open shard.
+        """Split and merge until `count` open shards divide the hash-key range equally.
 
-        A shard has at most two parents, so this takes several rounds, whose shards in between are closed
-        again at once. As split, but for ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
+        A shard has at most two parents, so this takes several rounds, whose intermediate shards are closed
+        again immediately. Raises what `split` does, except ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
         """
         return await self._resharder.set_count(name, count)
 
     async def scale(self, name: StreamName) -> int:
-        """For the sweep: measure an on-demand stream, and split and merge as its load calls for.
+        """Measure an on-demand stream, and split and merge as its load requires; for the sweeper.
 
-        Gives the number of changes; 0 for a provisioned stream. Raises StreamBusy while a process reshards it.
+        Returns the number of changes; 0 for a provisioned stream. Raises StreamBusy while a process reshards it.
         """
         stream = await self._catalog.fresh_stream(name)
         if stream.spec.mode is not StreamMode.ON_DEMAND:
             return 0
         loads = await asyncio.gather(*(self._load(stream, shard) for shard in stream.open_shards))
         indexes = [shard.index for shard in stream.open_shards]
-        known = {index: load for index, load in zip(indexes, loads, strict=True) if load}
-        changes = changes_for(stream, known)
+        known_loads = {index: load for index, load in zip(indexes, loads, strict=True) if load}
+        changes = changes_for(stream, known_loads)
         if changes:
             await self._resharder.apply(name, changes)
         return len(changes)
@@ -285,38 +302,45 @@ class Streams:
     async def _load(self, stream: Stream, shard: Shard) -> Load | None:
         now = self._clock.script_time()
         return await self._on_shard(
-            stream.name, shard.index, lambda at: self._hot.sample_load(at, now)
+            stream.name, shard.index, lambda log: self._hot.sample_load(log, now)
         )
 
     async def finish_reshard(self, name: StreamName) -> bool:
-        """For the sweep: do what a crash left of a reshard; whether there was anything.
+        """Finish a reshard that a crash left half done; return whether there was one.
 
-        Raises StreamBusy while a process is at it.
+        For the sweeper. Raises StreamBusy while a process is resharding the stream.
         """
         return await self._resharder.finish(name)
 
     # Retention
 
     async def trim(self, name: StreamName, entries_max: int) -> int:
-        """One round of retention over all shards, for the sweep; gives the entries freed."""
+        """Run one round of retention over all shards; return the number of entries freed.
+
+        For the sweeper.
+        """
         return await self._retention.trim(await self._catalog.stream(name), entries_max)
 
     async def tidy_keys(self, name: StreamName) -> int:
-        """One round over the key indexes of a stream, for the sweep: expired keys go; gives their number."""
+        """Delete expired keys from a stream's key indexes; return their number.
+
+        One round, for the sweeper.
+        """
         stream = await self._catalog.stream(name)
         if not stream.spec.key_index:
             return 0
         tidied = 0
         for shard in stream.shards:
             tidied += await self._on_shard(
-                name, shard.index, lambda at: self._hot.tidy_keys(at, limits.TIDY_KEYS_PER_CALL)
+                name, shard.index, lambda log: self._hot.tidy_keys(log, limits.TIDY_KEYS_PER_CALL)
             )
         return tidied
 
     async def truncate(self, name: StreamName, shard: int, before: int) -> int:
-        """Forget a shard's records before an offset, for good; gives the shard's oldest readable offset.
+        """Delete a shard's records before an offset permanently; return its oldest offset.
 
-        Raises ShardNotFound, OffsetOutOfRange when the offset lies beyond the shard's end.
+        The result is the oldest readable offset. Raises ShardNotFound, OffsetOutOfRange when the offset lies beyond the shard's
+        end.
         """
         if before < 0:
             raise ValidationFailed.at("/before", "must be at least 0", "out_of_range")
@@ -329,17 +353,17 @@ class Streams:
         stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         of = stream.shard(shard)
         await self._on_shard(name, shard, partial(self._check_within, before=before))
-        # First there, so that what has left the hot store is not read from the archive; and again if the archive has
-        # begun with the shard meanwhile.
+        # The archive first, so that what has left the hot store is not read from there; and again if the archive has
+        # begun with the shard in the meantime.
         begun = await archive.raise_start(stream, of, before)
         start = await self._on_shard(name, shard, cut)
         if not begun:
             await archive.raise_start(stream, of, before)
         return await archive.start(stream, of, start)
 
-    async def _check_within(self, at: LogAddress, before: int) -> None:
-        """Raises OffsetOutOfRange."""
-        end = (await self._hot.extent(at)).next
+    async def _check_within(self, log: LogAddress, before: int) -> None:
+        """Raise OffsetOutOfRange if `before` lies beyond the log's end."""
+        end = (await self._hot.extent(log)).next
         if before > end:
             raise OffsetOutOfRange(f"The shard's next offset is {end}.", next_offset=end)
 
@@ -347,17 +371,17 @@ class Streams:
         self, name: StreamName, shard: int, work: Callable[[LogAddress], Awaitable[T]]
     ) -> T:
         async def on(stream: Stream) -> T:
-            at = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
-            return await self._on_stream.mended(at, lambda: work(at))
+            log = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
+            return await self._on_stream.mended(log, lambda: work(log))
 
         stream = await self._on_stream.knowing(await self._on_stream.writable(name), shard)
         return await self._on_stream.do(stream, on)
 
     async def expire_shards(self, name: StreamName) -> int:
-        """Let go of closed shards of which neither tier has anything any more, parents before children, for the sweep.
+        """Delete closed shards that no longer have records in either tier; return their number.
 
-        A shard stays as long as it may be asked whether it knows a repeated append, and for readers that are in it a day,
-        or its stream's retention if that is shorter. Gives their number.
+        For the sweeper; parents before children. A shard is kept as long as it may be asked whether it knows a repeated
+        append, and, for readers that are still in it, for a day, or its stream's retention if that is shorter.
         """
         stream = await self._catalog.fresh_stream(name)
         expired: set[int] = set()
@@ -374,13 +398,13 @@ class Streams:
         readers_ms = min(stream.spec.retention_ms or limits.DAY_MS, limits.CLOSED_SHARD_MS_MIN)
         if shard.is_open or closed_for_ms < max(readers_ms, limits.KEYS_ASKED_MS):
             return False
-        at = LogAddress(stream.name.namespace, shard.log_id)
+        log = LogAddress(stream.name.namespace, shard.log_id)
         extent = await self._on_stream.do(
-            stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
+            stream, lambda _: self._on_stream.mended(log, lambda: self._hot.extent(log))
         )
-        rising, over = await self._rising.known(at)
-        asked = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
+        rising, over = await self._rising.known(log)
+        may_know_batches = extent.knows_producers and closed_for_ms < limits.PRODUCER_IDLE_MS
         feared = over and closed_for_ms < limits.RISING_OVER_MS
-        if extent.start != extent.next or asked or rising or feared:
+        if extent.start != extent.next or may_know_batches or rising or feared:
             return False
         return self._archive is None or not await self._archive.holds(stream, shard)

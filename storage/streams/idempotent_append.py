@@ -1,36 +1,37 @@
-"""The rising append: what is sent again and again, by whoever, is added once.
+"""Idempotent append for monotonic writers: retries and overlapping attempts add once.
 
-A rising producer (`storage.domain.streams.idempotence`) is not a process but a thing to be sent: a replay's shard, a batch of
-a sink. Whoever sends it, an attempt, keeps three promises:
+A monotonic producer (`storage.domain.streams.idempotence`) is not a process but a thing to be sent: a replay's shard, a batch
+of a sink. A process that sends it, an attempt, keeps three promises:
 
-    same      at a sequence there is always the same record with the same place on the ring
+    same      at a sequence there is always the same record with the same hash key
     whole     a batch is all of the producer's records with sequences in some (a, b]
-    in turn   a batch leaves when every record up to `a` is known to be added: by an answer to this attempt, or
+    in turn   a batch leaves when every record up to `a` is known to be added: by a response to this attempt, or
               by the position at which it began
 
-Attempts may begin at any such position, cut batches elsewhere, lose answers, send twice, and live on
+Attempts may begin at any such position, cut batches elsewhere, lose responses, send twice, and live on
 unnoticed beside their successors. Shards may be split and merged at any time. Each record is added once, and
 those of one hash key in the order of their sequences.
 
-Why. A place on the ring was taken by a line of logs, each the closed parent of the next. For a log L and a place
+Proof. A hash key was taken by a line of logs, each the closed parent of the next. For a log L and a hash key
 h let floor(h) be the highest sequence that an ancestor of L in the line of h took of the producer, and last(L)
-the highest that L itself took. At all times, for a record with sequence s and place h:
+the highest that L itself took. At all times, for a record with sequence s and hash key h:
 
     (1)  an ancestor has it  if and only if  s <= floor(h)
     (2)  L has it            if and only if  floor(h) < s <= last(L)
 
 A part for L is checked and added by one script, so it happens whole or not at all. It holds *all* records of the
-batch (a, b] in L's range that lie above floor(h), and is taken only if its first sequence lies above last(L).
+batch (a, b] in L's range that lie above floor(h), and is accepted only if its first sequence lies above last(L).
 Then s <= a was added before ("in turn"); a < s <= last(L) too, by (2), since otherwise the part, which is whole,
-would have begun there and been refused; the rest is now in L. So (2) holds with the new last(L), whoever sent the
-part and however late it came. A part that ends at or below last(L) is a duplicate by (2), and one that straddles it
-is told last(L) and sends what lies above, which is whole again. (1) is (2) of the ancestors, whose logs are closed,
-so that floor(h) never changes again: it is asked once. Three things follow that the code below sees to:
+would have begun there and been rejected; the rest is now in L. So (2) holds with the new last(L), whichever attempt
+sent the part and however late it came. A part that ends at or below last(L) is a duplicate by (2). For one that
+straddles it the response has last(L), and the attempt sends what lies above, which is whole again. (1) is (2) of the
+ancestors, whose logs are closed, so that floor(h) never changes again and is read once. Three things follow that the
+code below ensures:
 
 * All ancestors are asked, not the nearest that knows the producer. A log that came from a merge may have taken up to
-  5 of a producer when one of its parents, for its half of the ring, had taken up to 9.
-* While a batch's records on one log failed, or their fate is not known, none of the batch goes to a child of that
-  log by another way: that part would not be whole. Parts that are refused since their log is closed wait until every
+  5 of a producer when one of its parents, for its half of the hash-key range, had taken up to 9.
+* While a batch's records on one log failed, or their outcome is unknown, none of the batch goes to a child of that
+  log by another way: that part would not be whole. Parts that are rejected since their log is closed wait until every
   log that might lead to the same child has answered (`eldest`); any other error ends the call.
 * A log that knows a producer does not expire, and forgets it only by `forget`, which leaves a mark: a part of an
   attempt that outlived its producer would otherwise be new.
@@ -75,7 +76,7 @@ T = TypeVar("T")
 
 
 class _Batch(msgspec.Struct):
-    """One call: whose each record is, and where it goes."""
+    """The records of one call, with the producer and the hash key of each."""
 
     rise: SequencedBatch
     records: Sequence[Record]
@@ -83,7 +84,7 @@ class _Batch(msgspec.Struct):
     places: Sequence[int]
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
-        """These records, as one part."""
+        """Return the records with these numbers as one part."""
         return AppendPart(
             [self.records[number] for number in numbers],
             size_bytes=sum([self.sizes[number] for number in numbers]),
@@ -91,12 +92,15 @@ class _Batch(msgspec.Struct):
         )
 
     def producers(self) -> list[str]:
-        """Those that have records in it."""
+        """Return the producers that have records among these."""
         return [*dict.fromkeys(self.rise.producer_ids)]
 
 
 class _Answer(msgspec.Struct):
-    """What a shard made of its part: so many are new; `left`, which it did not take, go to its children."""
+    """The result of one shard's part.
+
+    `added` is the number of new records; `left`, which the shard did not take, go to its children.
+    """
 
     added: int
     left: Sequence[int] = ()
@@ -104,7 +108,7 @@ class _Answer(msgspec.Struct):
 
 
 class IdempotentAppender:
-    """The verbs of `storage.streams.engine.Streams` for producers that rise."""
+    """Verbs of `storage.streams.engine.Streams` for monotonic producers."""
 
     def __init__(
         self,
@@ -128,7 +132,6 @@ class IdempotentAppender:
         records: Sequence[Record],
         own: frozenset[str] = OWN_HEADERS,
     ) -> AppendCounts:
-        """As `Streams.append_rising`."""
         rise.check(len(records))
         stream = await self._appending.stream(name)
         sizes = check_records(stream, records, own)
@@ -153,19 +156,19 @@ class IdempotentAppender:
         return added
 
     async def _knowing(self, stream: Stream, shards: Iterable[Shard]) -> Stream:
-        """The stream with a definition that has these shards, and so their ancestors."""
-        wanted = {shard.index: 0 for shard in shards}
-        if not is_behind(stream, wanted):
+        """Return the stream with a definition that has these shards, and so their ancestors."""
+        positions = {shard.index: 0 for shard in shards}
+        if not is_behind(stream, positions):
             return stream
         fresh = await self._on_stream.fresh(stream.name)
-        if fresh.stream_id != stream.stream_id or is_behind(fresh, wanted):
+        if fresh.stream_id != stream.stream_id or is_behind(fresh, positions):
             raise StorageUnavailable("The stream's shards are being changed; try again.")
         return fresh
 
     async def _to_shard(
         self, stream: Stream, shard: Shard, batch: _Batch, numbers: Sequence[int]
     ) -> _Answer:
-        """Add what the shard and its ancestors have not taken yet."""
+        """Add the records that neither the shard nor its ancestors have taken yet."""
         floors = await self._floors_of(stream, shard, batch.producers())
         left = [number for number in numbers if _is_above(floors, batch, number)]
         while left:
@@ -180,31 +183,34 @@ class IdempotentAppender:
                 return _Answer(0 if done.duplicate else len(left))
         return _Answer(0)
 
-    # What closed ancestors took
+    # High-water marks of closed ancestors
 
     async def _floors_of(
         self, stream: Stream, shard: Shard, producer_ids: Sequence[str]
     ) -> Mapping[str, tuple[AncestorWatermark, ...]]:
-        """What the shard's ancestors took of the producers; it is final, and so asked once."""
+        """Return the producers' high-water marks in the shard's ancestors.
+
+        They are final, and so read once.
+        """
         if not stream.parents_of(shard):
             return {}
         keys = {one: (shard.log_id, one) for one in producer_ids}
-        held = {one: self._floors[key] for one, key in keys.items() if key in self._floors}
-        unasked = [one for one in producer_ids if one not in held]
+        watermarks = {one: self._floors[key] for one, key in keys.items() if key in self._floors}
+        unasked = [one for one in producer_ids if one not in watermarks]
         if unasked:
-            asked = await self._ask(stream, _ancestors(stream, shard), unasked)
-            if len(self._floors) + len(asked) > limits.RISING_FLOORS_KNOWN_MAX:
+            fetched = await self._ask(stream, _ancestors(stream, shard), unasked)
+            if len(self._floors) + len(fetched) > limits.RISING_FLOORS_KNOWN_MAX:
                 self._floors.clear()
-            self._floors |= {keys[one]: floors for one, floors in asked.items()}
-            held |= asked
-        return held
+            self._floors |= {keys[one]: floors for one, floors in fetched.items()}
+            watermarks |= fetched
+        return watermarks
 
     async def _ask(
         self, stream: Stream, ancestors: Sequence[Shard], producer_ids: Sequence[str]
     ) -> dict[str, tuple[AncestorWatermark, ...]]:
-        told = await _all_of(self._recalled(stream, one, producer_ids) for one in ancestors)
+        answers = await _all_of(self._recalled(stream, one, producer_ids) for one in ancestors)
         floors: dict[str, list[AncestorWatermark]] = {one: [] for one in producer_ids}
-        for ancestor, recalled in zip(ancestors, told, strict=True):
+        for ancestor, recalled in zip(ancestors, answers, strict=True):
             for producer_id, last in zip(producer_ids, recalled.lasts, strict=True):
                 if last == IS_OVER:
                     raise ProducerFenced("This producer is over: what it had to send was sent.")
@@ -216,21 +222,23 @@ class IdempotentAppender:
     async def _recalled(
         self, stream: Stream, shard: Shard, producer_ids: Sequence[str]
     ) -> Recalled:
-        """What a closed shard took. One that is still to be closed, or that its store forgot to be, is closed."""
-        at = LogAddress(stream.name.namespace, shard.log_id)
-        recall = partial(self._hot.recall, at, producer_ids)
-        recalled = await self._on_stream.mended(at, recall)
+        """Return a closed shard's producer state.
+
+        Closes a shard that is still to be closed, or whose store lost the mark that it is closed.
+        """
+        log = LogAddress(stream.name.namespace, shard.log_id)
+        recall = partial(self._hot.recall, log, producer_ids)
+        recalled = await self._on_stream.mended(log, recall)
         if not recalled.closed:
             await self._resharder.close_soon(stream, shard)
-            recalled = await self._on_stream.mended(at, recall)
+            recalled = await self._on_stream.mended(log, recall)
         if not recalled.closed:
             raise StorageUnavailable("The stream's shards are being changed; try again.")
         return recalled
 
-    # Letting go
+    # Retiring producers
 
     async def forget(self, name: StreamName, producer_ids: Sequence[str]) -> None:
-        """As `Streams.forget_rising`."""
         try:
             stream = await self._on_stream.fresh(name)
         except StreamNotFound:
@@ -240,26 +248,29 @@ class IdempotentAppender:
         )
 
     async def _forget(self, stream: Stream, shard: Shard, producer_ids: Sequence[str]) -> None:
-        at = LogAddress(stream.name.namespace, shard.log_id)
-        forget = partial(self._hot.forget, at, producer_ids, self._clock.script_time())
+        log = LogAddress(stream.name.namespace, shard.log_id)
+        forget = partial(self._hot.forget, log, producer_ids, self._clock.script_time())
         try:
-            await self._on_stream.mended(at, forget)
+            await self._on_stream.mended(log, forget)
         except (LogDeleted, LogNotReady):
             return  # it was deleted, or expired, with all it knew
 
-    async def known(self, at: LogAddress) -> tuple[bool, bool]:
-        """Whether a log knows such producers, and whether it remembers some that are over."""
-        recalled = await self._hot.recall(at, ())
+    async def known(self, log: LogAddress) -> tuple[bool, bool]:
+        """Return whether a log knows monotonic producers, and whether it remembers retired ones."""
+        recalled = await self._hot.recall(log, ())
         return recalled.producers > 0, recalled.remembers_over
 
 
 async def _all_of(work: Iterable[Awaitable[T]]) -> list[T]:
-    """The results, when all have ended; then, if one failed, its error: nothing goes on behind it."""
+    """Wait for all awaitables, then return the results or raise the first error.
+
+    Nothing is left running after an error.
+    """
     done = await asyncio.gather(*work, return_exceptions=True)
-    for one in done:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in done if not isinstance(one, BaseException)]
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in done if not isinstance(result, BaseException)]
 
 
 def _places(rise: SequencedBatch, records: Sequence[Record]) -> list[int]:
@@ -272,7 +283,10 @@ def _places(rise: SequencedBatch, records: Sequence[Record]) -> list[int]:
 
 
 def _place_of(record: Record, producer_id: str, sequence: int) -> int:
-    """A record without a key has a place of its own, the same whenever it is sent."""
+    """Return a record's hash key.
+
+    A record without a key gets one of its own, the same whenever it is sent.
+    """
     if record.hash_key is not None:
         return record.hash_key
     if record.key:
@@ -286,23 +300,23 @@ def _is_above(
 ) -> bool:
     if not floors:
         return True
-    known = floors[batch.rise.producer_ids[number]]
-    return batch.rise.sequences[number] > floor_at(known, batch.places[number])
+    watermarks = floors[batch.rise.producer_ids[number]]
+    return batch.rise.sequences[number] > floor_at(watermarks, batch.places[number])
 
 
 def _ancestors(stream: Stream, shard: Shard) -> list[Shard]:
-    """The shards that took some of its hash keys before it and have not expired."""
-    found: dict[int, Shard] = {}
+    """Return the unexpired shards that took some of this shard's hash keys before it."""
+    ancestors: dict[int, Shard] = {}
     line = stream.parents_of(shard)
     while line:
-        found |= {one.index: one for one in line}
+        ancestors |= {one.index: one for one in line}
         above = [parent for one in line for parent in stream.parents_of(one)]
-        line = tuple({one.index: one for one in above if one.index not in found}.values())
-    return [*found.values()]
+        line = tuple({one.index: one for one in above if one.index not in ancestors}.values())
+    return [*ancestors.values()]
 
 
 def _add(groups: dict[Shard, list[int]], answer: _Answer, places: Sequence[int]) -> None:
-    """Send what a closed shard left to its children, in order among what they are to take anyhow."""
+    """Merge the records that a closed shard did not take into its children's, in order."""
     for number in answer.left:
         child = next(child for child in answer.children if child.takes(places[number]))
         groups.setdefault(child, []).append(number)

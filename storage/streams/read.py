@@ -1,4 +1,4 @@
-"""Reading: one shard from a position, or all shards of a stream with children after their parents."""
+"""Reads of one shard from a position, or of all shards with children after their parents."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from storage.streams.reshard import Resharder
 
 
 class Reading:
-    """The verbs of `storage.streams.engine.Streams` that read."""
+    """Read verbs of `storage.streams.engine.Streams`."""
 
     def __init__(
         self,
@@ -58,7 +58,6 @@ class Reading:
         bytes_max: int,
         wait_ms: int,
     ) -> ShardRead:
-        """As `Streams.read_shard`."""
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._on_stream.stream(name)
         read = partial(self._read, shard, where, records_max, bytes_max)
@@ -70,11 +69,15 @@ class Reading:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.start_over()
-                found = await self._on_stream.do(stream, partial(read, True))
-                if _tells(found) or found.ended or _seconds_from_now(0) >= until:
-                    return found
+                shard_read = await self._on_stream.do(stream, partial(read, True))
+                if _tells(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
+                    return shard_read
                 read = partial(
-                    self._read, shard, ReadFrom(offset=found.next_offset), records_max, bytes_max
+                    self._read,
+                    shard,
+                    ReadFrom(offset=shard_read.next_offset),
+                    records_max,
+                    bytes_max,
                 )
                 await waiter.wait(until - _seconds_from_now(0))
 
@@ -88,29 +91,31 @@ class Reading:
         stream: Stream,
     ) -> ShardRead:
         stream = await self._on_stream.knowing(stream, shard)
-        wanted = stream.shard(shard)
-        asked = _spelled(where, records_max, bytes_max)
-        at = _address(stream, wanted)
+        target = stream.shard(shard)
+        request = _spelled(where, records_max, bytes_max)
+        log = _address(stream, target)
 
         async def read() -> HotRead:
             return await self._hot.read(
-                at,
-                asked.how,
-                asked.number,
+                log,
+                request.how,
+                request.number,
                 records_max=records_max,
                 bytes_max=bytes_max,
                 ask_to_wake=ask_to_wake,
                 now=self._clock.script_time(),
             )
 
-        found = await self._on_stream.mended(at, read)
-        if not wanted.is_open and not found.children:
-            # A store that was restored from an older copy forgot that this log is closed.
-            await self._resharder.close_again(stream, wanted)
-            found = await self._on_stream.mended(at, read)
+        hot_read = await self._on_stream.mended(log, read)
+        if not target.is_open and not hot_read.children:
+            # A store restored from an older copy lost the mark that this log is closed.
+            await self._resharder.close_again(stream, target)
+            hot_read = await self._on_stream.mended(log, read)
         if self._archive is None:
-            return _shard_read(stream, wanted, as_hot(found))
-        return _shard_read(stream, wanted, await self._archive.read(stream, wanted, asked, found))
+            return _shard_read(stream, target, as_hot(hot_read))
+        return _shard_read(
+            stream, target, await self._archive.read(stream, target, request, hot_read)
+        )
 
     async def read(
         self,
@@ -120,7 +125,6 @@ class Reading:
         bytes_max: int,
         wait_ms: int,
     ) -> StreamRead:
-        """As `Streams.read`."""
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._on_stream.stream(name)
         if is_behind(stream, positions):
@@ -132,19 +136,21 @@ class Reading:
             with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.start_over()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
-                found = await self._on_stream.do(stream, read)
-                if any(_tells(one) for one in found.shards):
-                    return found
-                if not any(one.ended for one in found.shards):
+                stream_read = await self._on_stream.do(stream, read)
+                if any(_tells(one) for one in stream_read.shards):
+                    return stream_read
+                if not any(one.ended for one in stream_read.shards):
                     left = until - _seconds_from_now(0)
                     if left <= 0:
-                        return found
+                        return stream_read
                     await waiter.wait(left)
-            if any(one.ended for one in found.shards):
-                stream = await self._on_stream.fresh(name) if _is_news(stream, found) else stream
-                if frontier(stream, found.positions) == frontier(stream, positions):
-                    return found
-            positions = found.positions
+            if any(one.ended for one in stream_read.shards):
+                stream = (
+                    await self._on_stream.fresh(name) if _is_news(stream, stream_read) else stream
+                )
+                if frontier(stream, stream_read.positions) == frontier(stream, positions):
+                    return stream_read
+            positions = stream_read.positions
 
     async def _read_all(
         self,
@@ -154,13 +160,13 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> StreamRead:
-        wanted = _to_read(stream, positions)
-        share = max(1, records_max // max(1, len(wanted)))
-        share_bytes = max(1, bytes_max // max(1, len(wanted)))
+        offsets = _to_read(stream, positions)
+        share = max(1, records_max // max(1, len(offsets)))
+        share_bytes = max(1, bytes_max // max(1, len(offsets)))
         reads = await asyncio.gather(
             *(
                 self._read_on(stream, index, offset, share, share_bytes, ask_to_wake)
-                for index, offset in wanted.items()
+                for index, offset in offsets.items()
             )
         )
         after = positions_after(frontier(stream, positions), reads)
@@ -187,7 +193,6 @@ class Reading:
             return _with_expired(read, offset or 0, start)
 
     async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
-        """As `Streams.latest_of_key`."""
         if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
             detail = f"A key has 1 to {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at("/key", detail, "out_of_range")
@@ -199,19 +204,21 @@ class Reading:
         return await self._on_stream.do(stream, partial(self._latest, key))
 
     async def _latest(self, key: str, stream: Stream) -> tuple[int, LogRecord]:
-        """Asks the shard that takes the key's records, then the ones that took them before it."""
+        """Search the shard that takes the key's records, then the ones that took them before it."""
         [shard] = stream.open_shards_for([key])
-        asked: Shard | None = shard
-        while asked is not None:
-            at = LogAddress(stream.name.namespace, asked.log_id)
-            latest = partial(self._hot.latest_of_key, at, key)
-            found = await self._on_stream.mended(at, latest)
-            if isinstance(found, LogRecord):
-                return asked.index, found
-            if found:
+        candidate: Shard | None = shard
+        while candidate is not None:
+            log = LogAddress(stream.name.namespace, candidate.log_id)
+            latest = partial(self._hot.latest_of_key, log, key)
+            latest_record = await self._on_stream.mended(log, latest)
+            if isinstance(latest_record, LogRecord):
+                return candidate.index, latest_record
+            if latest_record:
                 break  # what an older shard has may not be the newest
             place = hash_key(key)
-            asked = next((one for one in stream.parents_of(asked) if one.takes(place)), None)
+            candidate = next(
+                (one for one in stream.parents_of(candidate) if one.takes(place)), None
+            )
         raise RecordNotFound
 
     async def read_shards(
@@ -222,7 +229,6 @@ class Reading:
         bytes_max: int,
         wait_ms: int,
     ) -> list[ShardRead]:
-        """As `Streams.read_shards`."""
         _check_read(records_max, bytes_max, wait_ms)
         stream = await self._on_stream.stream(name)
         if is_behind(stream, dict.fromkeys(positions, 0)):
@@ -233,10 +239,10 @@ class Reading:
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
                 waiter.start_over()
-                found = await self._on_stream.do(stream, read)
+                reads = await self._on_stream.do(stream, read)
                 left = until - _seconds_from_now(0)
-                if left <= 0 or any(_tells(one) or one.ended for one in found):
-                    return found
+                if left <= 0 or any(_tells(one) or one.ended for one in reads):
+                    return reads
                 await waiter.wait(left)
 
     async def _read_some(
@@ -247,25 +253,24 @@ class Reading:
         ask_to_wake: bool,
         stream: Stream,
     ) -> list[ShardRead]:
-        there = [shard.index for shard in _among(stream, positions)]
-        share = max(1, records_max // max(1, len(there)))
-        share_bytes = max(1, bytes_max // max(1, len(there)))
+        indexes = [shard.index for shard in _among(stream, positions)]
+        share = max(1, records_max // max(1, len(indexes)))
+        share_bytes = max(1, bytes_max // max(1, len(indexes)))
         return await asyncio.gather(
             *(
                 self._read_on(stream, index, positions[index], share, share_bytes, ask_to_wake)
-                for index in there
+                for index in indexes
             )
         )
 
     async def shards(self, name: StreamName) -> list[ShardState]:
-        """As `Streams.shards`."""
         stream = await self._on_stream.stream(name)
         return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
 
     async def _state(self, stream: Stream, shard: Shard) -> ShardState:
-        at = _address(stream, shard)
+        log = _address(stream, shard)
         extent = await self._on_stream.do(
-            stream, lambda _: self._on_stream.mended(at, lambda: self._hot.extent(at))
+            stream, lambda _: self._on_stream.mended(log, lambda: self._hot.extent(log))
         )
         start = extent.start
         if self._archive is not None:
@@ -282,15 +287,20 @@ def _to_read(stream: Stream, positions: Mapping[int, int]) -> dict[int, int | No
     return {index: offset for index, offset in ahead.items() if offset != ENDED}
 
 
-def _is_news(stream: Stream, found: StreamRead) -> bool:
-    """Whether a shard ended whose children this definition does not know."""
+def _is_news(stream: Stream, stream_read: StreamRead) -> bool:
+    """Return whether a shard ended whose children this definition does not have."""
     return any(
-        is_behind(stream, {child.index: 0}) for read in found.shards for child in read.children
+        is_behind(stream, {child.index: 0})
+        for read in stream_read.shards
+        for child in read.children
     )
 
 
 def _among(stream: Stream, positions: Mapping[int, int | None]) -> list[Shard]:
-    """The shards of these positions that are not gone. One that is opening can be read: its parents may be finished."""
+    """Return the shards of these positions that still exist.
+
+    A shard that is opening can be read: its parents may be finished.
+    """
     return [shard for shard in (*stream.shards, *stream.opening) if shard.index in positions]
 
 
@@ -299,7 +309,7 @@ def _tells(read: ShardRead) -> bool:
 
 
 def _gone(shard: int, offset: int) -> ShardRead:
-    """What is told of a position in a shard that expired: how much was left there is not known any more."""
+    """Return the read of a position in an expired shard: how much was left is unknown."""
     return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
 
 
@@ -330,38 +340,42 @@ def _spelled(where: ReadFrom, records_max: int, bytes_max: int) -> Asked:
             )
 
 
-def _shard_read(stream: Stream, shard: Shard, found: TierRead) -> ShardRead:
-    """A gap ends a read that has records, and is told by the next one, which begins with it."""
-    if found.start_at < found.start:
+def _shard_read(stream: Stream, shard: Shard, tier_read: TierRead) -> ShardRead:
+    """Build a shard's read; a gap behind records ends it and is reported by the next read."""
+    if tier_read.start_at < tier_read.start:
         raise OffsetExpired(
-            f"The shard's oldest offset is {found.start}.",
-            earliest_offset=found.start,
-            next_offset=found.next,
+            f"The shard's oldest offset is {tier_read.start}.",
+            earliest_offset=tier_read.start,
+            next_offset=tier_read.next,
         )
-    if found.start_at > found.next:
-        raise OffsetOutOfRange(f"The shard's next offset is {found.next}.", next_offset=found.next)
-    records = _unbroken(found.records)
-    first = records[0].offset if records else found.end
-    gap = Gap(found.start_at, first, found.reason) if first > found.start_at else None
-    next_offset = records[-1].offset + 1 if records else found.end
-    behind_ms = found.now_ms - records[-1].arrival_ms if records and next_offset < found.next else 0
-    ended = bool(found.children) and next_offset == found.next
+    if tier_read.start_at > tier_read.next:
+        raise OffsetOutOfRange(
+            f"The shard's next offset is {tier_read.next}.", next_offset=tier_read.next
+        )
+    records = _unbroken(tier_read.records)
+    first = records[0].offset if records else tier_read.end
+    gap = Gap(tier_read.start_at, first, tier_read.reason) if first > tier_read.start_at else None
+    next_offset = records[-1].offset + 1 if records else tier_read.end
+    behind_ms = (
+        tier_read.now_ms - records[-1].arrival_ms if records and next_offset < tier_read.next else 0
+    )
+    ended = bool(tier_read.children) and next_offset == tier_read.next
     return ShardRead(
         shard.index,
         records,
         next_offset,
-        found.start,
-        found.next,
+        tier_read.start,
+        tier_read.next,
         behind_ms,
         gap,
         ended,
-        (stream.children_of(shard.index) or found.children) if ended else (),
-        found.tier,
+        (stream.children_of(shard.index) or tier_read.children) if ended else (),
+        tier_read.tier,
     )
 
 
 def _unbroken(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
-    """The records up to the first hole between two of them."""
+    """Return the records up to the first hole between two of them."""
     if not records or records[-1].offset - records[0].offset == len(records) - 1:
         return records
     count = next(

@@ -1,4 +1,4 @@
-"""Registered consumers, account settings, and the secret that tokens are signed with."""
+"""Registered consumers, account settings, and the secret that signs tokens."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,10 @@ from storage.postgres.repositories.stream_consumers import RegistrationRows
 
 
 class Registrations:
-    """What front doors keep of readers and accounts. Consumers go with their stream.
+    """Registry of consumers and account settings, for the protocol endpoints.
 
-    Every method raises StorageUnavailable or StorageBusy; one that changes something, OutcomeUnknown.
+    Consumers are deleted with their stream. Every method raises StorageUnavailable or StorageBusy; one that changes
+    something, OutcomeUnknown.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -25,24 +26,27 @@ class Registrations:
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """32 random bytes that every process of the deployment shares; read once."""
+        """Return the 32 random bytes that all processes of the deployment share; read once."""
         if self._secret is None:
             self._secret = await self._identities.secret()
         return self._secret
 
     @property
     def known_secret(self) -> bytes | None:
-        """The same, if it has been read."""
+        """Return the shared secret if it has been read."""
         return self._secret
 
     def now_ms(self) -> int:
-        """The time that registrations go by."""
+        """Return the time used for registrations, in milliseconds."""
         return self._clock.now_ms()
 
     async def register(
         self, stream: Stream, name: str, tags: dict[str, str], at_most: int
     ) -> RegisteredConsumer | str:
-        """A new consumer; or why there is none: 'exists', or 'too_many' where the stream has `at_most` already."""
+        """Register a consumer, or return why it was not registered.
+
+        'exists', or 'too_many' if the stream has `at_most` consumers already.
+        """
         consumer = RegisteredConsumer(
             stream_id=stream.stream_id,
             name=name,
@@ -52,17 +56,17 @@ class Registrations:
         return await self._rows.insert(consumer, at_most) or consumer
 
     async def consumer(self, stream: Stream, name: str) -> RegisteredConsumer | None:
-        """The consumer of that name, or None."""
+        """Return the consumer of that name, or None."""
         return await self._rows.find(stream.stream_id, name)
 
     async def consumers(
         self, stream: Stream, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[RegisteredConsumer]:
-        """A stream's consumers by name, strictly after `after`."""
+        """Return a stream's consumers by name, strictly after `after`."""
         return await self._rows.page(stream.stream_id, after, limit)
 
     async def count(self, stream: Stream) -> int:
-        """How many consumers the stream has."""
+        """Return the number of consumers of the stream."""
         return await self._rows.count(stream.stream_id)
 
     async def change(
@@ -71,17 +75,17 @@ class Registrations:
         name: str,
         change: Callable[[RegisteredConsumer], RegisteredConsumer],
     ) -> RegisteredConsumer | None:
-        """Replace a consumer's tags and policy, with nobody in between; None when it is not there."""
+        """Replace a consumer's tags and policy atomically; None if it does not exist."""
         return await self._rows.change(stream.stream_id, name, change)
 
     async def deregister(self, stream: Stream, name: str) -> bool:
-        """Whether there was such a consumer; there is none now."""
+        """Deregister a consumer; return whether it existed."""
         return await self._rows.delete(stream.stream_id, name)
 
     async def settings(self, namespace: str) -> AccountSettings:
-        """What an account has set."""
+        """Return the settings of an account."""
         return await self._rows.settings(namespace)
 
     async def put_setting(self, namespace: str, name: str, value: Any) -> None:
-        """Set one thing of an account; the others stay."""
+        """Set one setting of an account; the others stay."""
         await self._rows.put_setting(namespace, name, value)

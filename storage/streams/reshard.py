@@ -1,14 +1,14 @@
-"""Resharding: splits and merges while records are written and read, with no step that a crash can spoil.
+"""Crash-safe splits and merges of shards while records are written and read.
 
     rows of the children        Postgres; the parents still take records
     logs of the children        hot store, empty
     the parents are closed      hot store, each between two appends: `closed` holds ids and ranges of its
-                                children, so that the next append is told the way
-    the parents' rows           Postgres, announced: every process routes to the children at once
+                                children, so that the next append is sent to them
+    the parents' rows           Postgres, announced: every process routes to the children immediately
 
-Whoever finds a reshard half done goes on with the steps that are left; each is harmless when done twice.
+A process that finds a reshard half done continues with the remaining steps; each is harmless when done twice.
 An advisory lock in Postgres lets one process at a time reshard a stream and ends with that process, so
-what it left is taken up by the next reshard of the stream, or by the sweep.
+an interrupted reshard is continued by the next reshard of the stream, or by the sweep.
 """
 
 import asyncio
@@ -47,8 +47,10 @@ Plan = Callable[[Stream], Sequence[Change]]
 
 
 class _Giving(Enum):
-    """What of its fence a parent gives to its children. After the first one was closed they may have records,
-    and a fence of their own."""
+    """The fence that a parent passes on to its children.
+
+    After the first parent was closed, they may have records, and a fence of their own.
+    """
 
     ANY = "any"
     SET = "set"
@@ -56,10 +58,10 @@ class _Giving(Enum):
 
 
 class Resharder:
-    """Changes the shards of streams, one change at a time for each stream.
+    """Coordinator of shard changes, one change at a time for each stream.
 
-    Every verb raises StreamNotFound, StreamReadOnly for a queue's view, StreamBusy while another reshard of the stream is under way,
-    StorageUnavailable or StorageBusy when nothing happened, and OutcomeUnknown when it began and could not
+    Every verb raises StreamNotFound, StreamReadOnly for a queue's view, StreamBusy while another reshard of the stream is
+    in progress, StorageUnavailable or StorageBusy when nothing happened, and OutcomeUnknown when it began and could not
     be finished: then a sweep finishes it.
     """
 
@@ -74,11 +76,9 @@ class Resharder:
         self._hands = asyncio.Semaphore(limits.RESHARD_LOGS_AT_ONCE)
 
     async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
-        """As `Streams.split`."""
         return await self._change(name, lambda stream: [split_of(stream, shard, at_hash_key)])
 
     async def merge(self, name: StreamName, first: int, second: int) -> Stream:
-        """As `Streams.merge`."""
         return await self._change(name, lambda stream: [merge_of(stream, first, second)])
 
     async def _change(self, name: StreamName, plan: Plan) -> Stream:
@@ -90,7 +90,6 @@ class Resharder:
             return await self._step(name, plan)
 
     async def set_count(self, name: StreamName, count: int) -> Stream:
-        """As `Streams.set_shard_count`."""
         if not 1 <= count <= limits.SHARDS_MAX:
             raise ValidationFailed.at(
                 "/shards", f"must be 1 to {limits.SHARDS_MAX}", "out_of_range"
@@ -102,7 +101,7 @@ class Resharder:
                 return await self._reach(name, count)
 
     async def apply(self, name: StreamName, changes: Sequence[Change]) -> Stream:
-        """Make those of the changes whose shards are still open."""
+        """Apply those of the changes whose shards are still open."""
 
         def still_wanted(stream: Stream) -> list[Change]:
             return [one for one in changes if set(one.parents) <= set(stream.open_shards)]
@@ -110,7 +109,10 @@ class Resharder:
         return await self._change(name, still_wanted)
 
     async def finish(self, name: StreamName) -> bool:
-        """Do what a crash left undone; whether there was anything. Raises StreamBusy while it is being done."""
+        """Finish a reshard that a crash left half done; return whether there was one.
+
+        Raises StreamBusy while another process is finishing it.
+        """
         async with self._only_one(name):
             left = await self._catalog.fresh_stream(name)
             await self._step(name, _nothing)
@@ -119,7 +121,7 @@ class Resharder:
             return bool(left.opening or left.shards_target)
 
     async def _reach(self, name: StreamName, count: int) -> Stream:
-        """Round after round until the stream has so many equal shards."""
+        """Run rounds of splits and merges until the stream has `count` equal shards."""
         stream = await self._catalog.fresh_stream(name)
         while round_towards(stream.open_shards, count):
             stream = await self._step(
@@ -138,7 +140,7 @@ class Resharder:
             yield
 
     async def _step(self, name: StreamName, plan: Plan) -> Stream:
-        """One change, or the rest of one that was left; the stream after it."""
+        """Apply one change, or the rest of an unfinished one; return the stream after it."""
         stream = await self._catalog.open_children(name, plan)
         if not stream.opening:
             return stream
@@ -163,18 +165,20 @@ class Resharder:
             fence = await self._close_log(stream, stream.shard(index), giving) or fence
 
     async def close_soon(self, stream: Stream, shard: Shard) -> None:
-        """Close a shard whose children are being opened, before whoever is at it comes to that: its step is
-        harmless when done twice."""
+        """Close a shard whose children are being opened, ahead of the process that reshards it.
+
+        Safe, as the step is harmless when done twice.
+        """
         children = [one for one in (*stream.shards, *stream.opening) if shard.index in one.parents]
         for parents in {child.parents for child in children}:
             await self._close_family(stream, parents)
 
     async def close_again(self, stream: Stream, shard: Shard) -> None:
-        """Close the log of a closed shard, whose store forgot that it is."""
+        """Close the log of a closed shard again after its store lost the mark that it is closed."""
         await self._close_log(stream, shard, _Giving.NONE)
 
     async def _close_log(self, stream: Stream, shard: Shard, giving: "_Giving") -> str:
-        """Close a shard's log, once its children have its fence; that fence."""
+        """Close a shard's log once its children have its fence; return that fence."""
         children = [
             child for child in (*stream.shards, *stream.opening) if shard.index in child.parents
         ]
@@ -188,13 +192,13 @@ class Resharder:
         return fence
 
     async def _close(
-        self, children: Sequence[Shard], fence: str, at: LogAddress
+        self, children: Sequence[Shard], fence: str, log: LogAddress
     ) -> tuple[bool, str]:
-        return await self._hot.close(at, children, fence, self._keeper.store_epoch)
+        return await self._hot.close(log, children, fence, self._keeper.store_epoch)
 
-    async def _give_fence(self, fence: str, at: LogAddress) -> None:
+    async def _give_fence(self, fence: str, log: LogAddress) -> None:
         with suppress(ShardClosed):
-            await self._hot.set_fence(at, fence, None, self._keeper.store_epoch)
+            await self._hot.set_fence(log, fence, None, self._keeper.store_epoch)
 
     async def _each(
         self,
@@ -203,9 +207,9 @@ class Resharder:
         work: Callable[[LogAddress], Awaitable[T]],
     ) -> list[T]:
         async def do(shard: Shard) -> T:
-            at = LogAddress(stream.name.namespace, shard.log_id)
+            log = LogAddress(stream.name.namespace, shard.log_id)
             async with self._hands:
-                return await self._keeper.mended(at, lambda: work(at))
+                return await self._keeper.mended(log, lambda: work(log))
 
         return await asyncio.gather(*(do(shard) for shard in shards))
 
@@ -216,7 +220,7 @@ def _nothing(_: Stream) -> Sequence[Change]:
 
 @contextmanager
 def _begun() -> Iterator[None]:
-    """From here on an error does not mean that nothing happened."""
+    """Turn errors from here on into outcomes that do not claim that nothing happened."""
     try:
         yield
     except (StorageUnavailable, StorageBusy, StorageFull) as error:

@@ -1,4 +1,4 @@
-"""Where the records of a time begin."""
+"""Seek by time: offsets and positions of the first record since a given time."""
 
 import asyncio
 
@@ -10,7 +10,10 @@ from storage.streams.engine import Streams
 
 
 async def offset_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> int:
-    """The offset of a shard's first record that arrived then or later, or else of the next one. Raises ShardNotFound."""
+    """Return the offset of a shard's first record that arrived at `time_ms` or later.
+
+    Without such a record, the next offset to be written. Raises ShardNotFound.
+    """
     read = await _first_since(streams, name, shard, time_ms)
     return read.records[0].offset if read.records else read.next_offset
 
@@ -18,16 +21,17 @@ async def offset_since(streams: Streams, name: StreamName, shard: int, time_ms: 
 async def positions_since(
     streams: Streams, catalog: Catalog, name: StreamName, time_ms: int
 ) -> dict[int, int]:
-    """Where a reader of all shards stands that wants what arrived then or later; those that ended before are passed.
+    """Return the positions for a reader of all shards that starts at `time_ms`.
 
-    Each shard is asked, as clocks may differ on when it was closed. Raises StreamNotFound.
+    Shards that ended before are passed. Each shard is queried, as clocks may differ on when it was closed.
+    Raises StreamNotFound.
     """
     stream = await catalog.stream(name)
     ahead = frontier(stream, {})
     while unknown := [shard for shard, at in ahead.items() if at is None]:
-        found = await asyncio.gather(*(_position(streams, name, one, time_ms) for one in unknown))
-        known = {shard: at for shard, at in ahead.items() if at is not None}
-        ahead = frontier(stream, {**known, **dict(zip(unknown, found, strict=True))})
+        offsets = await asyncio.gather(*(_position(streams, name, one, time_ms) for one in unknown))
+        positions = {shard: at for shard, at in ahead.items() if at is not None}
+        ahead = frontier(stream, {**positions, **dict(zip(unknown, offsets, strict=True))})
     return {shard: at for shard, at in ahead.items() if at is not None}
 
 

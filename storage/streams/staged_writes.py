@@ -1,12 +1,12 @@
-"""Writing in two steps, for writers that run in many tasks and may run again: put records aside, then commit.
+"""Two-phase writes for writers that run in many tasks and may retry: stage, then commit.
 
-    stage     a task's records become a file that nobody reads
-    commit    (writer id, batch id) ──▶ the files that the batch is made of: the first commit decides, for ever
+    stage     a task's records become a file that no reader sees
+    commit    (writer id, batch id) ──▶ the files that the batch consists of: the first commit decides, permanently
               then their records are appended, each once
 
-Whoever commits the batch again, after a crash say, finishes what was decided, and what it had put aside itself is
-discarded. The batch is a rising producer: a record's sequence is its file's number and its place there, so it is the
-same whoever appends it.
+A commit of the same batch again, after a crash for example, finishes what was decided, and the files that it staged
+itself are discarded. The batch is a monotonic producer: a record's sequence is its file's number and its position in
+it, so it is the same whichever process appends it.
 """
 
 import asyncio
@@ -42,8 +42,10 @@ _ID_BYTES = 16
 
 
 class Writing:
-    """Staged writes. Every verb raises StreamNotFound, StreamReadOnly, and ArchiveOff where there is no place to
-    put records aside."""
+    """Two-phase staged writes.
+
+    Every verb raises StreamNotFound, StreamReadOnly, and ArchiveOff if there is no store for staged records.
+    """
 
     def __init__(
         self, rows: WriteRows, root: Root | None, catalog: Catalog, streams: Streams, clock: Clock
@@ -55,7 +57,10 @@ class Writing:
         self._clock = clock
 
     async def stage(self, name: StreamName, encoded: bytes) -> str:
-        """Put the records of an Arrow stream aside; gives their id. Raises ValidationFailed, MessageTooLarge."""
+        """Stage the records of an Arrow stream; return their id.
+
+        Raises ValidationFailed, MessageTooLarge.
+        """
         stream = await self._writable(name)
         await asyncio.to_thread(self._check, stream, encoded)
         staged = secrets.token_hex(_ID_BYTES)
@@ -80,7 +85,7 @@ class Writing:
             file.write(encoded)
 
     async def discard(self, name: StreamName, staged: str) -> None:
-        """Forget what was put aside, unless it is decided that it is to be appended."""
+        """Delete staged files, unless it was decided to append them."""
         stream = await self._writable(name)
         if _is_id(staged) and staged not in await self._rows.staged_in_use():
             await asyncio.to_thread(self._root.delete, _path(stream, staged))
@@ -88,9 +93,10 @@ class Writing:
     async def commit(
         self, name: StreamName, writer_id: str, batch_id: int, staged: Sequence[str]
     ) -> Write:
-        """Append what was put aside, as this batch of this writer; or what the batch's first commit named.
+        """Append the staged records as this batch of this writer, or those of its first commit.
 
-        Takes a while at most: call again until it is `done`. Raises ValidationFailed for what is not there.
+        Works for a limited time: call again until the result is `done`. Raises ValidationFailed for staged ids that do not
+        exist.
         """
         stream = await self._writable(name)
         check_name(writer_id)
@@ -113,14 +119,14 @@ class Writing:
     def _check_there(self, stream: Stream, staged: Sequence[str]) -> None:
         if len(set(staged)) != len(staged):
             raise ValidationFailed.at("/staged", "One of these is given twice", "conflict")
-        for place, one in enumerate(staged):
-            if not _is_id(one) or self._root.size(_path(stream, one)) is None:
+        for place, staged_id in enumerate(staged):
+            if not _is_id(staged_id) or self._root.size(_path(stream, staged_id)) is None:
                 raise ValidationFailed.at(
                     f"/staged/{place}", "Nothing is put aside there", "not_found"
                 )
 
     async def _append_some(self, stream: Stream, write: Write) -> Write:
-        """Append parts for a while; how far the write is then."""
+        """Append parts for a limited time; return the progress of the write."""
         until = asyncio.get_running_loop().time() + limits.COMMIT_TURN_MS / limits.SECOND_MS
         while write.parts < len(write.staged) and asyncio.get_running_loop().time() < until:
             try:
@@ -136,11 +142,11 @@ class Writing:
         return write
 
     async def _as_is(self, write: Write) -> Write:
-        found = await self._rows.find(write.stream_id, write.writer_id, write.batch_id)
-        return write if found is None else found
+        current = await self._rows.find(write.stream_id, write.writer_id, write.batch_id)
+        return write if current is None else current
 
     async def _append_part(self, stream: Stream, write: Write) -> int:
-        """Append one file's records; gives how many it has."""
+        """Append one file's records; return their number."""
         path = _path(stream, write.staged[write.parts])
         encoded = await asyncio.to_thread(self._read, path)
         base, count = write.parts << _PLACE_BITS, 0
@@ -155,23 +161,23 @@ class Writing:
         return self._root.read(path, 0, size or 1)
 
     async def _tidy(self, stream: Stream, staged: set[str]) -> None:
-        """What was put aside for this batch is not needed any more; what this misses is collected later."""
-        for one in staged - await self._rows.staged_in_use():
-            await asyncio.to_thread(self._root.delete, _path(stream, one))
+        """Delete the files staged for this batch; those that this misses are collected later."""
+        for staged_id in staged - await self._rows.staged_in_use():
+            await asyncio.to_thread(self._root.delete, _path(stream, staged_id))
 
     async def finish(self) -> int:
-        """Go on with batches that were decided a while ago and whose writers do not; gives how many."""
+        """Continue batches decided a while ago whose writers do not; return their number."""
         if self._root_or_none is None:
             return 0
         before_ms = self._clock.now_ms() - limits.COMMIT_ALONE_MS
-        found = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
-        for name, write in found:
-            with suppress(StreamNotFound):  # deleted meanwhile
+        open_writes = await self._rows.open(before_ms, limits.PAGE_ITEMS_DEFAULT)
+        for name, write in open_writes:
+            with suppress(StreamNotFound):  # deleted in the meantime
                 await self._append_some(await self._catalog.stream(name), write)
-        return len(found)
+        return len(open_writes)
 
     async def forget_old(self) -> int:
-        """Forget batches that were done long ago; gives how many."""
+        """Delete the records of batches that were done long ago; return their number."""
         return await self._rows.forget(self._clock.now_ms() - limits.WRITES_KEPT_MS)
 
     async def _writable(self, name: StreamName) -> Stream:
@@ -206,5 +212,8 @@ def _is_id(word: str) -> bool:
 
 
 def _producer_of(write: Write) -> str:
-    """No other batch of the stream has this name, and so none appends in its place."""
+    """Return a batch's producer id, which no other batch of the stream has.
+
+    So no other batch appends in its place.
+    """
     return f"write {write.writer_id} {write.batch_id}"
