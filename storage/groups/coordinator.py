@@ -1,7 +1,7 @@
-"""Changes of a group's assignment: who joins, leaves, gives up a shard; what a reset fences.
+"""Changes of a group's assignment: joins, leaves, revocations, and resets with fencing.
 
-Changes of one group that come at a time are done in one transaction, in their order, and what follows from
-them is settled once. All of them hold the group's row: see `storage.postgres.repositories.groups`.
+Concurrent changes of one group are applied in one transaction, in their order, and the group is rebalanced
+once after them. All of them lock the group's row: see `storage.postgres.repositories.groups`.
 """
 
 import asyncio
@@ -36,8 +36,11 @@ Step = Callable[[Assignment, int], Assignment]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One caller's change. It speaks for `member_id`, unless that is empty; `given_up` are that member's shards,
-    `offsets` what a reset sets."""
+    """One caller's change of a group's assignment.
+
+    It is made by `member_id`, unless that is empty; `given_up` are the shards that this member gives up,
+    `offsets` those that a reset sets.
+    """
 
     step: Step
     member_id: MemberId = ""
@@ -46,27 +49,30 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """What stands after a change: for its member, and what had been committed before it."""
+    """The result of a change: the member's membership, and the offsets committed before it."""
 
     membership: Membership
     committed_before: Mapping[int, int | None]
 
 
 def nothing_else(before: Assignment, _now_ms: int) -> Assignment:
-    """The step of who only wants the group settled."""
+    """Change nothing: the step of a caller that only wants the group rebalanced."""
     return before
 
 
 def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
-    """The step of a member that joins; `anew`: also when it is one, and then its former self is fenced."""
+    """Return the step of a member that joins.
+
+    With `anew`, also if it is a member already: then its previous instance is fenced.
+    """
 
     def step(before: Assignment, now_ms: int) -> Assignment:
-        known = before.member(member_id)
-        if known is not None and not known.away and not anew:
+        current = before.member(member_id)
+        if current is not None and not current.away and not anew:
             return before
-        if known is None and len(before.members) >= limits.MEMBERS_MAX:
+        if current is None and len(before.members) >= limits.MEMBERS_MAX:
             raise GroupFull(f"A group has at most {limits.MEMBERS_MAX} members.")
-        returns = not anew and known is not None and known.static
+        returns = not anew and current is not None and current.static
         member = Member(
             member_id=member_id,
             static=static or returns,
@@ -80,7 +86,7 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
 
 
 def leaving(member_id: MemberId, *, for_good: bool) -> Step:
-    """The step of a member that goes."""
+    """Return the step of a member that leaves."""
 
     def step(before: Assignment, _now_ms: int) -> Assignment:
         if before.member(member_id) is None:
@@ -91,7 +97,10 @@ def leaving(member_id: MemberId, *, for_good: bool) -> Step:
 
 
 def resetting(finished: Mapping[int, bool]) -> Step:
-    """The step that fences the shards of a reset; a shard that is gone since is left out."""
+    """Return the step that fences the shards of a reset.
+
+    A shard that no longer exists is left out.
+    """
 
     def step(before: Assignment, _now_ms: int) -> Assignment:
         return fence(before, finished)
@@ -100,29 +109,32 @@ def resetting(finished: Mapping[int, bool]) -> Step:
 
 
 class GroupCoordinator:
-    """Does changes, and notes that the database is there."""
+    """Coordinator of group changes, which also records that the database is reachable."""
 
-    def __init__(self, rows: GroupRows, clock: Clock, known: Limits) -> None:
+    def __init__(self, rows: GroupRows, clock: Clock, limits_in_force: Limits) -> None:
         self._rows = rows
         self._clock = clock
-        self._limits = known
+        self._limits = limits_in_force
         self._together: dict[GroupName, Batcher[Change, Changed]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._attending = asyncio.Lock()
         self._attended_ms: int | None = None
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Stop the changes in progress."""
         for together in list(self._together.values()):
             await together.close()
 
     def now(self) -> int | None:
-        """The time as queries take it: None for the database's own, so that all processes agree."""
-        told = self._clock.script_time()
-        return int(told) if told else None
+        """Return the time for queries, or None to use the database's, so that all processes agree."""
+        script_time = self._clock.script_time()
+        return int(script_time) if script_time else None
 
     async def attend(self) -> None:
-        """Note that the database is there, before anybody is found silent: once a second at most."""
+        """Record that the database is reachable, before any member is found silent.
+
+        At most once a second.
+        """
         async with self._attending:
             now_ms = self._clock.now_ms()
             last = self._attended_ms
@@ -131,7 +143,10 @@ class GroupCoordinator:
                 self._attended_ms = now_ms
 
     async def do(self, name: GroupName, change: Change) -> Changed:
-        """Do a change, and settle the group. Raises GroupNotFound, and what the step raises."""
+        """Apply a change and rebalance the group.
+
+        Raises GroupNotFound, and what the step raises.
+        """
         together = self._together.get(name)
         if together is None:
             together = self._together[name] = Batcher(
@@ -143,57 +158,57 @@ class GroupCoordinator:
         self, name: GroupName, changes: Sequence[Change]
     ) -> Sequence[Changed | MillstreamError]:
         await self.attend()
-        async with self._turns, self._rows.held(name, self.now()) as held:
-            if held is None:
+        async with self._turns, self._rows.held(name, self.now()) as locked:
+            if locked is None:
                 return [GroupNotFound(f"There is no group '{name.name}'.")] * len(changes)
-            committed = held.committed
-            refusals = await _apply(held, changes)
+            committed = locked.committed
+            refusals = await _apply(locked, changes)
             return [
-                refusals.get(nth) or _told(held, change, committed)
+                refusals.get(nth) or _told(locked, change, committed)
                 for nth, change in enumerate(changes)
             ]
 
 
-async def _apply(held: LockedGroup, changes: Sequence[Change]) -> dict[int, MillstreamError]:
-    """Store what the changes make of the group; those that cannot be, by their places."""
-    after, refusals = held.assignment, dict[int, MillstreamError]()
+async def _apply(locked: LockedGroup, changes: Sequence[Change]) -> dict[int, MillstreamError]:
+    """Apply the changes to the group and store it; return the rejected ones' errors by index."""
+    after, refusals = locked.assignment, dict[int, MillstreamError]()
     for nth, change in enumerate(changes):
         try:
-            after = change.step(after, held.now_ms)
+            after = change.step(after, locked.now_ms)
         except MillstreamError as error:
             refusals[nth] = error
     after = settle(
         after,
-        held.lineage,
-        held.group.spec.patience,
-        held.now_ms,
-        grace_from_ms=held.back_since_ms,
+        locked.lineage,
+        locked.group.spec.patience,
+        locked.now_ms,
+        grace_from_ms=locked.back_since_ms,
         given_up=_given_up(after, changes),
     )
-    await held.store(after)
-    there = {lease.shard for lease in after.leases}
+    await locked.store(after)
+    shards = {lease.shard for lease in after.leases}
     for change in changes:
-        await held.move({shard: at for shard, at in change.offsets.items() if shard in there})
+        await locked.move({shard: at for shard, at in change.offsets.items() if shard in shards})
     return refusals
 
 
 def _given_up(assignment: Assignment, changes: Sequence[Change]) -> set[int]:
-    """Of what members say they give up, what is theirs."""
+    """Return the shards that members report as given up, and that are theirs."""
     said = {(change.member_id, shard) for change in changes for shard in change.given_up}
     return {lease.shard for lease in assignment.leases if (lease.owner, lease.shard) in said}
 
 
 def _told(
-    held: LockedGroup, change: Change, committed: Mapping[int, int | None]
+    locked: LockedGroup, change: Change, committed: Mapping[int, int | None]
 ) -> Changed | MillstreamError:
-    """What the caller is told: of a member that is none, only that."""
-    member = held.assignment.member(change.member_id)
+    """Return a caller's result; MemberUnknown for a member that does not exist."""
+    member = locked.assignment.member(change.member_id)
     if change.member_id and (member is None or member.away):
         return MemberUnknown()
     membership = Membership(
-        group=held.group,
+        group=locked.group,
         member_id=change.member_id,
-        assigned=held.places(change.member_id, revoked=False),
-        revoked=held.places(change.member_id, revoked=True),
+        assigned=locked.places(change.member_id, revoked=False),
+        revoked=locked.places(change.member_id, revoked=True),
     )
     return Changed(membership, committed)

@@ -1,11 +1,11 @@
-"""Consumer groups: members that share a stream, each shard read by one of them, and how far they are.
+"""Consumer group engine: members share a stream's shards and commit their offsets.
 
     join ──▶ heartbeat ──▶ … ──▶ leave         or silent for a session: its shards go to others
                │  ▲
                ▼  │ what it reads, what it is to give up, the generation
     read from committed ──▶ commit the next offset, with the generation
 
-Postgres alone decides: see `storage.postgres.repositories.groups`. Reading takes nothing away and can be repeated; only
+Postgres alone decides: see `storage.postgres.repositories.groups`. Reading removes nothing and can be repeated; only
 commits, and resets, move a group.
 """
 
@@ -59,16 +59,24 @@ def _always() -> bool:
 
 
 class Groups:
-    """The groups of a deployment. Every verb raises GroupNotFound for a group that is not there."""
+    """The consumer groups of a deployment.
+
+    Every verb raises GroupNotFound for a group that does not exist.
+    """
 
     def __init__(
-        self, database: Database, streams: Streams, catalog: Catalog, clock: Clock, known: Limits
+        self,
+        database: Database,
+        streams: Streams,
+        catalog: Catalog,
+        clock: Clock,
+        limits_in_force: Limits,
     ) -> None:
         self._rows = GroupRows(database)
         self._streams = streams
         self._catalog = catalog
         self._clock = clock
-        self._changes = GroupCoordinator(self._rows, clock, known)
+        self._changes = GroupCoordinator(self._rows, clock, limits_in_force)
         self._offsets = OffsetCommitter(self._rows, self._changes, streams, catalog)
         self._positions = GroupPositions(self._rows, self._changes, self._offsets, streams, clock)
         self._members = GroupMembers(self._rows, self._changes, self._offsets)
@@ -77,7 +85,7 @@ class Groups:
         )
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Stop the work in progress."""
         await self._members.close()
         await self._offsets.close()
         await self._changes.close()
@@ -92,7 +100,7 @@ class Groups:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Group, bool]:
-        """Create the group or change its timeouts; the group, and whether it was created.
+        """Create the group or change its timeouts; return the group, and whether it was created.
 
         Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed.
         """
@@ -103,28 +111,31 @@ class Groups:
             raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._positions.begin(stream, spec.start)
         async with self._rows.named(name) as named:
-            found = named.group
-            _check_version(found, if_match)
-            if found is None:
+            current = named.group
+            _check_version(current, if_match)
+            if current is None:
                 created = _new_group(name, spec, stream.stream_id, self._clock.now_ms())
                 await named.insert(created, shards)
                 return created, True
             if create_only:
                 raise PreconditionFailed(f"The group '{name.name}' exists already.")
-            _refuse_change(found.spec, spec)
-            if spec == found.spec:
-                return found, False
-            now_ms = max(self._clock.now_ms(), found.changed_at_ms)
-            changed = replace(found, spec=spec, version=found.version + 1, changed_at_ms=now_ms)
+            _refuse_change(current.spec, spec)
+            if spec == current.spec:
+                return current, False
+            now_ms = max(self._clock.now_ms(), current.changed_at_ms)
+            changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
             await named.update(changed)
             return changed, False
 
     async def get(self, name: GroupName) -> Group:
-        """The group's definition."""
+        """Return the group's definition."""
         return await self._offsets.find(name)
 
     async def delete(self, name: GroupName, *, if_match: int | None = None) -> None:
-        """Delete the group, its offsets and bookmarks. Raises PreconditionFailed."""
+        """Delete the group, its offsets and bookmarks.
+
+        Raises PreconditionFailed.
+        """
         async with self._rows.named(name) as named:
             if named.group is None:
                 raise GroupNotFound(f"There is no group '{name.name}'.")
@@ -139,7 +150,10 @@ class Groups:
         after: str = "",
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Group]:
-        """Groups whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        """Return groups whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         if not _could_name(after):
             raise InvalidCursor
         if not _could_name(prefix):
@@ -150,35 +164,35 @@ class Groups:
     async def of_stream(
         self, stream: Stream, limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Group]:
-        """Groups that read a stream, by name; at most 1000."""
+        """Return the groups that read a stream, by name; at most 1000."""
         return await self._rows.of_stream(
             stream.stream_id, max(1, min(limit, limits.PAGE_ITEMS_MAX))
         )
 
     async def names(self, namespace: str, part: str = "") -> list[str]:
-        """Names of groups that contain `part`, by name; LISTED_NAMES_MAX at most."""
+        """Return names of groups that contain `part`, by name; at most LISTED_NAMES_MAX."""
         return await self._rows.names(namespace, part, limits.LISTED_NAMES_MAX)
 
     async def with_names(self, namespace: str, names: Sequence[str]) -> dict[str, Group]:
-        """Those of the named groups that are there; PAGE_ITEMS_MAX names at most."""
-        found = await self._rows.with_names(namespace, names[: limits.PAGE_ITEMS_MAX])
-        return {group.name.name: group for group in found}
+        """Return those of the named groups that exist; at most PAGE_ITEMS_MAX names."""
+        groups = await self._rows.with_names(namespace, names[: limits.PAGE_ITEMS_MAX])
+        return {group.name.name: group for group in groups}
 
     async def describe(
         self, name: GroupName
     ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
-        """The group, its members, and its shards, as they are at one time."""
-        found = await self._rows.assignment(name)
-        if found is None:
+        """Return the group, its members and its shards, in one consistent snapshot."""
+        assignment = await self._rows.assignment(name)
+        if assignment is None:
             raise GroupNotFound(f"There is no group '{name.name}'.")
-        return found
+        return assignment
 
     # Members
 
     async def join(
         self, name: GroupName, *, member_id: MemberId = "", instance_id: str = ""
     ) -> Membership:
-        """Become a member, or start anew as one: what the former self of that name does counts no more.
+        """Become a member; joining again under the same name fences the previous instance.
 
         `instance_id` makes a static member of that name, which keeps its shards for a while when it is
         silent. Raises GroupFull, ValidationFailed.
@@ -193,17 +207,17 @@ class Groups:
         generation: int | None = None,
         owned: Collection[int] | None = None,
     ) -> Membership:
-        """Say that a member is there; what it should read now, and give up.
+        """Send a member's heartbeat; return the shards it should read, and those to give up.
 
-        `generation`: the one it knows; `owned`: the shards it still holds, so that the others of those it was
-        to give up are free. Raises MemberUnknown, or StaleGeneration when a later self of it has joined.
+        `generation`: the one that the member has; `owned`: the shards that it still holds, so that the others of those it was
+        to give up are free. Raises MemberUnknown, or StaleGeneration when a later instance of it has joined.
         """
         return await self._members.heartbeat(name, member_id, generation, owned)
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool = True) -> None:
-        """Give up everything at once; a static member that does not go for good keeps its shards for a while.
+        """Leave the group and give up all shards immediately.
 
-        Raises MemberUnknown.
+        A static member that leaves without `for_good` keeps its shards for a while. Raises MemberUnknown.
         """
         await self._members.leave(name, member_id, for_good=for_good)
 
@@ -221,12 +235,12 @@ class Groups:
         wait_ms: int = 0,
         is_there: Callable[[], bool] = _always,
     ) -> Fetched:
-        """Records of the member's shards, from where the group is; at the ends wait up to `wait_ms` for more.
+        """Read the member's shards from the group's position; at their ends wait up to `wait_ms`.
 
-        Joins when it has to, says that the member is there, and gives up what is to be given up: who asks for
-        more holds on to nothing else. Repeated, it gives the same records until they are committed. `positions`
-        of a `generation` read on from there, for as long as the shards stay the member's. `is_there` tells
-        whether anybody still waits. In a simple group there are no members, and all shards are read.
+        Joins if necessary, counts as a heartbeat, and gives up the shards that are to be given up: a member that asks for
+        more holds on to nothing else. Repeated, it returns the same records until they are committed. `positions`
+        of a `generation` are read on from, for as long as the shards stay the member's. `is_there` returns
+        whether the caller still waits. A simple group has no members, and all shards are read.
         """
         return await self._fetching.fetch(
             name,
@@ -240,58 +254,72 @@ class Groups:
         )
 
     async def position(self, group: Group, place: Place) -> int:
-        """Where the reading of a shard that the group assigned begins. Raises ShardNotFound, StreamNotFound."""
+        """Return the offset at which reading a shard that the group assigned begins.
+
+        Raises ShardNotFound, StreamNotFound.
+        """
         return await self._positions.start(group, place.shard, place.committed)
 
     async def saw(self, group: Group, shard: int, tip: int) -> None:
-        """A shard was read up to `tip`: a commit up to there need not ask whether the log goes so far."""
+        """Record that a shard was read up to `tip`.
+
+        A commit up to there need not check the end of the log.
+        """
         self._offsets.saw(await self._offsets.stream(group), shard, tip)
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:
-        """Commit the next offset of each shard, or say why not, in their order.
+        """Commit the next offset of each shard; return a result or an error for each, in order.
 
-        An offset that is behind what was committed before changes nothing, and is answered with where the group
-        stands. Refused are: OffsetOutOfRange, ShardNotFound, StaleGeneration, MemberUnknown.
+        An offset behind the committed one changes nothing, and the result has the group's committed offset.
+        Errors: OffsetOutOfRange, ShardNotFound, StaleGeneration, MemberUnknown.
         """
         return await self._offsets.commit(name, commits)
 
     async def finish(self, group: Group, commit: Commit) -> bool:
-        """Commit the end of a closed shard, which the caller has just seen: its children may begin. Whether it was
-        taken."""
+        """Commit the end of a closed shard; return whether the commit was accepted.
+
+        The caller has just read that end. Its children may then be assigned.
+        """
         return await self._offsets.finish(group, [commit])
 
-    # Where it is
+    # Positions
 
     async def reset(
         self, name: GroupName, spec: ResetSpec, *, dry_run: bool = False
     ) -> list[ShardReset]:
-        """Take the group elsewhere, whether members are at work or not; what it does, or would do, by shard."""
+        """Reset the group's offsets, also with active members; return the changes by shard.
+
+        With `dry_run`, the changes that it would make.
+        """
         return await self._positions.reset(name, spec, dry_run=dry_run)
 
     async def save_bookmark(
         self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None = None
     ) -> Bookmark:
-        """Keep positions under a name: those given, or where the group is now."""
+        """Save positions under a name: those given, or the group's current ones."""
         return await self._positions.save(name, bookmark, positions)
 
     async def bookmarks(self, name: GroupName) -> list[Bookmark]:
-        """The group's bookmarks, by name."""
+        """Return the group's bookmarks, by name."""
         return await self._positions.bookmarks(name)
 
     async def delete_bookmark(self, name: GroupName, bookmark: str) -> None:
-        """Forget a bookmark. Raises BookmarkNotFound."""
+        """Delete a bookmark.
+
+        Raises BookmarkNotFound.
+        """
         await self._positions.forget(name, bookmark)
 
     async def lag(self, name: GroupName) -> list[ShardLag]:
-        """How far the group is behind, by shard."""
+        """Return the group's lag by shard."""
         return await self._positions.lag(name)
 
     # For the sweep
 
     async def settle_all(self) -> int:
-        """Look at every group whose assignment may have to change; gives how many there were.
+        """Rebalance every group whose assignment may have to change; return their number.
 
-        Nobody waits for it: joins and heartbeats find the same.
+        Nothing waits for it: joins and heartbeats have the same effect.
         """
         await self._changes.attend()
         for name, shard, committed in await self._rows.closed_and_committed():
@@ -305,7 +333,10 @@ class Groups:
         return len(names)
 
     async def drop_read(self, stream: Stream) -> None:
-        """Forget what every group of the stream has committed; what is left for another time is little."""
+        """Delete the records of a stream that all of its groups have committed.
+
+        What remains for a later round is little.
+        """
         for shard, committed in await self._rows.read_by_all(stream.stream_id):
             with suppress(ShardNotFound, OffsetOutOfRange):  # expired, or a store that lost its end
                 await self._streams.truncate(stream.name, shard, committed)
@@ -318,13 +349,13 @@ class Groups:
                 group.stream, shard, where, records_max=1, bytes_max=1
             )
         except MillstreamError:
-            return  # expired, deleted, or away: the next look tells
+            return  # expired, deleted, or unreachable: the next round shows which
         if read.ended and not read.records and read.next_offset == committed:
             await self._rows.finish(name, shard, committed)
 
 
 def _new_group(name: GroupName, spec: GroupSpec, stream_id: str, now_ms: int) -> Group:
-    """Its generations begin above those of any group that had the name before."""
+    """Return a new group, with generations above those of any earlier group of its name."""
     return Group(
         name=name,
         group_id=new_log_id(),
@@ -346,8 +377,8 @@ def _refuse_change(old: GroupSpec, new: GroupSpec) -> None:
             )
 
 
-def _check_version(found: Group | None, if_match: int | None) -> None:
-    if if_match is not None and (found is None or found.version != if_match):
+def _check_version(group: Group | None, if_match: int | None) -> None:
+    if if_match is not None and (group is None or group.version != if_match):
         raise PreconditionFailed("The group does not have this version.")
 
 

@@ -1,4 +1,4 @@
-"""Reading as a member of a group: one call that joins, heartbeats, reads and waits."""
+"""Fetch for group members: one call that joins, sends a heartbeat, reads and waits."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from storage.streams.engine import Streams
 
 
 class GroupFetcher:
-    """The verb of `storage.groups.engine.Groups` that reads."""
+    """Read verb of `storage.groups.engine.Groups`."""
 
     def __init__(
         self,
@@ -46,7 +46,6 @@ class GroupFetcher:
         wait_ms: int,
         is_there: Callable[[], bool],
     ) -> Fetched:
-        """As `Groups.fetch`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
@@ -55,30 +54,30 @@ class GroupFetcher:
                 membership = await self._members.present(name, member_id)
             else:
                 membership = await self._everything(name)
-            wanted = [place for place in membership.assigned if place.shard not in ended]
-            ahead = _of_this_lease(wanted, positions, generation)
-            starts = await self._starts(membership.group, wanted, ahead)
+            unfinished = [place for place in membership.assigned if place.shard not in ended]
+            ahead = _of_this_lease(unfinished, positions, generation)
+            starts = await self._starts(membership.group, unfinished, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
             reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
             ended |= {read.shard: read for read in reads if read.ended}
-            level = [place for place in wanted if place.shard not in ahead]
+            level = [place for place in unfinished if place.shard not in ahead]
             if await self._finish_ended(membership, level, reads):
                 continue
             lost = await self._lost(membership)
-            found = lost or any(read.records or read.gap for read in reads)
-            if found or left_ms == 0 or not is_there():
+            has_news = lost or any(read.records or read.gap for read in reads)
+            if has_news or left_ms == 0 or not is_there():
                 assigned = {place.shard for place in membership.assigned}
                 rest = [read for shard, read in ended.items() if shard in assigned]
                 reads = [*reads, *(one for one in rest if one not in reads)]
                 return _fetched(membership, reads, lost)
 
     async def _everything(self, name: GroupName) -> Membership:
-        """What a simple group reads: every shard whose parents it has finished."""
-        found = await self._rows.assignment(name)
-        if found is None:
+        """Return all that a simple group reads: every shard whose parents it has finished."""
+        assignment = await self._rows.assignment(name)
+        if assignment is None:
             raise GroupNotFound(f"There is no group '{name.name}'.")
-        group, _, shards = found
+        group, _, shards = assignment
         if group.spec.kind is not GroupKind.SIMPLE:
             raise ValidationFailed.at(
                 "/member", "Members of an ordered group have a name", "required"
@@ -86,29 +85,31 @@ class GroupFetcher:
         self._offsets.remember(group)
         stream = await self._offsets.stream(group)
         lineage = [Link(shard.index, shard.parents) for shard in stream.shards]
-        finished = [shard for shard, found in shards.items() if found.lease.finished]
+        finished = [shard for shard, assignment in shards.items() if assignment.lease.finished]
         assigned = tuple(_place(shard, shards.get(shard)) for shard in eligible(lineage, finished))
         return Membership(group=group, member_id="", assigned=assigned, revoked=())
 
     async def _lost(self, membership: Membership) -> list[ShardRead]:
-        """Gaps for shards that expired before the group had finished them: told with their children, until those
-        are committed. How much was left there is not known any more."""
+        """Return gaps for shards that expired before the group had finished them.
+
+        They are reported with their children, until those are committed. How much was left in the shard is unknown.
+        """
         new = [place for place in membership.assigned if place.committed is None]
         if not new:
             return []
         stream = await self._offsets.stream(membership.group)
-        there = {shard.index: shard for shard in stream.shards}
+        existing = {shard.index: shard for shard in stream.shards}
         parents = {
             parent
             for place in new
-            if place.shard in there
-            for parent in there[place.shard].parents
-            if parent not in there
+            if place.shard in existing
+            for parent in existing[place.shard].parents
+            if parent not in existing
         }
         if not parents:
             return []
-        found = await self._rows.assignment(membership.group.name)
-        shards = {} if found is None else found[2]
+        assignment = await self._rows.assignment(membership.group.name)
+        shards = {} if assignment is None else assignment[2]
         return [
             _gone(parent, shards[parent].committed or 0)
             for parent in sorted(parents)
@@ -118,13 +119,13 @@ class GroupFetcher:
     async def _starts(
         self, group: Group, places: Sequence[Place], ahead: Mapping[int, int]
     ) -> dict[int, int | None]:
-        """Where each shard is read from; None for its oldest record."""
+        """Return the offset at which each shard is read; None for its oldest record."""
         starts: dict[int, int | None] = {}
         for place in places:
-            at = ahead.get(place.shard)
-            if at is None:
-                at = await self._positions.position(group, place.shard, place.committed)
-            starts[place.shard] = at
+            offset = ahead.get(place.shard)
+            if offset is None:
+                offset = await self._positions.position(group, place.shard, place.committed)
+            starts[place.shard] = offset
         return starts
 
     async def _read(
@@ -156,7 +157,10 @@ class GroupFetcher:
     async def _read_what_is_left(
         self, group: Group, starts: Mapping[int, int | None]
     ) -> list[ShardRead]:
-        """A hot store restored from an older copy ends before where the group was, until the next append."""
+        """Read from the ends of the shards where the group's positions lie beyond them.
+
+        A hot store restored from an older copy ends before the group's position, until the next append.
+        """
         states = await self._streams.shards(group.stream)
         tips = {state.shard.index: state.next for state in states}
         lower = {
@@ -168,10 +172,9 @@ class GroupFetcher:
     async def _finish_ended(
         self, membership: Membership, places: Sequence[Place], reads: Sequence[ShardRead]
     ) -> bool:
-        """Finish closed shards that were committed to their end before they were closed, or that were empty:
-        of `places`, which were read from where the group is.
+        """Finish closed shards that were empty, or committed to their end before they were closed.
 
-        Whether there may be other shards to read now.
+        `places` were read from the group's position. Returns whether there may be other shards to read now.
         """
         committed = {place.shard: place.committed for place in places}
         over = [
@@ -195,7 +198,7 @@ class GroupFetcher:
 def _of_this_lease(
     places: Sequence[Place], positions: Mapping[int, int], generation: int
 ) -> dict[int, int]:
-    """The positions of shards that have been the member's since that generation."""
+    """Return the positions of shards that have been the member's since that generation."""
     return {
         place.shard: positions[place.shard]
         for place in places
@@ -203,10 +206,10 @@ def _of_this_lease(
     }
 
 
-def _place(shard: int, found: GroupShard | None) -> Place:
-    if found is None:
+def _place(shard: int, state: GroupShard | None) -> Place:
+    if state is None:
         return Place(shard, 0, None)
-    return Place(shard, found.lease.generation, found.committed)
+    return Place(shard, state.lease.generation, state.committed)
 
 
 def _gone(shard: int, offset: int) -> ShardRead:
@@ -216,7 +219,10 @@ def _gone(shard: int, offset: int) -> ShardRead:
 def _fetched(
     membership: Membership, reads: Sequence[ShardRead], lost: Sequence[ShardRead]
 ) -> Fetched:
-    """What was read, and where the group is after it. A commit acknowledges what is told as lost, too."""
+    """Return the reads, and the group's positions after them.
+
+    A commit of these also acknowledges the shards reported as lost.
+    """
     moved = [read for read in reads if lost or read.records or read.gap or read.ended]
     return Fetched(
         membership=membership,

@@ -1,4 +1,4 @@
-"""Members of groups: joining, saying that one is there, leaving. Heartbeats leave in one statement, many at a time."""
+"""Group membership: join, heartbeat, leave, with heartbeats batched into one statement."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from storage.postgres.repositories.groups import Beat, Beaten, GroupRows
 
 
 class GroupMembers:
-    """The members that this process speaks with."""
+    """The members that are connected to this process."""
 
     def __init__(
         self, rows: GroupRows, changes: GroupCoordinator, offsets: OffsetCommitter
@@ -31,11 +31,10 @@ class GroupMembers:
         self._beats = Batcher[Beat, Beaten | None](self._beat)
 
     async def close(self) -> None:
-        """Stop; whoever waits is told so."""
+        """Stop; callers that wait get an error."""
         await self._beats.close()
 
     async def join(self, name: GroupName, member_id: MemberId, instance_id: str) -> Membership:
-        """As `Groups.join`."""
         if member_id and instance_id:
             detail = "A static member is called by its instance id"
             raise ValidationFailed.at("/instance_id", detail, "conflict")
@@ -52,21 +51,19 @@ class GroupMembers:
         generation: int | None,
         owned: Collection[int] | None,
     ) -> Membership:
-        """As `Groups.heartbeat`."""
         beaten = await self._heard(name, member_id, generation)
         if not beaten.counts:
             raise (
                 StaleGeneration("A later member has this name.") if beaten.known else MemberUnknown
             )
-        held = set[int]() if owned is None else set(owned)
+        owned_shards = set[int]() if owned is None else set(owned)
         revoked = {place.shard for place in beaten.revoked}
-        given_up = frozenset(revoked - held) if owned is not None else frozenset[int]()
+        given_up = frozenset(revoked - owned_shards) if owned is not None else frozenset[int]()
         if beaten.unsettled or given_up:
             return await self._settle(name, member_id, given_up)
         return _membership(beaten, member_id)
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
-        """As `Groups.leave`."""
         await self._changes.do(name, Change(leaving(member_id, for_good=for_good)))
 
     async def _heard(
@@ -79,9 +76,9 @@ class GroupMembers:
         _check_ordered(beaten.group)
         return beaten
 
-    async def _beat(self, asked: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
+    async def _beat(self, beats: Sequence[Beat]) -> Sequence[Beaten | MillstreamError | None]:
         await self._changes.attend()
-        return await self._rows.beat(asked, self._changes.now())
+        return await self._rows.beat(beats, self._changes.now())
 
     async def _settle(
         self, name: GroupName, member_id: MemberId, given_up: frozenset[int]
@@ -90,9 +87,9 @@ class GroupMembers:
         return (await self._changes.do(name, change)).membership
 
     async def present(self, name: GroupName, member_id: MemberId) -> Membership:
-        """The member's membership, joined if it had none; what it was to give up is given up.
+        """Return a member's membership, after joining if it had none.
 
-        Raises GroupFull, ValidationFailed.
+        The shards that it was to give up are given up. Raises GroupFull, ValidationFailed.
         """
         check_name(member_id)
         beaten = await self._heard(name, member_id)

@@ -1,4 +1,4 @@
-"""Where a group is and could be: resets, bookmarks, and how far it lags behind."""
+"""Group positions: start offsets, resets, bookmarks and lag."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,10 @@ Holes = Mapping[LogId, list[tuple[int, int]]]
 
 
 class GroupPositions:
-    """Looks at the logs of a group's stream. Its verbs raise GroupNotFound, StreamNotFound."""
+    """Positions of groups in the logs of their streams.
+
+    Every verb raises GroupNotFound, StreamNotFound.
+    """
 
     def __init__(
         self,
@@ -52,32 +55,37 @@ class GroupPositions:
         self._streams = streams
         self._clock = clock
 
-    # Where it starts
+    # Start
 
     async def begin(self, stream: Stream, start: StartAt) -> list[tuple[int, int | None, bool]]:
-        """(shard, committed offset, finished) of a new group: at the latest, nothing that is there is read."""
+        """Return (shard, committed offset, finished) for each shard of a new group.
+
+        With LATEST, no existing record is read.
+        """
         if start is not StartAt.LATEST:
             return [(shard.index, None, False) for shard in stream.shards]
         states = await self._streams.shards(stream.name)
         return [(one.shard.index, one.next, not one.shard.is_open) for one in states]
 
     async def position(self, group: Group, shard: int, committed: int | None) -> int | None:
-        """The next offset that the group reads of a shard; None for the oldest there is."""
+        """Return the next offset that the group reads of a shard; None for the oldest."""
         if committed is not None or group.spec.start_time_ms is None:
             return committed
         return await offset_since(self._streams, group.stream, shard, group.spec.start_time_ms)
 
     async def start(self, group: Group, shard: int, committed: int | None) -> int:
-        """As `position`, and where the oldest record is."""
-        found = await self.position(group, shard, committed)
-        return await offset_since(self._streams, group.stream, shard, 0) if found is None else found
+        """Return the next offset that the group reads of a shard, resolving the oldest one."""
+        offset = await self.position(group, shard, committed)
+        return (
+            await offset_since(self._streams, group.stream, shard, 0) if offset is None else offset
+        )
 
     # Reset
 
     async def reset(self, name: GroupName, spec: ResetSpec, *, dry_run: bool) -> list[ShardReset]:
-        """Set committed offsets, also of a group that is at work: what its members have read counts no more.
+        """Set committed offsets, also with active members, whose uncommitted reads are discarded.
 
-        Gives what changes, or with `dry_run` would change. Raises BookmarkNotFound, OffsetOutOfRange,
+        Returns what changes, or with `dry_run` would change. Raises BookmarkNotFound, OffsetOutOfRange,
         ShardNotFound, ValidationFailed.
         """
         spec.check()
@@ -97,7 +105,7 @@ class GroupPositions:
     async def _targets(
         self, group: Group, spec: ResetSpec, states: Sequence[ShardState]
     ) -> dict[int, tuple[int, bool]]:
-        """Of each shard the offset, and whether nothing is left to read there, ever."""
+        """Return the offset of each shard, and whether nothing can be left to read in it."""
         saved = await self._saved(group, spec)
         offsets = await asyncio.gather(
             *(self._target(group, spec, state, saved) for state in states)
@@ -114,10 +122,10 @@ class GroupPositions:
     async def _saved(self, group: Group, spec: ResetSpec) -> Mapping[int, int]:
         if spec.bookmark is None:
             return spec.offsets or {}
-        found = await self._rows.bookmarks(group, spec.bookmark)
-        if not found:
+        bookmarks = await self._rows.bookmarks(group, spec.bookmark)
+        if not bookmarks:
             raise BookmarkNotFound(f"There is no bookmark '{spec.bookmark}'.")
-        return found[0].positions
+        return bookmarks[0].positions
 
     async def _target(
         self, group: Group, spec: ResetSpec, state: ShardState, saved: Mapping[int, int]
@@ -145,7 +153,7 @@ class GroupPositions:
     async def save(
         self, name: GroupName, bookmark: str, positions: Mapping[int, int] | None
     ) -> Bookmark:
-        """Keep positions under a name: those given, or where the group is now.
+        """Save positions under a name: those given, or the group's current ones.
 
         Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed.
         """
@@ -158,8 +166,8 @@ class GroupPositions:
         saved = Bookmark(
             name=bookmark, positions=dict(positions), created_at_ms=self._clock.now_ms()
         )
-        kept = {one.name for one in await self._rows.bookmarks(group)}
-        if bookmark not in kept and len(kept) >= limits.BOOKMARKS_MAX:
+        names = {one.name for one in await self._rows.bookmarks(group)}
+        if bookmark not in names and len(names) >= limits.BOOKMARKS_MAX:
             raise GroupFull(f"A group has at most {limits.BOOKMARKS_MAX} bookmarks.")
         if not await self._rows.put_bookmark(group, saved):
             raise GroupNotFound
@@ -168,26 +176,30 @@ class GroupPositions:
     async def _now(
         self, group: Group, shards: Mapping[int, GroupShard], states: Mapping[int, ShardState]
     ) -> dict[int, int]:
-        found = {}
+        offsets = {}
         for index, state in states.items():
-            known = shards.get(index)
-            at = await self.position(group, index, known.committed if known else None)
-            found[index] = state.start if at is None else at
-        return found
+            group_shard = shards.get(index)
+            offset = await self.position(
+                group, index, group_shard.committed if group_shard else None
+            )
+            offsets[index] = state.start if offset is None else offset
+        return offsets
 
     async def bookmarks(self, name: GroupName) -> list[Bookmark]:
-        """The group's bookmarks, by name."""
+        """Return the group's bookmarks, by name."""
         return await self._rows.bookmarks(await self._offsets.find(name))
 
     async def forget(self, name: GroupName, bookmark: str) -> None:
-        """Delete a bookmark. Raises BookmarkNotFound."""
+        """Delete a bookmark.
+
+        Raises BookmarkNotFound.
+        """
         if not await self._rows.delete_bookmark(await self._offsets.find(name), bookmark):
             raise BookmarkNotFound(f"There is no bookmark '{bookmark}'.")
 
     # Lag
 
     async def lag(self, name: GroupName) -> list[ShardLag]:
-        """How far the group is in each shard."""
         group, shards = await self._assignment(name)
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])
@@ -204,19 +216,19 @@ class GroupPositions:
         group: Group,
         stream: Stream,
         state: ShardState,
-        found: GroupShard | None,
+        group_shard: GroupShard | None,
         holes: Holes,
     ) -> ShardLag:
-        index, committed = state.shard.index, found.committed if found else None
-        at = await self.position(group, index, committed)
-        position = state.start if at is None else at
+        index, committed = state.shard.index, group_shard.committed if group_shard else None
+        offset = await self.position(group, index, committed)
+        position = state.start if offset is None else offset
         empty = holes.get(state.shard.log_id, [])
         unread = await self._next_unread(group, index, max(position, state.start), state.next)
         now_ms = self._clock.now_ms()
         return ShardLag(
             shard=index,
-            owner=found.lease.owner if found else None,
-            generation=found.lease.generation if found else 0,
+            owner=group_shard.lease.owner if group_shard else None,
+            generation=group_shard.lease.generation if group_shard else 0,
             committed=committed,
             position=position,
             start=state.start,
@@ -225,14 +237,14 @@ class GroupPositions:
             expired=without_holes(position, state.start, empty),
             lag_ms=max(0, now_ms - unread.arrival_ms) if unread else 0,
             loss_in_ms=_loss_in_ms(stream, unread, now_ms),
-            finished=found.lease.finished if found else False,
-            committed_at_ms=found.committed_at_ms if found else None,
+            finished=group_shard.lease.finished if group_shard else False,
+            committed_at_ms=group_shard.committed_at_ms if group_shard else None,
         )
 
     async def _next_unread(
         self, group: Group, shard: int, position: int, tip: int
     ) -> LogRecord | None:
-        """The next record, if there is one; what retention takes at this moment is none."""
+        """Return the next record, if there is one; None if retention deletes it at this moment."""
         if position >= tip:
             return None
         where = ReadFrom(offset=position)
@@ -245,10 +257,10 @@ class GroupPositions:
         return read.records[0] if read.records else None
 
     async def _assignment(self, name: GroupName) -> tuple[Group, dict[int, GroupShard]]:
-        found = await self._rows.assignment(name)
-        if found is None:
+        assignment = await self._rows.assignment(name)
+        if assignment is None:
             raise GroupNotFound(f"There is no group '{name.name}'.")
-        group, _, shards = found
+        group, _, shards = assignment
         return group, shards
 
 
@@ -259,12 +271,15 @@ def _loss_in_ms(stream: Stream, unread: LogRecord | None, now_ms: int) -> int | 
 
 
 def _chosen(states: Sequence[ShardState], spec: ResetSpec) -> list[ShardState]:
-    """The shards that a reset is about. Raises ShardNotFound."""
+    """Return the shards that a reset applies to.
+
+    Raises ShardNotFound.
+    """
     named = spec.shards if spec.offsets is None else tuple(spec.offsets)
     if named is None:
         return list(states)
-    known = {state.shard.index: state for state in states}
-    return [_known(known, shard) for shard in sorted(set(named))]
+    by_index = {state.shard.index: state for state in states}
+    return [_known(by_index, shard) for shard in sorted(set(named))]
 
 
 def _known(states: Mapping[int, ShardState], shard: int) -> ShardState:
@@ -274,7 +289,10 @@ def _known(states: Mapping[int, ShardState], shard: int) -> ShardState:
 
 
 def _within(state: ShardState, offset: int) -> int:
-    """The offset, which is not past the end. Raises OffsetOutOfRange."""
+    """Return the offset if it is not past the end.
+
+    Raises OffsetOutOfRange.
+    """
     if offset > state.next:
         raise OffsetOutOfRange(
             f"The next offset of shard {state.shard.index} is {state.next}.",
