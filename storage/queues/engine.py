@@ -1,6 +1,7 @@
-"""Queues: send, receive, settle, count and purge. `storage.queues.inspection` looks into them.
+"""Queue engine: send, receive, settle, count and purge.
 
-Each verb is one script call in the hot store, so it happens whole or not at all.
+`storage.queues.inspection` browses and edits messages. Each verb is one script call in the hot store, so it happens
+whole or not at all.
 """
 
 import asyncio
@@ -65,7 +66,10 @@ def _always() -> bool:
 
 
 class Queues:
-    """The queues of a deployment. Every verb raises QueueNotFound for a queue that is not there."""
+    """The queues of a deployment.
+
+    Every verb raises QueueNotFound for a queue that does not exist.
+    """
 
     def __init__(
         self,
@@ -80,7 +84,7 @@ class Queues:
         keeper: LogProvisioner,
         wakeups: Wakeups,
         clock: Clock,
-        known: Limits,
+        limits_in_force: Limits,
         room: MemoryGuard,
     ) -> None:
         self._room = room
@@ -95,21 +99,21 @@ class Queues:
         self._keeper = keeper
         self._wakeups = wakeups
         self._clock = clock
-        self._limits = known
+        self._limits = limits_in_force
         self._releases: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Wait for releases that are under way."""
+        """Wait for the releases in progress."""
         await asyncio.gather(*self._releases, return_exceptions=True)
 
     async def send(
         self, name: QueueName, messages: Sequence[NewMessage], *, idempotency_key: str = ""
     ) -> list[SentMessage]:
-        """Add messages, all or none; one answer for each, in order.
+        """Add messages, all or none; return one result for each, in order.
 
-        A repeat with the same idempotency key within ten minutes adds nothing and gets the first answer.
+        A repeat with the same idempotency key within ten minutes adds nothing and gets the first result.
         Raises MessageTooLarge, BatchTooLarge, ValidationFailed, IdempotencyKeyReused, QueueFull; BacklogFull and
-        QuotaExceeded where the store or the namespace has no room.
+        QuotaExceeded if the store or the namespace has no capacity left.
         """
         if self._room.closed:
             self._room.check(name.namespace)
@@ -137,11 +141,11 @@ class Queues:
         sequences: Sequence[int],
         messages: Sequence[NewMessage],
     ) -> AppendCounts:
-        """Add what one rising producer sends: each message once, however often and in what portions it comes.
+        """Add the messages of a monotonic producer, each once however often it is sent.
 
-        As `Streams.append_rising`, for which `storage.streams.idempotent_append` says what is asked of whoever sends. What does
-        not fit moves nothing: all of a call or none is added. Raises what `send` does, TooManyProducers, and
-        ProducerFenced once the producer was forgotten.
+        Works as `Streams.append_rising`; `storage.streams.idempotent_append` has the rules for senders. How messages are split
+        into calls does not matter. If they do not fit, nothing changes: all of a call is added or none. Raises what `send`
+        does, TooManyProducers, and ProducerFenced once the producer was forgotten.
         """
         return await self.send_rising_together(
             name, SequencedBatch.of(producer_id, sequences), messages
@@ -150,7 +154,10 @@ class Queues:
     async def send_rising_together(
         self, name: QueueName, rise: SequencedBatch, messages: Sequence[NewMessage]
     ) -> AppendCounts:
-        """As send_rising, of several producers whose messages keep the order in which they are given here."""
+        """Add the messages of several monotonic producers, in the order given here.
+
+        Otherwise like `send_rising`.
+        """
         if self._room.closed:
             self._room.check(name.namespace)
         rise.check(len(messages))
@@ -174,7 +181,7 @@ class Queues:
         return 0
 
     async def forget_rising(self, name: QueueName, producer_ids: Sequence[str]) -> None:
-        """As `Streams.forget_rising`."""
+        """Retire monotonic producers that have nothing more to send, like `Streams.forget_rising`."""
 
         async def forget(queue: Queue) -> None:
             await self._rising.forget(address_of(queue), producer_ids, self._clock.script_time())
@@ -194,46 +201,49 @@ class Queues:
         forever: bool = False,
         still_wanted: Callable[[], bool] = _always,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
-        """Take up to `messages_max` ready messages; wait up to `wait_ms`, or as the queue says, for the first one;
-        with `forever` until it comes.
+        """Receive up to `messages_max` ready messages, waiting for the first one.
 
-        Nothing more is taken once what was taken has `bytes_max`: the last message may go beyond it.
+        Waits up to `wait_ms`, by default the queue's wait time; with `forever`, until a message arrives. No further message is
+        taken once those taken have `bytes_max`: the last one may exceed it.
 
-        A fifo queue gives the same messages again to the same `attempt_id` within five minutes, unless one of
-        them was settled or its time ran out. After a wait `still_wanted` is asked before anything is taken.
-        Safe to cancel: before messages were taken nothing happens, after it they are released at once. Raises
+        A FIFO queue returns the same messages again to the same `attempt_id` within five minutes, unless one of
+        them was settled or its lease expired. After a wait, `still_wanted` is called before anything is taken.
+        Safe to cancel: before messages were taken nothing happens, after it they are released immediately. Raises
         InFlightLimitReached.
         """
-        asked = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
-        _check_receive(asked, wait_ms or 0)
+        request = _Asked(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
+        _check_receive(request, wait_ms or 0)
         if forever:
-            return self._receive_in_time(name, asked, inf, still_wanted)
-        return self._receive_or_wait(name, asked, wait_ms, still_wanted)
+            return self._receive_in_time(name, request, inf, still_wanted)
+        return self._receive_or_wait(name, request, wait_ms, still_wanted)
 
-    async def _receive(self, asked: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
+    async def _receive(self, request: "_Asked", ask_to_wake: bool, queue: Queue) -> HotReceive:
         if queue.spec.paused:
             return _NOTHING
-        timeout_ms = asked.visibility_timeout_ms
+        timeout_ms = request.visibility_timeout_ms
         part = ReceivePart(
-            asked.messages_max,
+            request.messages_max,
             queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
-            asked.bytes_max,
+            request.bytes_max,
             ask_to_wake,
-            asked.attempt_id,
+            request.attempt_id,
             partial(self._release_soon, queue.name),
         )
-        found = await self._hot.receive(
+        received = await self._hot.receive(
             queue,
             part,
             receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
             now=self._clock.script_time(),
         )
-        if found.departed:
+        if received.departed:
             await self._carry(queue.name)
-        return found
+        return received
 
     async def _receives_max(self, queue: Queue) -> int:
-        """After how many receives messages leave; never while there is no queue that would take them."""
+        """Return the receive count after which messages are dead-lettered.
+
+        0, never, while the dead-letter queue does not exist.
+        """
         target = queue.spec.dead_letters
         if target is None:
             return 0
@@ -245,14 +255,14 @@ class Queues:
         return target.receives_max
 
     async def _carry(self, name: QueueName) -> None:
-        """Bring what left to its dead-letter queue; a sweep does what cannot be done now."""
+        """Transfer departed messages to their dead-letter queue; a sweep does what fails now."""
         with suppress(MillstreamError):
             await self._carrier.carry(name)
 
     async def _receive_or_wait(
         self,
         name: QueueName,
-        asked: "_Asked",
+        request: "_Asked",
         wait_ms: int | None,
         still_wanted: Callable[[], bool],
     ) -> list[ReceivedMessage]:
@@ -260,11 +270,11 @@ class Queues:
             queue = self._catalog.cached_queue(name) or await self._catalog.queue(name)
             wait_ms = queue.spec.receive_wait_ms
         if wait_ms:
-            return await self._receive_in_time(name, asked, wait_ms, still_wanted)
-        return (await self._on(name, partial(self._receive, asked, False))).messages
+            return await self._receive_in_time(name, request, wait_ms, still_wanted)
+        return (await self._on(name, partial(self._receive, request, False))).messages
 
     async def _receive_in_time(
-        self, name: QueueName, asked: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
+        self, name: QueueName, request: "_Asked", wait_ms: float, still_wanted: Callable[[], bool]
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
@@ -272,16 +282,16 @@ class Queues:
         with self._wakeups.waiting([log_id], alone=True) as waiter:
             while True:
                 waiter.start_over()
-                once = partial(self._receive, asked, True)
-                found = await self._on(name, once)
-                del once  # an idle wait keeps as little as it can
-                if found.messages:
+                once = partial(self._receive, request, True)
+                received = await self._on(name, once)
+                del once  # an idle wait holds as little memory as possible
+                if received.messages:
                     waiter.satisfied = True
-                    return found.messages
+                    return received.messages
                 if loop.time() >= until:
                     return []
-                if found.next_due_ms >= 0:
-                    self._wakeups.wake_after(log_id, found.next_due_ms - found.now_ms)
+                if received.next_due_ms >= 0:
+                    self._wakeups.wake_after(log_id, received.next_due_ms - received.now_ms)
                 await waiter.wait(until - loop.time())
                 if not still_wanted():
                     return []
@@ -292,7 +302,10 @@ class Queues:
         task.add_done_callback(self._releases.discard)
 
     async def release(self, name: QueueName, messages: Iterable[ReceivedMessage]) -> None:
-        """Give back what was received for a client that is gone. Leases end by themselves if this fails."""
+        """Release messages received for a client that disconnected.
+
+        Their leases expire by themselves if this fails.
+        """
         verdicts = [
             Settlement(message.receipt_handle, SettleAction.RELEASE) for message in messages
         ]
@@ -304,11 +317,11 @@ class Queues:
     async def settle(
         self, name: QueueName, settlements: Sequence[Settlement], *, any_delivery: bool = False
     ) -> list[Settled]:
-        """Take consumers' verdicts; one answer for each, in order. A message acknowledged before is fine.
+        """Settle deliveries; return one result for each, in order.
 
-        `any_delivery`: as SQS has it. On a standard queue the handle of any delivery settles a message that is
-        still there, and extends it also after its lease; an extension past the longest delivery is refused
-        (VALIDATION_FAILED) rather than shortened, and one of 0 is no failure.
+        Acknowledging a message again is no error. `any_delivery` gives SQS semantics: on a standard queue the handle of any
+        delivery settles a message that still exists, and extends it also after its lease; an extension past the longest
+        delivery is rejected (VALIDATION_FAILED) rather than shortened, and one of 0 is no failure.
         """
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
             raise BatchTooLarge(f"A call settles 1 to {limits.SETTLEMENTS_MAX} deliveries.")
@@ -331,18 +344,18 @@ class Queues:
         if not verdicts:
             return [_INVALID] * len(settlements)
         settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
-        for place in invalid:  # from the first on, so each comes to stand where it stood
+        for place in invalid:  # in order from the first, so each returns to its old position
             settled.insert(place, _INVALID)
         return settled
 
     async def stats(self, name: QueueName) -> QueueStats:
-        """Exact counts by state, as of now."""
+        """Return exact counts by state, as of now."""
         return await self._on(
             name, lambda queue: self._states.stats(queue, self._clock.script_time())
         )
 
     async def purge(self, name: QueueName, *, at_most_every_ms: int = 0) -> int:
-        """Drop every message but the dead letters; gives how many.
+        """Delete every message except dead letters; return their number.
 
         Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
         """
@@ -351,10 +364,12 @@ class Queues:
             lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
         )
 
-    async def tidy(self, name: QueueName, known: Queue | None = None) -> int:
-        """One bounded round of upkeep, for the sweep; gives the pieces of work done. `known`: the queue's definition,
-        where it was just read."""
-        tidied = await self._on(name, self._tidy, known)
+    async def tidy(self, name: QueueName, definition: Queue | None = None) -> int:
+        """Run one bounded round of maintenance; return the number of items of work done.
+
+        For the sweeper. `definition`: the queue's definition, if it was just read.
+        """
+        tidied = await self._on(name, self._tidy, definition)
         if tidied.moving:
             await self._carrier.carry(name)
         return tidied.work + tidied.moving
@@ -365,7 +380,7 @@ class Queues:
         except LogNotReady as problem:
             if problem.refusal is not Refusal.UNKNOWN_LOG:
                 raise
-            return _NEVER_USED  # or lost by the store: what comes next makes its log
+            return _NEVER_USED  # or lost by the store: the next message creates its log
         if tidied.has_view != queue.spec.stream_view:
             await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
         elif tidied.has_view:
@@ -382,8 +397,10 @@ _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 def _fingerprint(
     messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], queue: Queue
 ) -> str:
-    """What an idempotency key is remembered with: it tells other content apart, whatever is said of traces, since a repeat
-    is made in another span than the first call."""
+    """Return the fingerprint stored with an idempotency key, which identifies the content.
+
+    Trace context does not count, as a retry is made in another span than the first call.
+    """
     if any(name in OF_TRACES for one in messages for name, _, _ in (*one.headers, *one.system)):
         encoded = [encode_message(_untraced(one), queue) for one in messages]
     digest = hashlib.blake2b(digest_size=8)
@@ -412,7 +429,10 @@ def _check_batch(messages: Sequence[NewMessage]) -> None:
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):
-    """What a receive asks for. `visibility_timeout_ms` None: the queue's."""
+    """The parameters of a receive.
+
+    `visibility_timeout_ms` None: the queue's.
+    """
 
     messages_max: int
     visibility_timeout_ms: int | None
@@ -420,16 +440,16 @@ class _Asked(msgspec.Struct, frozen=True, gc=False):
     bytes_max: int
 
 
-def _check_receive(asked: _Asked, wait_ms: int) -> None:
-    if not 1 <= asked.messages_max <= limits.RECEIVE_MESSAGES_MAX:
+def _check_receive(request: _Asked, wait_ms: int) -> None:
+    if not 1 <= request.messages_max <= limits.RECEIVE_MESSAGES_MAX:
         raise ValidationFailed.at(
             "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"
         )
     if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
         raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
-    if not 0 <= (asked.visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
+    if not 0 <= (request.visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
         raise ValidationFailed.at(
             "/visibility_timeout_seconds", "must be 0 to 43200", "out_of_range"
         )
-    if len(asked.attempt_id) > limits.ATTEMPT_ID_CHARACTERS_MAX:
+    if len(request.attempt_id) > limits.ATTEMPT_ID_CHARACTERS_MAX:
         raise ValidationFailed.at("/attempt_id", "At most 128 characters", "too_long")

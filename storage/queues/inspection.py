@@ -1,4 +1,4 @@
-"""What queues hold: browse, show, change and drop messages; dead letters; parked groups.
+"""Queue inspection: browse, edit and delete messages; dead letters; parked groups.
 
 Each verb is one script call in the hot store, so it happens whole or not at all.
 """
@@ -37,7 +37,10 @@ _ALL_DEAD = WhichDead()
 
 
 class Contents:
-    """What the queues of a deployment hold. Every verb raises QueueNotFound for a queue that is not there."""
+    """The contents of a deployment's queues.
+
+    Every verb raises QueueNotFound for a queue that does not exist.
+    """
 
     def __init__(
         self, hot: HotContents, on_queue: QueueExecutor, catalog: Catalog, clock: Clock
@@ -58,9 +61,9 @@ class Contents:
         messages_max: int = limits.PAGE_ITEMS_DEFAULT,
         state: MessageState | None = None,
     ) -> tuple[list[BrowsedMessage], int | None]:
-        """Look at messages without taking them, in the order they were sent in.
+        """Browse messages without receiving them, in the order in which they were sent.
 
-        Also gives the offset to go on after, None at the end. A page may hold fewer than asked, or none, and
+        Also returns the offset to continue after, None at the end. A page may have fewer messages than requested, or none, and
         yet not be the last: a call looks at BROWSE_LOOKS_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
         return await self._on(
@@ -71,33 +74,41 @@ class Contents:
         )
 
     async def message(self, name: QueueName, word: str) -> BrowsedMessage:
-        """One message, by its id or its offset, unless it is dead or gone. Raises MessageNotFound."""
+        """Return one message by its id or offset, unless it is a dead letter or deleted.
+
+        Raises MessageNotFound.
+        """
         offset = await self._offset_of(name, word)
-        found, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
-        if not found or found[0].offset != offset:
+        messages, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
+        if not messages or messages[0].offset != offset:
             raise MessageNotFound
-        return found[0]
+        return messages[0]
 
     async def history(self, name: QueueName, word: str) -> MessageHistory:
-        """What has happened to a message, by its id or its offset, also after it is gone. Raises MessageNotFound
-        where nothing is known of it."""
+        """Return the history of a message by its id or offset, also after it was deleted.
+
+        Raises MessageNotFound if nothing is recorded about it.
+        """
         offset = await self._offset_of(name, word)
-        found = history_of(offset, await self.noted(name, offset))
-        if not found.events:
+        message_history = history_of(offset, await self.noted(name, offset))
+        if not message_history.events:
             try:
                 await self.message(name, word)
             except MessageNotFound:
                 await self.dead_letter(name, word)
-        return found
+        return message_history
 
     async def noted(self, name: QueueName, offset: int | None = None) -> list[Noted]:
-        """What is kept of the history of a queue's messages, or of one and what met all of them."""
+        """Return the recorded history of a queue's messages.
+
+        With `offset`, of that message, and of events that affected all messages.
+        """
         noted: list[Noted] = []
         after = ""
         while True:
             read = partial(self._read_history, offset, after)
-            some, after = await self._on(name, read)
-            noted += some
+            events, after = await self._on(name, read)
+            noted += events
             if not after:
                 return noted
 
@@ -114,19 +125,19 @@ class Contents:
         delay_ms: int | None = None,
         priority: int | None = None,
     ) -> BrowsedMessage:
-        """Change when a waiting message is due, from now on, or its priority; the message as it is then.
+        """Change when a waiting message is due, or its priority; return the changed message.
 
-        Raises MessageNotFound, MessageInFlight, and ValidationFailed for a fifo queue's message, which has its
-        place, and for a priority of one with a group.
+        The delay counts from now. Raises MessageNotFound, MessageInFlight, and ValidationFailed for a FIFO queue's message,
+        whose position is fixed, and for a priority of a message with a group.
         """
         offset, before = await self._offset_of(name, word), await self.message(name, word)
         queue = await self._catalog.queue(name)
         if queue.spec.type is QueueType.FIFO:
             raise ValidationFailed.at("", "A fifo queue's message has its place", "not_supported")
-        asked = NewMessage(
+        changed = NewMessage(
             before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
         )
-        queue.check_message(asked)
+        queue.check_message(changed)
         await self._on(
             name,
             lambda queue: self._hot.change(
@@ -138,9 +149,10 @@ class Contents:
     async def replace(
         self, name: QueueName, word: str, body: bytes, content_type: str = ""
     ) -> None:
-        """Change the body of a message that waits, is parked or dead; its headers, place and counts stay.
+        """Change the body of a message that waits, is parked or is a dead letter.
 
-        Raises MessageNotFound, MessageInFlight, MessageTooLarge, ValidationFailed. Of two changes at the same time one stays.
+        Its headers, position and counts stay. Raises MessageNotFound, MessageInFlight, MessageTooLarge, ValidationFailed.
+        Of two concurrent changes, one stays.
         """
         offset = await self._offset_of(name, word)
 
@@ -157,7 +169,10 @@ class Contents:
         await self._on(name, replace)
 
     async def drop(self, name: QueueName, word: str) -> None:
-        """Drop one message, by its id or its offset, whatever its state. Raises MessageNotFound."""
+        """Delete one message by its id or offset, whatever its state.
+
+        Raises MessageNotFound.
+        """
         offset = await self._offset_of(name, word)
         if not await self._on(
             name, lambda queue: self._hot.drop(queue, offset, self._clock.script_time())
@@ -177,33 +192,44 @@ class Contents:
         after_offset: int = -1,
         messages_max: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> tuple[list[DeadLetter], int | None]:
-        """The messages the queue gave up on, in the order they were sent in, and the offset to go on after, None at the
-        end. A page ends early where BROWSE_BYTES_MAX is reached."""
+        """Return the queue's dead letters in the order sent, and the offset to continue after.
+
+        That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached.
+        """
         return await self._on(
             name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
         )
 
     async def dead_letter(self, name: QueueName, word: str) -> DeadLetter:
-        """One dead letter, by its id or its offset. Raises MessageNotFound."""
+        """Return one dead letter by its id or offset.
+
+        Raises MessageNotFound.
+        """
         offset = await self._offset_of(name, word)
-        found, _ = await self.dead_letters(name, after_offset=offset - 1, messages_max=1)
-        if not found or found[0].offset != offset:
+        letters, _ = await self.dead_letters(name, after_offset=offset - 1, messages_max=1)
+        if not letters or letters[0].offset != offset:
             raise MessageNotFound
-        return found[0]
+        return letters[0]
 
     async def death_reasons(self, name: QueueName) -> list[DeathReason]:
-        """The dead letters by reason, the most frequent first. Looks at each of them."""
+        """Count the dead letters by reason, the most frequent first.
+
+        Reads each of them.
+        """
         sums: dict[str, DeathReason] = {}
         after: int | None = -1
         while after is not None:
-            some, after = await self._on(name, partial(self._death_reasons, after))
-            for one in some:
-                sums[one.reason] = _together(sums.get(one.reason, one), one)
-        return sorted(sums.values(), key=lambda one: (-one.count, one.reason))
+            reasons, after = await self._on(name, partial(self._death_reasons, after))
+            for entry in reasons:
+                sums[entry.reason] = _together(sums.get(entry.reason, entry), entry)
+        return sorted(sums.values(), key=lambda entry: (-entry.count, entry.reason))
 
     async def recent_death_reasons(self, name: QueueName, dead_letters: int) -> list[DeathReason]:
-        """As `death_reasons`, for pages that ask again and again about a queue of so many dead letters. Of more than
-        DEATH_REASONS_COUNTED_MAX what was counted DEATH_REASONS_KNOWN_MS ago will do."""
+        """Count the dead letters by reason, with caching, for pages that poll.
+
+        `dead_letters` is the queue's number of them. If that is more than DEATH_REASONS_COUNTED_MAX, the counts may be
+        DEATH_REASONS_KNOWN_MS old.
+        """
         if dead_letters <= limits.DEATH_REASONS_COUNTED_MAX:
             return await self.death_reasons(name)
         return await self._reasons_known.get(name, partial(self.death_reasons, name))
@@ -216,9 +242,9 @@ class Contents:
     async def redrive(
         self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
     ) -> int:
-        """Make dead letters ready again, oldest first, with their counts and their retention started anew.
+        """Make dead letters ready again, oldest first, with reset counts and retention.
 
-        Those that died meanwhile are not looked at. Gives how many were redriven.
+        Messages that are dead-lettered in the meantime are not included. Returns the number of redriven messages.
         """
         redriven, after = 0, -1
         while messages_max is None or redriven < messages_max:
@@ -235,12 +261,14 @@ class Contents:
     async def redrive_some(
         self, name: QueueName, which: WhichDead, after_offset: int, messages_max: int
     ) -> tuple[int, int | None]:
-        """One round of a redrive, over dead letters from the first after `after_offset`: how many became ready, and
-        the offset to go on after, None at the end."""
+        """Redrive one round of dead letters, from the first after `after_offset`.
+
+        Returns how many became ready, and the offset to continue after, None at the end.
+        """
 
         async def redrive(queue: Queue) -> tuple[int, int | None]:
-            found = [offset_in(queue.log_id, word) for word in which.words]
-            offsets = [offset for offset in found if offset is not None]
+            parsed = [offset_in(queue.log_id, word) for word in which.words]
+            offsets = [offset for offset in parsed if offset is not None]
             if which.words and not offsets:
                 return 0, None
             now = self._clock.script_time()
@@ -251,13 +279,13 @@ class Contents:
     async def parked_groups(
         self, name: QueueName, *, after: str = "", groups_max: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[ParkedGroup]:
-        """The groups of which nothing is delivered, by name, from the first after `after`."""
+        """Return the parked groups by name, from the first after `after`."""
         return await self._on(name, lambda queue: self._hot.parked_groups(queue, after, groups_max))
 
     async def park_group(self, name: QueueName, group: str, reason: str) -> None:
-        """Deliver nothing of a group until it is resumed; what of it is in flight stays so.
+        """Deliver nothing of a group until it is resumed; its messages in flight stay in flight.
 
-        One that is parked keeps its reason. Raises ValidationFailed.
+        A group that is parked already keeps its reason. Raises ValidationFailed.
         """
         if not 1 <= len(group) <= limits.GROUP_CHARACTERS_MAX:
             detail = f"1 to {limits.GROUP_CHARACTERS_MAX} characters"
@@ -269,9 +297,9 @@ class Contents:
         )
 
     async def resume_group(self, name: QueueName, group: str) -> int:
-        """Deliver a parked group again, in its order; gives how many messages were parked.
+        """Deliver a parked group again, in order; return how many messages were parked.
 
-        The message that was to blame has all its attempts once more. Raises GroupNotParked.
+        The message that caused the parking has all its attempts again. Raises GroupNotParked.
         """
         waited = await self._on(name, lambda queue: self._hot.resume(queue, group))
         if waited is None:
@@ -279,12 +307,12 @@ class Contents:
         return waited
 
 
-def _together(sum_: DeathReason, more: DeathReason) -> DeathReason:
-    if sum_ is more:
+def _together(sum_: DeathReason, other: DeathReason) -> DeathReason:
+    if sum_ is other:
         return sum_
     return DeathReason(
         sum_.reason,
-        sum_.count + more.count,
-        min(sum_.first_died_at_ms, more.first_died_at_ms),
-        max(sum_.last_died_at_ms, more.last_died_at_ms),
+        sum_.count + other.count,
+        min(sum_.first_died_at_ms, other.first_died_at_ms),
+        max(sum_.last_died_at_ms, other.last_died_at_ms),
     )

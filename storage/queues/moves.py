@@ -1,8 +1,8 @@
-"""Moves: emptying a dead-letter queue into other queues, or redriving a queue's own dead letters, at a pace, with
-progress, until it is empty.
+"""Message moves: drain a dead-letter queue, or redrive dead letters, at a limited rate.
 
-A move is a row in Postgres. The process that starts it does the work; a sweep goes on with those that nobody
-does any more. One process at a time works on a move, by an advisory lock.
+A move reports progress and runs until its source is empty. It is a row in Postgres. The process that starts it does
+the work; a sweep continues those that no process works on any longer. One process at a time works on a move, by an
+advisory lock.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from storage.queues.inspection import Contents
 from storage.queues.transfer import Carrier
 from storage.redis.queues.transfer import HotMoves
 
-_TURN_S = 20.0  # a move's lock, and with it a connection, is given back this often
+_TURN_S = 20.0  # a move's lock, and with it a connection, is released this often
 _AT_ONCE = 2  # moves that one process works on: each needs a connection to Postgres
 
 
@@ -62,17 +62,17 @@ class Moves:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def close(self) -> None:
-        """Stop working; what is open goes on elsewhere, or at the next start."""
+        """Stop working; open moves continue in another process, or at the next start."""
         for task in list(self._working.values()):
             await end(task)
 
     async def start(
         self, source: QueueName, destination: QueueName | None = None, per_second: int = 0
     ) -> Move:
-        """Begin to move the ready messages of `source`: to `destination`, or each to the queue it died in.
+        """Start a move of the ready messages of `source` to `destination`.
 
-        `per_second`: messages at most, 0 for as fast as it goes. Raises QueueNotFound; MoveRefused with `reason`
-        'not_a_dead_letter_queue' or 'already_running'; ValidationFailed.
+        Without a destination, each goes back to the queue it was dead-lettered in. `per_second`: messages at most, 0 for no
+        limit. Raises QueueNotFound; MoveRefused with `reason` 'not_a_dead_letter_queue' or 'already_running'; ValidationFailed.
         """
         _check_rate(per_second)
         await self._catalog.queue(source)
@@ -87,7 +87,7 @@ class Moves:
         return await self._begin(source, destination, per_second, to_move)
 
     async def redrive(self, source: QueueName, which: WhichDead, per_second: int) -> Move:
-        """Begin to make the queue's own dead letters ready again, oldest first, `per_second` at most.
+        """Start a redrive of the queue's own dead letters, oldest first, `per_second` at most.
 
         Raises QueueNotFound; MoveRefused with `reason` 'already_running'; ValidationFailed.
         """
@@ -95,7 +95,7 @@ class Moves:
         return await self._begin(source, None, per_second, await self._meant(source, which), which)
 
     async def _meant(self, source: QueueName, which: WhichDead) -> int:
-        """How many dead letters that is about; of a group, no more than so many."""
+        """Return the number of dead letters that a redrive selects; for a group, an upper bound."""
         if which.words:
             return len(which.words)
         if which.reason:
@@ -129,7 +129,7 @@ class Moves:
         return move
 
     async def cancel(self, move_id: str) -> Move:
-        """Stop a move; what has moved stays where it is.
+        """Stop a move; messages that were moved stay where they are.
 
         Raises MoveNotFound; MoveRefused with `reason` 'not_running'.
         """
@@ -139,18 +139,24 @@ class Moves:
         raise MoveRefused("The move is not running.", reason="not_running")
 
     async def get(self, move_id: str) -> Move:
-        """One move. Raises MoveNotFound."""
-        found = await self._rows.find(move_id)
-        if found is None:
+        """Return one move.
+
+        Raises MoveNotFound.
+        """
+        move = await self._rows.find(move_id)
+        if move is None:
             raise MoveNotFound
-        return found
+        return move
 
     async def list(self, source: QueueName, limit: int = limits.PAGE_ITEMS_DEFAULT) -> list[Move]:
-        """The moves from a queue, the newest first."""
+        """Return the moves from a queue, the newest first."""
         return await self._rows.of(source, limit)
 
     async def resume(self) -> int:
-        """Go on with open moves, for the sweep; gives how many."""
+        """Continue open moves; return their number.
+
+        For the sweeper.
+        """
         moves = await self._rows.open()
         for move in moves:
             self._work_on(move)
@@ -163,17 +169,19 @@ class Moves:
             task.add_done_callback(lambda _: self._working.pop(move.move_id))
 
     async def _work(self, move_id: str) -> None:
-        """Turns of work until the move is over, or another process does it, or a store is away: then a sweep
-        takes it up again."""
+        """Work in turns until the move is over, another process has it, or a store is unreachable.
+
+        Then a sweep continues it.
+        """
         try:
-            more = True
-            while more:
-                more = await self._take_turn(move_id)
+            has_more = True
+            while has_more:
+                has_more = await self._take_turn(move_id)
         except MillstreamError:
             return
 
     async def _take_turn(self, move_id: str) -> bool:
-        """Work for a while. Whether there is more to do here."""
+        """Work on a move for a limited time; return whether there is more to do here."""
         async with self._turns, alone(self._database, f"move:{move_id}") as mine:
             until = asyncio.get_running_loop().time() + _TURN_S
             while mine and asyncio.get_running_loop().time() < until:
@@ -182,7 +190,7 @@ class Moves:
             return mine
 
     async def _step(self, move_id: str) -> bool:
-        """Move some, at the move's pace. Whether there is more to move."""
+        """Move some messages at the move's rate; return whether there are more to move."""
         move = await self.get(move_id)
         if move.state not in (MoveState.RUNNING, MoveState.CANCELLING):
             return False
@@ -216,7 +224,7 @@ class Moves:
         return False
 
     async def _redrive_some(self, move: Move, which: WhichDead) -> bool:
-        """Redrive some, at the move's pace. Whether there is more to redrive."""
+        """Redrive some messages at the move's rate; return whether there are more."""
         batch = min(move.per_second or limits.MOVE_BATCH_MESSAGES, limits.MOVE_BATCH_MESSAGES)
         if move.state is MoveState.CANCELLING:
             await self._rows.end(move.move_id, MoveState.CANCELLED)

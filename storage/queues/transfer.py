@@ -1,12 +1,12 @@
-"""Carrying messages from one queue to another, across slots, without losing or doubling any.
+"""Two-phase transfer of messages between queues, across slots, without loss or duplicates.
 
     1 the source puts a message among its `moving` ones     (receive, depart)
-    2 the target takes it in, and remembers where it came from
+    2 the target adds it, and remembers where it came from
     3 the source clears it
 
-Whoever finds messages at step 1 does steps 2 and 3: the caller that sent them off, or a sweep. A step may be
-done twice, also by two processes at a time. The target's memory outlasts by far the age up to which a list of
-moving messages is acted on, so a process that was stopped in between brings nothing again.
+A process that finds messages at step 1 does steps 2 and 3: the caller that moved them there, or a sweep. A step may be
+done twice, also by two processes concurrently. The target's memory by far outlasts the age up to which a list of
+moving messages is acted on, so a process that was stopped in between delivers nothing again.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from storage.redis.queues.transfer import Arriving, HotMoves, Moving
 
 
 class Carried(msgspec.Struct):
-    """What became of the messages that were on their way: `put_back` had no queue to go to."""
+    """The result of a transfer; messages in `put_back` had no queue to go to."""
 
     moved: int = 0
     put_back: int = 0
 
 
 class Carrier:
-    """Does steps 2 and 3 for whatever a queue has on its way."""
+    """Executor of steps 2 and 3 for the messages in transfer from a queue."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Carrier:
         self._clock = clock
 
     async def carry(self, source: QueueName) -> Carried:
-        """Bring everything that is on its way from `source` to where it goes."""
+        """Transfer all `moving` messages of `source` to their target."""
         carried = Carried()
         while batch := await self._carry_some(source, carried):
             if batch < limits.MOVE_BATCH_MESSAGES:
@@ -64,11 +64,11 @@ class Carrier:
         loop = asyncio.get_running_loop()
         until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
         source, moving = await self._on(name, self._listed)
-        for target, some in (await self._by_target(source, moving)).items():
+        for target, batch in (await self._by_target(source, moving)).items():
             if loop.time() > until:
-                break  # too old to act on: what is still moving is listed anew
-            arrived = target is not None and await self._bring(source, target, some)
-            cleared = await self._clear(source, some, put_back=not arrived)
+                break  # too old to act on: what is still moving is listed again
+            arrived = target is not None and await self._bring(source, target, batch)
+            cleared = await self._clear(source, batch, put_back=not arrived)
             if arrived:
                 carried.moved += cleared
             else:
@@ -83,18 +83,18 @@ class Carrier:
     ) -> dict[QueueName | None, list[Moving]]:
         moves: dict[str, Move | None] = {}
         grouped: dict[QueueName | None, list[Moving]] = {}
-        for one in moving:
-            if one.move_id and one.move_id not in moves:
-                moves[one.move_id] = await self._rows.find(one.move_id)
-            target = _target_of(source, one, moves.get(one.move_id))
-            grouped.setdefault(target, []).append(one)
+        for message in moving:
+            if message.move_id and message.move_id not in moves:
+                moves[message.move_id] = await self._rows.find(message.move_id)
+            target = _target_of(source, message, moves.get(message.move_id))
+            grouped.setdefault(target, []).append(message)
         return grouped
 
-    async def _bring(self, source: Queue, target: QueueName, some: Sequence[Moving]) -> bool:
-        """Step 2. False when there is no such queue."""
+    async def _bring(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
+        """Deliver messages to the target (step 2); return False if there is no such queue."""
 
         async def take_in(queue: Queue) -> None:
-            arriving = [_arriving(source, queue, one) for one in some]
+            arriving = [_arriving(source, queue, one) for one in batch]
             following, left = await self._hot.take_in(
                 queue, arriving, self._keeper.store_epoch, self._clock.script_time()
             )
@@ -106,8 +106,8 @@ class Carrier:
             return False
         return True
 
-    async def _clear(self, source: Queue, some: Sequence[Moving], *, put_back: bool) -> int:
-        offsets = [one.offset for one in some]
+    async def _clear(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
+        offsets = [one.offset for one in batch]
         return await self._on(
             source.name,
             lambda queue: self._hot.clear(
@@ -117,7 +117,10 @@ class Carrier:
 
 
 def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | None:
-    """Where a message goes: its queue's dead letters, a move's destination, or back to where it died."""
+    """Return a message's target queue.
+
+    This is its queue's dead-letter queue, a move's destination, or the queue that it was dead-lettered in.
+    """
     namespace = source.name.namespace
     if not moving.move_id:
         target = source.spec.dead_letters
@@ -133,7 +136,10 @@ def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | 
 
 
 def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
-    """A dead letter keeps its counts, and in a standard queue its age; what a move brings starts anew."""
+    """Return a message as it arrives in its target queue.
+
+    A dead letter keeps its counts, and in a standard queue its age; those of a message moved by a move are reset.
+    """
     dead = not moving.move_id
     fifo = target.spec.type is QueueType.FIFO
     return Arriving(
@@ -149,7 +155,10 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
 
 
 def _relabelled(source: Queue, moving: Moving, *, dead: bool, fifo: bool) -> Record:
-    """The record with its id, which stays, and its source. A dead letter's deduplication id becomes its id."""
+    """Return the record with its id, which is kept, and its source.
+
+    A dead letter's deduplication id becomes its id.
+    """
     record = moving.record
     own = {name: value for name, _, value in record.headers}
     known_as = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
