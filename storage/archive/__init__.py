@@ -1,1 +1,1 @@
-"""The archive engine: planning, copying, compaction, trimming, tiered reads and verification."""
+"""The archive engine: plan, copy, compact, trim, tiered reads and verification."""

@@ -1,4 +1,4 @@
-"""The archive as its owner sees it: how far a stream is archived, its files, and archiving it at once."""
+"""Archive administration: archiving progress of a stream, its files, archiving on demand."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,10 @@ from storage.redis.transport.script_status import LogNotReady
 
 
 class ShardArchive(msgspec.Struct, frozen=True):
-    """A shard in both tiers. `state` is None for one that was never archived, `hot` for one that was never written."""
+    """A shard in both tiers.
+
+    `state` is None for a shard that was never archived, `hot` for one that was never written.
+    """
 
     shard: Shard
     state: ArchiveState | None
@@ -28,7 +31,7 @@ class ShardArchive(msgspec.Struct, frozen=True):
 
 
 class StreamArchive(msgspec.Struct, frozen=True):
-    """A stream in both tiers. `on`: it is being archived."""
+    """A stream in both tiers; `on`: it is being archived."""
 
     stream: Stream
     on: bool
@@ -36,8 +39,10 @@ class StreamArchive(msgspec.Struct, frozen=True):
 
 
 class ArchiveAdmin:
-    """What is archived. Every verb raises StreamNotFound for a stream that is not there. `on`: the deployment has an
-    archive."""
+    """Administration of archived streams.
+
+    Every verb raises StreamNotFound for a stream that does not exist. `on`: the deployment has an archive.
+    """
 
     def __init__(
         self,
@@ -57,7 +62,7 @@ class ArchiveAdmin:
         self.on = on
 
     async def show(self, name: StreamName) -> StreamArchive:
-        """How far each shard is archived, and how much waits."""
+        """Return how far each shard is archived, and its backlog."""
         stream = await self._catalog.stream(name)
         states = {state.shard: state for state in await self._rows.states(stream.stream_id)}
         shown = [self._shard(stream, shard, states.get(shard.index)) for shard in stream.shards]
@@ -67,10 +72,10 @@ class ArchiveAdmin:
     async def _shard(
         self, stream: Stream, shard: Shard, state: ArchiveState | None
     ) -> ShardArchive:
-        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
             hot = await self._hot.backlog(
-                at, 0 if state is None else state.archived, self._clock.script_time()
+                log, 0 if state is None else state.archived, self._clock.script_time()
             )
         except LogNotReady:
             return ShardArchive(shard, state, None)
@@ -79,14 +84,20 @@ class ArchiveAdmin:
     async def files(
         self, name: StreamName, shard: int, *, after: int, limit: int
     ) -> list[ArchivedFile]:
-        """The files of a shard that begin beyond an offset, by offset. Raises ShardNotFound."""
+        """Return the files of a shard that begin beyond an offset, by offset.
+
+        Raises ShardNotFound.
+        """
         stream = await self._catalog.stream(name)
         return await self._rows.files(
             stream.stream_id, stream.shard(shard).index, after=after, limit=limit
         )
 
     async def flush(self, name: StreamName) -> Job:
-        """Archive all of a stream now, whatever its age; the job that does it. Raises ArchiveOff."""
+        """Archive all of a stream now, whatever its age; return the job that does it.
+
+        Raises ArchiveOff.
+        """
         stream = await self._catalog.stream(name)
         if not self.on:
             raise ArchiveOff

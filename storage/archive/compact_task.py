@@ -1,7 +1,7 @@
-"""Making one file of several: the work of one task, which may run anywhere.
+"""Compaction of several files into one: the work of one task, which may run anywhere.
 
-The new file holds what the old ones held, offset by offset; which of them stand for these offsets is decided when it
-is committed.
+The new file has the contents of the old ones, offset by offset; which of them are used for these offsets is decided
+when it is committed.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from storage.parquet.record_schema import SCHEMA
 
 
 def join(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFile:
-    """One file of neighbouring files of a shard and hour, given by offset.
+    """Write one file from adjacent files of a shard and hour, given by offset.
 
-    Each is read whole and held to its digests before anything of it is written. Blocks. Raises ArchiveDamaged, and
+    Each is read whole and checked against its digests before any of it is written. Blocks. Raises ArchiveDamaged, and
     what a root raises.
     """
     first, last, attempt = run[0], run[-1], new_attempt()
@@ -42,12 +42,15 @@ def join(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFil
 
 
 def _shares(footer: Footer) -> list[int]:
-    """What each row group counts against a retention: it is told of the file as a whole."""
+    """Return the bytes that each row group counts against a retention.
+
+    They are known for the file as a whole, so the first row group counts all of them.
+    """
     return [footer.facts.log_bytes] + [0] * (len(footer.facts.groups) - 1)
 
 
 def _is_whole(written: WrittenFile, run: Sequence[ArchivedFile]) -> bool:
-    """What is to stand for these files holds as much, from the same offset to the same one."""
+    """Return whether a written file has as much as these files, over the same offsets."""
     records, size = sum(file.records for file in run), sum(file.log_bytes for file in run)
-    told = (written.first_offset, written.next_offset, written.records, written.log_bytes)
-    return told == (run[0].first_offset, run[-1].next_offset, records, size)
+    totals = (written.first_offset, written.next_offset, written.records, written.log_bytes)
+    return totals == (run[0].first_offset, run[-1].next_offset, records, size)

@@ -1,6 +1,6 @@
-"""Copying ranges of logs into files of the archive: the work of one task, which may run anywhere.
+"""Copy of log ranges into archive files: the work of one task, which may run anywhere.
 
-The files are on disk when it ends, and nobody knows of them until they are committed. A task that dies leaves
+The files are on disk when it ends, and are not referenced until they are committed. A task that dies leaves
 files that are collected later.
 """
 
@@ -31,67 +31,75 @@ from storage.settings import StorageSettings
 
 
 class ArchiveCopyTask:
-    """Copies ranges, several at a time."""
+    """Copy task for ranges of logs, several concurrently."""
 
     def __init__(self, ranges: HotRanges, logs: HotLogs, root: Root) -> None:
         self._ranges = ranges
         self._logs = logs
         self._root = root
 
-    async def copy(self, wanted: Sequence[LogRange]) -> list[Copied]:
-        """Copy each range; what became of it, in their order. A range that fails says so, and the others go on."""
+    async def copy(self, ranges: Sequence[LogRange]) -> list[Copied]:
+        """Copy each range; return the results in order.
+
+        A range that fails has its failure as its result, and the others continue.
+        """
         turns = asyncio.Semaphore(limits.ARCHIVE_COPIES_AT_ONCE)
 
         async def one(log: LogRange) -> Copied:
             async with turns:
                 return await self._copy_or_say(log)
 
-        return await asyncio.gather(*map(one, wanted))
+        return await asyncio.gather(*map(one, ranges))
 
-    async def _copy_or_say(self, wanted: LogRange) -> Copied:
+    async def _copy_or_say(self, log_range: LogRange) -> Copied:
         try:
-            return await self._copy(wanted)
+            return await self._copy(log_range)
         except MillstreamError as error:
-            return Copied(wanted, failure=error.detail)
+            return Copied(log_range, failure=error.detail)
         except LogNotReady as problem:
-            return Copied(wanted, failure=f"The log cannot be read: {problem}.")
-        except ValueError as error:  # a batch that is none
-            return Copied(wanted, failure=f"The log holds what cannot be read: {error}.")
+            return Copied(log_range, failure=f"The log cannot be read: {problem}.")
+        except ValueError as error:  # not a valid batch
+            return Copied(log_range, failure=f"The log holds what cannot be read: {error}.")
 
-    async def _copy(self, wanted: LogRange) -> Copied:
-        at = LogAddress(wanted.namespace, wanted.log_id, wanted.view)
-        epoch = (await self._logs.extent(at)).log_epoch
+    async def _copy(self, log_range: LogRange) -> Copied:
+        log = LogAddress(log_range.namespace, log_range.log_id, log_range.view)
+        epoch = (await self._logs.extent(log)).log_epoch
         missing: list[Span] = []
-        with _Files(self._root, wanted, epoch) as files:
-            async for part in self._parts(at, wanted):
+        with _Files(self._root, log_range, epoch) as files:
+            async for part in self._parts(log, log_range):
                 missing += part.missing
                 await asyncio.to_thread(files.add, part)
             await asyncio.to_thread(files.finish)
-        return Copied(wanted, tuple(files.finished), tuple(_joined(missing)))
+        return Copied(log_range, tuple(files.finished), tuple(_joined(missing)))
 
-    async def _parts(self, at: LogAddress, wanted: LogRange) -> AsyncGenerator["_Part"]:
-        """The range in bounded parts; the next one is read while the last is written."""
-        offset = wanted.first
-        reading = self._read(at, offset, wanted.next)
+    async def _parts(self, log: LogAddress, log_range: LogRange) -> AsyncGenerator["_Part"]:
+        """Yield the range in bounded parts; the next one is read while the last is written."""
+        offset = log_range.first
+        reading = self._read(log, offset, log_range.next)
         try:
-            while offset < wanted.next:
-                found = await reading
-                if found.go_on <= offset:
-                    raise StorageUnavailable(f"The log ends at {found.next}, below {wanted.next}.")
-                reading = self._read(at, found.go_on, wanted.next)
-                yield _Part(offset, found.go_on, found.entries)
-                offset = found.go_on
+            while offset < log_range.next:
+                entry_range = await reading
+                if entry_range.go_on <= offset:
+                    raise StorageUnavailable(
+                        f"The log ends at {entry_range.next}, below {log_range.next}."
+                    )
+                reading = self._read(log, entry_range.go_on, log_range.next)
+                yield _Part(offset, entry_range.go_on, entry_range.entries)
+                offset = entry_range.go_on
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    def _read(self, at: LogAddress, first: int, end: int) -> "asyncio.Task[EntryRange]":
-        return asyncio.create_task(self._ranges.read(at, first, end))
+    def _read(self, log: LogAddress, first: int, end: int) -> "asyncio.Task[EntryRange]":
+        return asyncio.create_task(self._ranges.read(log, first, end))
 
 
 @asynccontextmanager
 async def open_copying(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyTask]:
-    """Copying on connections of its own. Raises ValueError when the archive's URL is not one."""
+    """Open a copy task with its own connections.
+
+    Raises ValueError if the archive's URL is invalid.
+    """
     root = open_root(settings.archive_url or "")
     pipeline = Pipeline(Nodes(settings.redis_url), Limits(), _nothing)
     try:
@@ -101,7 +109,7 @@ async def open_copying(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyT
 
 
 async def _nothing() -> None:
-    """Whoever only reads need not know the store's epoch."""
+    """Do nothing on connect: a process that only reads need not know the store's epoch."""
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -113,7 +121,7 @@ class _Part(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> Iterator[Span]:
-        """The offsets that no entry has."""
+        """Return the offsets that no entry has."""
         edge = self.first
         for entry in self.entries:
             if entry.first > edge:
@@ -124,11 +132,11 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Files:
-    """The files of one range, one after another: a new one for each hour, and where one is full."""
+    """Files of one range: a new one is started for each hour, and when one is full."""
 
-    def __init__(self, root: Root, wanted: LogRange, epoch: int) -> None:
+    def __init__(self, root: Root, log_range: LogRange, epoch: int) -> None:
         self._root = root
-        self._wanted = wanted
+        self._wanted = log_range
         self._epoch = epoch
         self._open = ExitStack()
         self._writer: FileWriter | None = None
@@ -140,7 +148,7 @@ class _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()  # what is not finished is not there
+        self._open.close()  # an unfinished file does not become visible
 
     def add(self, part: _Part) -> None:
         for hour, entries in _by_hour(part.entries):
@@ -168,7 +176,7 @@ class _Files:
 
 
 def archived(file: WrittenFile, whose: LogRange | ArchivedFile) -> ArchivedFile:
-    """A written file as the manifest is to have it."""
+    """Return the manifest entry of a written file."""
     return ArchivedFile(
         file_id=secrets.token_hex(16),
         stream_id=whose.stream_id,
@@ -186,7 +194,7 @@ def archived(file: WrittenFile, whose: LogRange | ArchivedFile) -> ArchivedFile:
 
 
 def _by_hour(entries: Sequence[LogEntry]) -> Iterator[tuple[int, list[LogEntry]]]:
-    """Runs of entries that arrived in one hour."""
+    """Yield runs of entries that arrived in one hour."""
     run: list[LogEntry] = []
     for entry in entries:
         if run and hour_of(entry.arrival_ms) != hour_of(run[0].arrival_ms):
@@ -198,7 +206,7 @@ def _by_hour(entries: Sequence[LogEntry]) -> Iterator[tuple[int, list[LogEntry]]
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
-    """Spans in order, those that touch as one."""
+    """Return spans in order, with adjacent ones joined."""
     joined: list[Span] = []
     for first, last in spans:
         if joined and joined[-1][1] == first:

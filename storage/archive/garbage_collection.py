@@ -1,4 +1,4 @@
-"""What the archive forgets: what no retention covers, what was replaced, what was never committed."""
+"""Garbage collection of archive files: expired, replaced, or never committed."""
 
 import asyncio
 import logging
@@ -21,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class ArchiveGarbageCollector:
-    """Duties that one process at a time does for all. All raise StorageUnavailable."""
+    """Maintenance tasks that one process at a time runs for all.
+
+    All raise StorageUnavailable.
+    """
 
     def __init__(
         self,
@@ -42,10 +45,9 @@ class ArchiveGarbageCollector:
     # Retention
 
     async def retire(self) -> int:
-        """Visit every archived shard: the oldest files that nobody is promised any more are in use no longer.
-        Gives their number.
+        """Retire the oldest files of every archived shard once retention no longer covers them.
 
-        They are deleted a day later, for readers that have them open.
+        Returns their number. They are deleted a day later, for readers that have them open.
         """
         done = 0
         async for stream in self._catalog.every_stream():
@@ -67,10 +69,10 @@ class ArchiveGarbageCollector:
         )
 
     async def _retire_shard(self, stream: Stream, shard: Shard, mark: Mark) -> int:
-        """Looks at the first page of files: what lies behind it is for the next round."""
-        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        """Retire files of a shard's first page; later pages are left to the next round."""
+        log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
-            hot = await self._hot.backlog(at, mark.archived, self._clock.script_time())
+            hot = await self._hot.backlog(log, mark.archived, self._clock.script_time())
         except LogNotReady:
             return 0
         files = await self._rows.every_file((stream.stream_id, shard.index))
@@ -79,26 +81,25 @@ class ArchiveGarbageCollector:
             await self._rows.retire((stream.stream_id, shard.index), gone, self._clock.now_ms())
         return len(gone)
 
-    # What lies there and nobody reads
+    # Files that no reader uses
 
     async def collect(self) -> int:
-        """Delete files that were retired or replaced a day ago, and those of streams that are gone; gives their
-        number.
+        """Delete files retired or replaced a day ago, and those of deleted streams.
 
-        The file goes before its row, so that a crash between leaves no file that nobody knows of.
+        Returns their number. The file is deleted before its row, so that a crash in between leaves no file that no row names.
         """
         before_ms = self._clock.now_ms() - limits.READER_GRACE_MS
-        found = await self._rows.to_delete(before_ms, limits.ARCHIVE_DELETIONS_PER_ROUND)
-        for _, path in found:
+        files = await self._rows.to_delete(before_ms, limits.ARCHIVE_DELETIONS_PER_ROUND)
+        for _, path in files:
             await asyncio.to_thread(self._root.delete, path)
-        await self._rows.forget([file_id for file_id, _ in found])
+        await self._rows.forget([file_id for file_id, _ in files])
         await self._rows.forget_gone()
-        return len(found)
+        return len(files)
 
     async def collect_orphans(self) -> int:
-        """Delete what attempts and writers left that never committed, a day later; gives the files' number.
+        """Delete day-old files of attempts and writers that never committed; return their number.
 
-        A listing, and so nothing for every minute.
+        Lists the store, and so must not run every minute.
         """
         done = 0
         files = self._root.files("")

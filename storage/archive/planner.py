@@ -1,8 +1,8 @@
-"""Archiving: which logs are to be archived now, and what makes their files the archive's.
+"""Archive planner: selects the logs to archive now, and commits the copied files.
 
     plan     every few seconds, by one process: a job for each lane of a namespace that has something due
     due      by the worker that has the job: the ranges to copy, as they are now
-    copy     by Spark: each range into files, which nobody knows of yet
+    copy     by Spark: each range into files, which no row names yet
     commit   checked for gaps; then the files, `archived` and the end of the job in one transaction
 
 A crash before the commit leaves files that no row names; they are collected later. Nothing else is to be undone.
@@ -48,7 +48,10 @@ _TRIMMED_AT_ONCE = 10_000  # entries
 
 
 class Archiving:
-    """What planner and worker do. Every verb raises StorageUnavailable."""
+    """Planning and commit of archive jobs, for planner and worker.
+
+    Every verb raises StorageUnavailable.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Archiving:
     # Plan
 
     async def plan(self) -> int:
-        """Ask for a job for every lane that has something due and none that is open; gives the lanes."""
+        """Submit a job for every lane with due logs and no open job; return the number of lanes."""
         lanes: set[tuple[str, int]] = set()
         async for log in self._due():
             lanes.add((log.namespace, lane_of(log.stream_id)))
@@ -82,24 +85,24 @@ class Archiving:
     async def due(
         self, namespace: str, *, lane: int | None = None, stream: str | None = None
     ) -> list[LogRange]:
-        """The ranges that a job copies: what is due of a lane, or all there is of one stream.
+        """Return the ranges that a job copies: those due in a lane, or all of one stream.
 
-        Bounded; what is left is due again as soon as these are archived.
+        Bounded; the rest is due again as soon as these are archived.
         """
-        found: list[LogRange] = []
+        ranges: list[LogRange] = []
         async for log in self._due(namespace, lane, stream):
-            found += ranges_of(log)
-            if len(found) >= limits.ARCHIVE_RANGES_PER_JOB:
+            ranges += ranges_of(log)
+            if len(ranges) >= limits.ARCHIVE_RANGES_PER_JOB:
                 break
-        return found
+        return ranges
 
     async def _due(
         self, namespace: str | None = None, lane: int | None = None, name: str | None = None
     ) -> AsyncIterator[LogRange]:
-        """What is to be archived, of each log from where it is archived to its end."""
-        async for some in self._archived_streams(namespace, lane, name):
-            marks = await self._rows.marks([stream.stream_id for stream in some])
-            shards = [(stream, shard) for stream in some for shard in stream.shards]
+        """Yield the ranges to archive, for each log from its archived offset to its end."""
+        async for streams in self._archived_streams(namespace, lane, name):
+            marks = await self._rows.marks([stream.stream_id for stream in streams])
+            shards = [(stream, shard) for stream in streams for shard in stream.shards]
             for begin in range(0, len(shards), limits.ARCHIVE_LOGS_AT_ONCE):
                 part = shards[begin : begin + limits.ARCHIVE_LOGS_AT_ONCE]
                 looks = [self._look(stream, shard, marks, name) for stream, shard in part]
@@ -125,7 +128,7 @@ class Archiving:
         yield page
 
     async def _every(self) -> AsyncIterator[Stream]:
-        """Streams and views of queues that are to be archived."""
+        """Yield streams, and views of queues, that are to be archived."""
         async for stream in self._catalog.every_stream():
             if stream.spec.archive:
                 yield stream
@@ -137,18 +140,18 @@ class Archiving:
         stream: Stream,
         shard: Shard,
         marks: Mapping[tuple[str, int], Mark],
-        asked: str | None,
+        requested: str | None,
     ) -> LogRange | None:
-        """What of one log is to be archived now; all there is, if it was asked for."""
+        """Return the range of one log to archive now, or all of it if its stream was requested."""
         key = (stream.stream_id, shard.index)
         mark = marks.get(key)
-        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         try:
             hot = await self._hot.backlog(
-                at, 0 if mark is None else mark.archived, self._clock.script_time()
+                log, 0 if mark is None else mark.archived, self._clock.script_time()
             )
         except LogNotReady:
-            return None  # never written, or about to be made again
+            return None  # never written, or about to be created again
         if mark is None:
             await self._rows.begin(
                 [_range(stream, shard, hot.start, hot.next)], self._clock.now_ms()
@@ -156,16 +159,19 @@ class Archiving:
             mark = Mark(hot.start, hot.start)
         first = await self._skipped(key, shard, mark, hot)
         backlog = Backlog(first, hot.next, hot.bytes, hot.waited_ms)
-        wanted = asked is not None and first < hot.next
+        is_requested = requested is not None and first < hot.next
         budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
-        if wanted or is_due(backlog, stream.spec.archive_lag_ms, budget, closed=hot.closed):
+        if is_requested or is_due(backlog, stream.spec.archive_lag_ms, budget, closed=hot.closed):
             return _range(stream, shard, first, hot.next)
         return None
 
     async def _skipped(
         self, key: tuple[str, int], shard: Shard, mark: Mark, hot: HotBacklog
     ) -> int:
-        """From where on the log is to be archived: what the hot store has no more, it never will be."""
+        """Return the offset at which to start archiving the log.
+
+        Records that the hot store no longer has are skipped, as they can never be archived.
+        """
         if hot.start <= mark.archived:
             return mark.archived
         holes = (await self._rows.holes([shard.log_id])).get(shard.log_id, [])
@@ -181,16 +187,16 @@ class Archiving:
     async def commit(
         self, claim: Claim, copied: Sequence[Copied], progress: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The job's files become the archive's, and its attempt has come to its end. Gives its progress.
+        """Commit the job's files to the archive and end its attempt; return the job's progress.
 
-        Of each shard what follows a range that failed, or that lacks records, is left. A job for what is due of a lane
-        is done all the same, since another will be planned; one that was asked for all of a stream has failed, and is
-        begun again after a while. Raises LeaseLost, and then nothing happened.
+        In each shard, ranges behind one that failed, or that lacks records, are left. A job for what is due of a lane
+        is done all the same, since another will be planned; one that was requested for all of a stream has failed, and is
+        retried after a while. Raises LeaseLost, and then nothing happened.
         """
         failures = await self._failures(copied)
         advances = _advances(copied, failures)
         files = [file for advance in advances for file in advance.files]
-        told = {
+        result = {
             **(progress or {}),
             "records": sum(file.records for file in files),
             "files": len(files),
@@ -209,43 +215,47 @@ class Archiving:
             got_on = job if len(late) == len(advances) else replace(job, failures=0)
             return self._jobs.after_failure(got_on, next(iter(failures.values())))
 
-        late = await self._rows.commit(claim, advances, told, self._clock.now_ms(), outcome)
+        late = await self._rows.commit(claim, advances, result, self._clock.now_ms(), outcome)
         _tell_of(failures)
         moved = {advance.stream_id for advance in advances if advance not in late}
         await self._make_room(one.range for one in copied if one.range.stream_id in moved)
-        return told
+        return result
 
     async def _failures(self, copied: Sequence[Copied]) -> dict[LogRange, str]:
-        """The ranges that cannot be committed, and why."""
-        failures = {one.range: one.failure for one in copied if one.failure}
-        lacking = [one for one in copied if one.missing and not one.failure and not one.range.view]
+        """Return the ranges that cannot be committed, and the reasons."""
+        failures = {copy.range: copy.failure for copy in copied if copy.failure}
+        lacking = [
+            copy for copy in copied if copy.missing and not copy.failure and not copy.range.view
+        ]
         if not lacking:
             return failures
-        holes = await self._rows.holes([one.range.log_id for one in lacking])
-        marks = await self._rows.marks([one.range.stream_id for one in lacking])
-        for one in lacking:
-            mark = marks.get((one.range.stream_id, one.range.shard))
+        holes = await self._rows.holes([copy.range.log_id for copy in lacking])
+        marks = await self._rows.marks([copy.range.stream_id for copy in lacking])
+        for copy in lacking:
+            mark = marks.get((copy.range.stream_id, copy.range.shard))
             if mark is None:
-                continue  # deleted meanwhile: nothing of it will be committed
-            known = max(mark.start, mark.archived)  # another job may have been quicker
-            missing = [(max(first, known), last) for first, last in one.missing if last > known]
-            lost = unexplained(missing, holes.get(one.range.log_id, []))
+                continue  # deleted in the meantime: nothing of it will be committed
+            archived = max(mark.start, mark.archived)  # another job may have been quicker
+            missing = [
+                (max(first, archived), last) for first, last in copy.missing if last > archived
+            ]
+            lost = unexplained(missing, holes.get(copy.range.log_id, []))
             if lost:
-                failures[one.range] = f"The hot store has no records at {lost}."
+                failures[copy.range] = f"The hot store has no records at {lost}."
         return failures
 
     async def _make_room(self, archived: Iterable[LogRange]) -> None:
-        """What is archived now may leave the hot store, and its shard take more."""
+        """Trim archived records from the hot store, so that their shards accept more."""
         for name in {StreamName(one.stream, one.namespace) for one in archived}:
             try:
                 await self._retention.trim(await self._catalog.stream(name), _TRIMMED_AT_ONCE)
             except StreamNotFound:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
 
     # Compact
 
     async def plan_compaction(self) -> int:
-        """Ask for a job for every namespace with files worth joining; gives their number."""
+        """Submit a job for every namespace with files worth compacting; return their number."""
         crowded = await self._rows.crowded_hours(self._clock.now_ms())
         namespaces = {hour.namespace for hour in crowded}
         for namespace in sorted(namespaces):
@@ -253,7 +263,7 @@ class Archiving:
         return len(namespaces)
 
     async def to_compact(self, namespace: str) -> list[list[ArchivedFile]]:
-        """Runs of neighbouring files of a namespace that are each to become one; a bounded number."""
+        """Return runs of adjacent files of a namespace, each to become one file; bounded."""
         now_ms = self._clock.now_ms()
         crowded = await self._rows.crowded_hours(now_ms, namespace)
         return [
@@ -266,7 +276,10 @@ class Archiving:
         swaps: Sequence[tuple[Sequence[ArchivedFile], ArchivedFile]],
         progress: Mapping[str, Any],
     ) -> None:
-        """The job is done: one file stands for several, of each swap. Raises LeaseLost."""
+        """Commit a compaction job: in each swap one file replaces several.
+
+        Raises LeaseLost.
+        """
         await self._rows.replace(claim, swaps, dict(progress), self._clock.now_ms())
 
 
@@ -284,33 +297,33 @@ def _range(stream: Stream, shard: Shard, first: int, next_offset: int) -> LogRan
 
 
 def _tell_of(failures: Mapping[LogRange, str]) -> None:
-    """A line for each reason, with one of the ranges: an archive that is away fails them all."""
+    """Log each reason once, with an example range: an unreachable archive fails all ranges."""
     for why, ranges in _by_reason(failures).items():
-        one = ranges[0]
-        facts = {"stream": one.stream, "shard": one.shard, "first": one.first}
+        example = ranges[0]
+        facts = {"stream": example.stream, "shard": example.shard, "first": example.first}
         counted = {"reason": why, "ranges": len(ranges)}
         logger.error("ranges could not be archived", extra=facts | counted)
 
 
 def _by_reason(failures: Mapping[LogRange, str]) -> dict[str, list[LogRange]]:
-    found: dict[str, list[LogRange]] = {}
-    for one, why in failures.items():
-        found.setdefault(why, []).append(one)
-    return found
+    by_reason: dict[str, list[LogRange]] = {}
+    for log_range, why in failures.items():
+        by_reason.setdefault(why, []).append(log_range)
+    return by_reason
 
 
 def _advances(copied: Sequence[Copied], failures: Mapping[LogRange, str]) -> list[Advance]:
-    """How far each shard gets: to its first range that failed."""
+    """Return how far each shard advances: up to its first range that failed."""
     advances: list[Advance] = []
-    ordered = sorted(copied, key=lambda one: (*_shard_of(one), one.range.first))
+    ordered = sorted(copied, key=lambda copy: (*_shard_of(copy), copy.range.first))
     for (stream_id, shard), of_shard in groupby(ordered, _shard_of):
         good: list[Copied] = []
-        for one in of_shard:
-            if one.range in failures or (good and good[-1].range.next != one.range.first):
+        for copy in of_shard:
+            if copy.range in failures or (good and good[-1].range.next != copy.range.first):
                 break
-            good.append(one)
+            good.append(copy)
         if good:
-            files = [file for one in good for file in one.files]
+            files = [file for copy in good for file in copy.files]
             first, last = good[0].range.first, good[-1].range.next
             advances.append(Advance(stream_id, shard, first, last, files))
     return advances

@@ -1,4 +1,4 @@
-"""Going through the archive's files from an offset on, row group by row group, as Arrow."""
+"""Sequential scan of archive files from an offset, by row groups, as Arrow."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -10,13 +10,16 @@ from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ShardKey
 from storage.postgres.repositories.manifest_cache import ManifestCache
 
-if TYPE_CHECKING:  # they bring pyarrow: see storage.archive.cache
+if TYPE_CHECKING:  # they import pyarrow: see storage.archive.cache
     from storage.parquet.footer import Footer
     from storage.parquet.row_group_slice import Part
 
 
 class RowGroupScanner:
-    """What the files of a shard hold, for those who read on. Raises ArchiveDamaged, StorageBusy, StorageUnavailable."""
+    """Read-ahead scanner of a shard's archive files.
+
+    Raises ArchiveDamaged, StorageBusy, StorageUnavailable.
+    """
 
     def __init__(self, manifest: ManifestCache, cache: ArchiveCache) -> None:
         self._manifest = manifest
@@ -26,51 +29,51 @@ class RowGroupScanner:
     async def parts(
         self, key: ShardKey, offset: int, records_max: int, bytes_max: int
     ) -> "Sequence[Part]":
-        """The archive's records from the first one at or behind an offset on, up to a hole; what a reader that goes on
-        will want next is fetched ahead.
+        """Return the archive's records from the first one at or after an offset, up to a hole.
 
-        So many bytes of data, or else one record; in all at most TABLE_BYTES_MAX and a row group in memory.
+        At most `bytes_max` bytes of data, or else one record; in all at most TABLE_BYTES_MAX and a row group in memory. For a
+        reader that continues, the next row group is fetched ahead.
         """
         goes_on = (key, offset) in self._followed
         parts: list[Part] = []
-        at, records_left, bytes_left = offset, records_max, bytes_max
+        position, records_left, bytes_left = offset, records_max, bytes_max
         while records_left > 0 and bytes_left > 0 and _size(parts) < limits.TABLE_BYTES_MAX:
-            file = await self._manifest.file_at(key, at)
-            if file is None or (parts and file.first_offset != at):
+            file = await self._manifest.file_at(key, position)
+            if file is None or (parts and file.first_offset != position):
                 break
             footer = await self._cache.footer(file)
-            number = footer.group_at(at)
+            number = footer.group_at(position)
             group = await self._cache.group(file, footer, number)
-            part = group.part_from(at, records_left, bytes_left)
+            part = group.part_from(position, records_left, bytes_left)
             bytes_left -= part.data_bytes
-            if parts and (part.first != at or bytes_left < 0):
+            if parts and (part.first != position or bytes_left < 0):
                 break
             parts.append(part)
             records_left -= len(part)
-            at = part.next
-            if at < footer.facts.groups[number].next_offset:
+            position = part.next
+            if position < footer.facts.groups[number].next_offset:
                 if goes_on:
-                    self._read_ahead(key, file, footer, number, at)
+                    self._read_ahead(key, file, footer, number, position)
                 break
-        self._remember(key, at)
+        self._remember(key, position)
         return parts
 
     def _read_ahead(
-        self, key: ShardKey, file: ArchivedFile, footer: "Footer", number: int, at: int
+        self, key: ShardKey, file: ArchivedFile, footer: "Footer", number: int, position: int
     ) -> None:
-        """The next row group, once half of this one is read."""
+        """Fetch the next row group once half of this one is read."""
         group = footer.facts.groups[number]
-        if at < (group.first_offset + group.next_offset) // 2:
+        if position < (group.first_offset + group.next_offset) // 2:
             return
         if number + 1 < len(footer.facts.groups):
             self._cache.read_ahead(file, number + 1)
         elif following := self._manifest.peek(key, file.next_offset):
             self._cache.read_ahead(following, 0)
 
-    def _remember(self, key: ShardKey, at: int) -> None:
+    def _remember(self, key: ShardKey, position: int) -> None:
         while len(self._followed) >= limits.ARCHIVE_FOLLOWED_MAX:
             self._followed.popitem(last=False)
-        self._followed[key, at] = None
+        self._followed[key, position] = None
 
 
 def _size(parts: "Sequence[Part]") -> int:

@@ -1,13 +1,13 @@
-"""Reading what has left the hot store: below its start the archive goes on, with the same offsets.
+"""Tiered reads: below the hot store's start, the archive continues with the same offsets.
 
     archive   start ──────────────────── archived
                 │  files, by the manifest   │
     hot                     start ──────────┼──────── next
                               └─ read here as soon as it can be
 
-The hot store is always asked first, and what it answers stands unless it cannot know better: of an offset below its start
-or beyond its end, of a time or a number of last records that reach below its start, and of a hole, which in a restored
-store may be what it forgot. Only then are the manifest and its files looked at.
+The hot store is always read first, and its result stands unless it cannot know better: for an offset below its start
+or beyond its end, for a time or a number of last records that reach below its start, and for a hole, which a restored
+store may have lost. Only then are the manifest and its files read.
 
     below both starts                        OffsetExpired
     between them, where no record ever was   a gap, 'hole'
@@ -30,15 +30,15 @@ from storage.postgres.repositories.manifest_cache import ManifestCache
 from storage.postgres.repositories.manifest_reads import ArchiveExtent
 from storage.redis.streams.logs import HotRead
 
-if TYPE_CHECKING:  # it brings pyarrow: see storage.archive.cache
+if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import Part
 
 
 class TierRead(msgspec.Struct, frozen=True):
-    """What both tiers have from `start_at` on: `records`, the first possibly behind a gap, or nothing up to `end`.
+    """The result of a read over both tiers, from `start_at`.
 
-    `start` is the oldest readable offset and `next` the next to be written; of a closed shard there are `children`. A
-    gap is for the reason `reason`.
+    `records`: the first may be behind a gap, whose reason is `reason`; without records there are none up to `end`.
+    `start` is the oldest readable offset and `next` the next to be written; a closed shard has `children`.
     """
 
     now_ms: int
@@ -52,21 +52,24 @@ class TierRead(msgspec.Struct, frozen=True):
     reason: str = "hole"
 
 
-def as_hot(found: HotRead) -> TierRead:
-    """What the hot store has, and nothing else does."""
+def as_hot(hot_read: HotRead) -> TierRead:
+    """Convert a hot read to a tier read."""
     return TierRead(
-        found.now_ms,
-        found.start,
-        found.next,
-        found.start_at,
-        found.records,
-        found.children,
-        found.next,
+        hot_read.now_ms,
+        hot_read.start,
+        hot_read.next,
+        hot_read.start_at,
+        hot_read.records,
+        hot_read.children,
+        hot_read.next,
     )
 
 
 class Hot(msgspec.Struct, frozen=True):
-    """What the hot store says of a read: its reach, where the read begins, and the first record it has from there on."""
+    """The hot store's part of a read.
+
+    Its extent, the offset at which the read begins, and the first record that it has from there on.
+    """
 
     start: int
     next: int
@@ -75,8 +78,10 @@ class Hot(msgspec.Struct, frozen=True):
 
 
 class Archived(msgspec.Struct, frozen=True):
-    """What the archive has from `start_at` on, in place of the hot store: `parts`, or nothing up to `end`. A gap before
-    them is for the reason `reason`."""
+    """Records of the archive from `start_at` on, in place of the hot store's.
+
+    `parts`, or none up to `end`. A gap before them has the reason `reason`.
+    """
 
     start_at: int
     parts: "Sequence[Part]"
@@ -85,7 +90,10 @@ class Archived(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Which tier has the word. `start`: the oldest readable offset of both; `start_at`: where the read begins."""
+    """The decision which tier serves a read.
+
+    `start`: the oldest readable offset of both; `start_at`: the offset at which the read begins.
+    """
 
     start: int
     start_at: int
@@ -93,7 +101,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A read as the hot store was asked: from an 'offset', a 'time' in ms, or the last records ('tail')."""
+    """A read request as sent to the hot store.
+
+    `how` is from an 'offset', a 'time' in ms, or the last records ('tail').
+    """
 
     how: str
     number: int
@@ -102,7 +113,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class TieredReader:
-    """Reads the archive of a deployment that has one."""
+    """Reader of both tiers, for a deployment with an archive."""
 
     def __init__(self, manifest: ManifestCache, rows: ArchiveRows, cache: ArchiveCache) -> None:
         self._manifest = manifest
@@ -110,91 +121,104 @@ class TieredReader:
         self._cache = cache
         self._following = RowGroupScanner(manifest, cache)
 
-    async def read(self, stream: Stream, shard: Shard, asked: Asked, found: HotRead) -> TierRead:
-        """What was asked for, in both tiers, given what the hot one says of it.
+    async def read(
+        self, stream: Stream, shard: Shard, request: Asked, hot_read: HotRead
+    ) -> TierRead:
+        """Complete a read of the hot store with the archive's records.
 
-        Raises ArchiveDamaged, StorageBusy and StorageUnavailable, but only where the archive must be looked at.
+        Raises ArchiveDamaged, StorageBusy and StorageUnavailable, but only where the archive must be read.
         """
         hot = Hot(
-            found.start,
-            found.next,
-            found.start_at,
-            found.records[0].offset if found.records else None,
+            hot_read.start,
+            hot_read.next,
+            hot_read.start_at,
+            hot_read.records[0].offset if hot_read.records else None,
         )
-        verdict = await self.look(stream, shard, asked, hot)
+        verdict = await self.look(stream, shard, request, hot)
         if verdict.archived is None:
-            return replace(as_hot(found), start=verdict.start, start_at=verdict.start_at)
-        return _archived(found, verdict.start, verdict.archived)
+            return replace(as_hot(hot_read), start=verdict.start, start_at=verdict.start_at)
+        return _archived(hot_read, verdict.start, verdict.archived)
 
-    async def look(self, stream: Stream, shard: Shard, asked: Asked, hot: Hot) -> Verdict:
-        """Which tier has what was asked for, and what the archive has of it. Raises what `read` does."""
+    async def look(self, stream: Stream, shard: Shard, request: Asked, hot: Hot) -> Verdict:
+        """Decide which tier serves the request, and return the archive's records for it.
+
+        Raises what `read` does.
+        """
         key = _key(stream, shard)
-        if _is_cut(asked, hot):
-            below = await self._reaching_below(stream, shard, asked, hot)
+        if _is_cut(request, hot):
+            below = await self._reaching_below(stream, shard, request, hot)
             if below is not None:
                 return below
         if _is_amiss(hot):
-            return await self._in_place_of(key, asked, hot)
+            return await self._in_place_of(key, request, hot)
         if hot.start == 0:
             return Verdict(0, hot.start_at)
         return _beginning(hot, await self._manifest.glimpse(key))
 
     async def _reaching_below(
-        self, stream: Stream, shard: Shard, asked: Asked, hot: Hot
+        self, stream: Stream, shard: Shard, request: Asked, hot: Hot
     ) -> Verdict | None:
-        """What was asked for of a log whose beginning has left the hot store; None when it does not begin there, or the
-        archive has nothing."""
+        """Decide a read of a log whose beginning has left the hot store.
+
+        None when the read does not begin there, or the archive has nothing.
+        """
         key = _key(stream, shard)
         extent = await self._extent(stream, key)
         if extent is None or extent.start is None:
             return None
-        told = _beginning(hot, extent)
-        offset = await self._offset(key, asked, hot, told.start, extent.start)
+        verdict = _beginning(hot, extent)
+        offset = await self._offset(key, request, hot, verdict.start, extent.start)
         if offset is None or offset >= hot.start:
             return None
-        if offset < told.start:
-            return replace(told, start_at=offset)
-        return replace(told, archived=await self._below(stream, shard, asked, hot, offset))
+        if offset < verdict.start:
+            return replace(verdict, start_at=offset)
+        return replace(verdict, archived=await self._below(stream, shard, request, hot, offset))
 
     async def _extent(self, stream: Stream, key: ShardKey) -> ArchiveExtent | None:
-        """The archive's reach. What has just left the hot store may have been archived since it was looked at."""
+        """Return the archive's extent.
+
+        Records that have just left the hot store may have been archived since the cached extent was read.
+        """
         extent = await self._manifest.extent(key)
         if stream.spec.archive and (extent is None or extent.start is None):
             return await self._manifest.extent_now(key)
         return extent
 
-    async def _in_place_of(self, key: ShardKey, asked: Asked, hot: Hot) -> Verdict:
-        """What the archive has where the hot store has a hole, or has not got to; else what the hot store says."""
+    async def _in_place_of(self, key: ShardKey, request: Asked, hot: Hot) -> Verdict:
+        """Serve a read from the archive where the hot store has a hole or ends before it.
+
+        Otherwise the hot store's result stands.
+        """
         extent = await self._manifest.extent_now(key)
-        told = _beginning(hot, extent)
+        verdict = _beginning(hot, extent)
         if extent is None or extent.start is None:
-            return told
+            return verdict
         hot_first = max(hot.next, hot.start_at + 1) if hot.first is None else hot.first
         first: int | None = max(hot.start_at, extent.start)
-        if asked.how == "time":
-            first = await self._since(key, hot.start_at, asked.number)
+        if request.how == "time":
+            first = await self._since(key, hot.start_at, request.number)
         if first is None or first >= min(hot_first, extent.archived):
-            return told
-        parts = await self._parts(key, first, asked)
+            return verdict
+        parts = await self._parts(key, first, request)
         if parts and parts[0].first < hot_first:
-            start_at = first if asked.how == "time" else hot.start_at
-            return replace(told, archived=Archived(start_at, parts, parts[-1].next))
-        return told
+            start_at = first if request.how == "time" else hot.start_at
+            return replace(verdict, archived=Archived(start_at, parts, parts[-1].next))
+        return verdict
 
     async def _offset(
-        self, key: ShardKey, asked: Asked, hot: Hot, start: int, archive_start: int
+        self, key: ShardKey, request: Asked, hot: Hot, start: int, archive_start: int
     ) -> int | None:
-        """From where on to read what begins below the hot start; None when it does not."""
-        match asked.how:
+        """Return the offset at which a read begins below the hot start; None when it does not."""
+        match request.how:
             case "offset":
-                return asked.number
+                return request.number
             case "tail":
-                return max(start, hot.next - asked.number)
+                return max(start, hot.next - request.number)
             case _:
-                return await self._since(key, archive_start, asked.number)
+                return await self._since(key, archive_start, request.number)
 
     async def _since(self, key: ShardKey, start: int, time_ms: int) -> int | None:
-        """The first offset in the archive, from `start` on, whose record arrived then or later."""
+        """Return the first offset in the archive, from `start` on, that arrived then or later."""
         file = await self._manifest.file_since(key, start, time_ms)
         if file is None:
             return None
@@ -205,40 +229,43 @@ class TieredReader:
         return max(start, group.offset_since(time_ms))
 
     async def _below(
-        self, stream: Stream, shard: Shard, asked: Asked, hot: Hot, offset: int
+        self, stream: Stream, shard: Shard, request: Asked, hot: Hot, offset: int
     ) -> Archived:
-        """What there is from an offset on that the hot store has no more."""
-        parts = await self._parts(_key(stream, shard), offset, asked)
+        """Return the archive's records from an offset that the hot store no longer has."""
+        parts = await self._parts(_key(stream, shard), offset, request)
         first, end = (parts[0].first, parts[-1].next) if parts else (hot.start, hot.start)
         if first == offset:
             return Archived(offset, parts, end)
         return Archived(offset, parts, end, await self._reason(stream, shard, offset, first))
 
-    async def _parts(self, key: ShardKey, offset: int, asked: Asked) -> "Sequence[Part]":
-        return await self._following.parts(key, offset, asked.records_max, asked.bytes_max)
+    async def _parts(self, key: ShardKey, offset: int, request: Asked) -> "Sequence[Part]":
+        return await self._following.parts(key, offset, request.records_max, request.bytes_max)
 
     async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> str:
-        """Why no tier has these offsets: no record ever had them, or they were lost before they were archived."""
+        """Return why no tier has these offsets.
+
+        Either no record ever had them, or they were lost before they were archived.
+        """
         if stream.is_view:
             return "hole"  # a queue's log has offsets that its view never showed
         holes = (await self._rows.holes([shard.log_id])).get(shard.log_id, [])
         return "expired" if unexplained([(first, edge)], holes) else "hole"
 
-    # How far
+    # Extents
 
     async def start(self, stream: Stream, shard: Shard, hot_start: int) -> int:
-        """The shard's oldest readable offset in both tiers."""
+        """Return the shard's oldest readable offset in both tiers."""
         if hot_start == 0:
             return 0
         return _oldest(hot_start, await self._extent(stream, _key(stream, shard)))
 
     async def holds(self, stream: Stream, shard: Shard) -> bool:
-        """Whether the archive has a record of the shard."""
+        """Return whether the archive has a record of the shard."""
         extent = await self._manifest.extent_now(_key(stream, shard))
         return extent is not None and extent.start is not None
 
     async def raise_start(self, stream: Stream, shard: Shard, before: int) -> bool:
-        """What lies below an offset is not to be read any more; whether the archive has begun with the shard."""
+        """Make offsets below `before` unreadable; return whether the archive has the shard."""
         return await self._manifest.raise_start(_key(stream, shard), before)
 
 
@@ -246,19 +273,22 @@ def _key(stream: Stream, shard: Shard) -> ShardKey:
     return stream.stream_id, shard.index
 
 
-def _is_cut(asked: Asked, hot: Hot) -> bool:
-    """Whether what was asked for may begin below the hot start."""
-    match asked.how:
+def _is_cut(request: Asked, hot: Hot) -> bool:
+    """Return whether the requested records may begin below the hot start."""
+    match request.how:
         case "offset":
-            return asked.number < hot.start
+            return request.number < hot.start
         case "tail":
-            return max(0, hot.next - asked.number) < hot.start
+            return max(0, hot.next - request.number) < hot.start
         case _:
             return 0 < hot.start == hot.start_at
 
 
 def _is_amiss(hot: Hot) -> bool:
-    """Whether the hot store has a hole there, or ends before, as a store that was restored may."""
+    """Return whether the hot store has a hole there, or ends before.
+
+    It may end before after it was restored.
+    """
     if hot.start_at == hot.next:
         return False
     return hot.first is None or hot.first > hot.start_at
@@ -273,15 +303,15 @@ def _oldest(hot_start: int, extent: ArchiveExtent | None) -> int:
     return hot_start if archived is None else min(hot_start, archived)
 
 
-def _archived(found: HotRead, start: int, archived: Archived) -> TierRead:
-    """What the archive has, as records."""
+def _archived(hot_read: HotRead, start: int, archived: Archived) -> TierRead:
+    """Return the archive's part of a read as records."""
     return TierRead(
-        found.now_ms,
+        hot_read.now_ms,
         start,
-        max(found.next, archived.end),
+        max(hot_read.next, archived.end),
         archived.start_at,
         [*chain.from_iterable(part.records() for part in archived.parts)],
-        found.children,
+        hot_read.children,
         archived.end,
         Tier.ARCHIVE,
         archived.reason,

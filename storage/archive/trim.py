@@ -1,4 +1,4 @@
-"""Forgetting what a shard need not keep hot: by its stream's retention, and once it is archived."""
+"""Trimming of the hot store, by a stream's retention and by its archived offset."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +13,10 @@ from storage.redis.streams.logs import HotLogs
 
 
 class HotTrimmer:
-    """Trims the hot store. `archive`: None where the deployment has none."""
+    """Trimmer of the hot store.
+
+    `archive`: None where the deployment has none.
+    """
 
     def __init__(
         self, hot: HotLogs, on_stream: StreamExecutor, archive: ArchiveRows | None, clock: Clock
@@ -24,10 +27,9 @@ class HotTrimmer:
         self._clock = clock
 
     async def trim(self, stream: Stream, entries_max: int) -> int:
-        """One round over all shards; gives the entries freed, at most so many of each.
+        """Run one round over all shards; return the entries freed, at most `entries_max` of each.
 
-        Of an archived stream nothing goes before it is archived, and each shard is told how much it may hold
-        that is not.
+        In an archived stream nothing is trimmed before it is archived, and each shard's limit of unarchived bytes is set.
         """
         archived = await self._archived(stream)
         bounds = hot_bounds(stream.spec, archived=archived is not None)
@@ -36,7 +38,10 @@ class HotTrimmer:
         )
 
     async def _archived(self, stream: Stream) -> Mapping[int, int] | None:
-        """Up to where each shard is archived, of those that are; None for a stream that is not to be."""
+        """Return each shard's archived offset; None for a stream that is not to be archived.
+
+        Shards that were never archived are left out.
+        """
         if self._archive is None or not stream.spec.archive:
             return None
         marks = await self._archive.marks([stream.stream_id])
@@ -50,10 +55,10 @@ class HotTrimmer:
         archived: Mapping[int, int] | None,
         entries_max: int,
     ) -> int:
-        at = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
+        log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         trim = partial(
             self._hot.trim,
-            at,
+            log,
             bounds.ms,
             bounds.bytes,
             bounds.records,
@@ -63,4 +68,4 @@ class HotTrimmer:
         if archived is not None:
             budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
             trim = partial(trim, archived=archived.get(shard.index, 0), unarchived_bytes_max=budget)
-        return await self._on_stream.do(stream, lambda _: self._on_stream.mended(at, trim))
+        return await self._on_stream.do(stream, lambda _: self._on_stream.mended(log, trim))

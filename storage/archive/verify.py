@@ -1,4 +1,7 @@
-"""Whether the archive is what it was: every file read whole and held to its digests, every offset accounted for."""
+"""Archive verification: reads every file whole and accounts for every offset.
+
+Contents are checked against their digests.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -18,7 +21,7 @@ from storage.settings import StorageSettings
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What was found of a shard: its files and their records, and each fault in a sentence."""
+    """The verification result of a shard: its files, their records, and each fault described."""
 
     stream_id: LogId
     shard: int
@@ -28,14 +31,17 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class ArchiveVerifier:
-    """Reads the archive, and changes nothing."""
+    """Read-only verifier of the archive."""
 
     def __init__(self, rows: ArchiveRows, root: Root) -> None:
         self._rows = rows
         self._root = root
 
     async def shards(self, stream_id: LogId | None = None) -> AsyncIterator[Checked]:
-        """Every shard in turn, or those of one stream. Raises StorageUnavailable."""
+        """Verify every shard in turn, or those of one stream.
+
+        Raises StorageUnavailable.
+        """
         async for _, key, log_id in self._rows.every_shard():
             if stream_id in (None, key[0]):
                 yield await self._shard(key, log_id)
@@ -58,16 +64,19 @@ class ArchiveVerifier:
             footer = verify_file(self._root, file.path, file.file_bytes, file.digest)
         except ArchiveDamaged as damage:
             return f"{file.path}: {damage.detail}"
-        told = (file.first_offset, file.next_offset, file.records)
+        expected = (file.first_offset, file.next_offset, file.records)
         facts = footer.facts
-        if (facts.first_offset, facts.next_offset, facts.records) != told:
+        if (facts.first_offset, facts.next_offset, facts.records) != expected:
             return f"{file.path}: The file is another one than the manifest says."
         return ""
 
 
 @asynccontextmanager
 async def open_archive_check(settings: StorageSettings) -> AsyncGenerator[ArchiveVerifier]:
-    """A check of the deployment's archive. Raises ArchiveOff where it has none."""
+    """Open a verifier of the deployment's archive.
+
+    Raises ArchiveOff where it has none.
+    """
     if settings.archive_url is None:
         raise ArchiveOff
     async with open_database(settings) as database:
@@ -83,7 +92,7 @@ def _overlaps(files: Sequence[ArchivedFile]) -> list[str]:
 
 
 def _between(files: Sequence[ArchivedFile], first: int, last: int) -> list[Span]:
-    """The offsets of [first, last) that lie in no file."""
+    """Return the offsets of [first, last) that no file has."""
     spans: list[Span] = []
     edge = first
     for file in files:
