@@ -1,15 +1,15 @@
-"""Keeping logs writable: the store epoch, the logs themselves, and the offsets they may hand out.
+"""Lazy provisioning and repair of logs: the store epoch, logs, and offset reservations.
 
-An append script refuses rather than guesses. Each refusal has one remedy, and Postgres decides it:
+An append script rejects rather than guesses. Each rejection has one remedy, and Postgres decides it:
 
-    UNKNOWN_LOG     make the log; its first offset is what Postgres has reserved so far
+    UNKNOWN_LOG     create the log; its first offset is the end of what Postgres has reserved so far
     LOG_BEHIND      the store has a new epoch: the log jumps to the ceiling that was reserved before it
     AT_CEILING      reserve more offsets
     CALLER_BEHIND   this process missed the new epoch: read it again
 
-A log that Postgres has closed is closed in the hot store whenever it is made or advanced, so that a store
-that forgot it takes no records for it either. So an offset that may once have been handed out is never handed out again (S1), whatever the hot store
-forgot. Reservations run ahead of the log by a minute of its rate; an append seldom waits for one.
+A log that Postgres has closed is closed in the hot store whenever it is created or advanced, so that a store that lost
+this state takes no records for it either. So an offset that may once have been assigned is never assigned again (S1),
+whatever the hot store lost. Reservations run ahead of the log by a minute of its rate; an append seldom waits for one.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ from storage.redis.transport.script_status import LogNotReady, Refusal
 
 T = TypeVar("T")
 
-_MAKING_S = 0.2  # a process that has a fresh reservation makes its log within this
+_MAKING_S = 0.2  # a process with a fresh reservation creates its log within this time
 
 
 class LogDeleted(Exception):
-    """The log was deleted: its definition, if still held, is stale."""
+    """The log was deleted: a definition of it that is still in use is stale."""
 
 
 class _Reserved(msgspec.Struct):
@@ -55,7 +55,10 @@ class _Reserved(msgspec.Struct):
 
 
 class StoreEpoch:
-    """The epoch that this process's appends carry, decided in Postgres whenever the store was away."""
+    """The fencing epoch sent with this process's appends.
+
+    It is decided in Postgres whenever the store was away.
+    """
 
     def __init__(self, store: HotStore, identities: StoreIdentities) -> None:
         self._store = store
@@ -65,7 +68,10 @@ class StoreEpoch:
         self.current = 0
 
     async def check(self) -> int:
-        """Before anything is sent on a new connection: is this the server process we knew? The epoch that holds now."""
+        """Check the server's identity before a new connection is used; return the current epoch.
+
+        Another run id means that the server process was restarted or replaced.
+        """
         run_id = await self._store.run_id()
         async with self._deciding:
             if run_id != self._run_id:
@@ -75,7 +81,7 @@ class StoreEpoch:
             return self.current
 
     async def refresh(self, at_least: int) -> None:
-        """Another process knows a newer epoch."""
+        """Read the epoch again, after another process has a newer one."""
         async with self._deciding:
             self.current = (await self._identities.read()).epoch
             if self.current < at_least:
@@ -95,7 +101,7 @@ class StoreEpoch:
 
 
 class LogProvisioner:
-    """Applies the remedies, one at a time for each log."""
+    """Provisioner of logs, which applies one remedy at a time for each log."""
 
     def __init__(
         self,
@@ -103,28 +109,30 @@ class LogProvisioner:
         epoch: StoreEpoch,
         reservations: Reservations,
         clock: Clock,
-        known: Limits,
+        limits_in_force: Limits,
     ) -> None:
         self._hot = hot
         self._epoch = epoch
         self._reservations = reservations
         self._clock = clock
-        self._limits = known
+        self._limits = limits_in_force
         self._mending: dict[LogId, asyncio.Task[None]] = {}
         self._reserved: dict[LogId, _Reserved] = {}
 
     @property
     def store_epoch(self) -> int:
-        """What appends carry."""
+        """The epoch sent with appends."""
         return self._epoch.current
 
     async def close(self) -> None:
-        """Wait for remedies that are under way."""
+        """Wait for the remedies in progress."""
         await asyncio.gather(*self._mending.values(), return_exceptions=True)
 
-    async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work on a log, seeing to it where its script asks for that. Raises LogDeleted or LogNotReady for a
-        log that its definition must confirm first."""
+    async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work on a log, repairing the log when its script requires that.
+
+        Raises LogDeleted, or LogNotReady for a log that its definition must confirm first.
+        """
         for _ in range(limits.MENDS_MAX):
             try:
                 return await work()
@@ -133,55 +141,59 @@ class LogProvisioner:
             except LogNotReady as problem:
                 if problem.refusal is Refusal.DELETED:
                     raise
-                if at.is_view:
-                    await self._begin_view(LogAddress(at.namespace, at.log_id))
+                if log.is_view:
+                    await self._begin_view(LogAddress(log.namespace, log.log_id))
                 else:
-                    await self.mend(at, problem)
+                    await self.mend(log, problem)
         raise StorageUnavailable("The log is being made or moved; try again.")
 
-    async def _begin_view(self, at: LogAddress) -> None:
-        """A queue's view begins with its next message; its log may have to be made first."""
-        await self.mended(at, lambda: self._hot.switch_view(at, on=True))
+    async def _begin_view(self, log: LogAddress) -> None:
+        """Switch on a queue's view, which begins with its next message.
 
-    async def mend(self, at: LogAddress, problem: LogNotReady) -> None:
-        """Do what the refusal asks for; the caller then tries again, also if the store became another one meanwhile.
+        The queue's log may have to be created first.
+        """
+        await self.mended(log, lambda: self._hot.switch_view(log, on=True))
 
-        Raises LogDeleted when Postgres has no such log, StorageUnavailable when it cannot be asked.
+    async def mend(self, log: LogAddress, problem: LogNotReady) -> None:
+        """Apply the remedy for a rejection; the caller then tries again.
+
+        Also if the store was replaced in the meantime. Raises LogDeleted when Postgres has no such log, StorageUnavailable
+        when Postgres is unreachable.
         """
         if problem.refusal is Refusal.DELETED:
             raise LogDeleted
         with suppress(StoreChanged):
-            await asyncio.shield(self._once(at, lambda: self._remedy(at, problem)))
+            await asyncio.shield(self._once(log, lambda: self._remedy(log, problem)))
 
     def _once(
-        self, at: LogAddress, remedy: Callable[[], Coroutine[None, None, None]]
+        self, log: LogAddress, remedy: Callable[[], Coroutine[None, None, None]]
     ) -> "asyncio.Task[None]":
-        task = self._mending.get(at.log_id)
+        task = self._mending.get(log.log_id)
         if task is None:
             task = asyncio.create_task(remedy())
-            self._mending[at.log_id] = task
-            task.add_done_callback(lambda done: self._done(at.log_id, done))
+            self._mending[log.log_id] = task
+            task.add_done_callback(lambda done: self._done(log.log_id, done))
         return task
 
     def _done(self, log_id: LogId, task: "asyncio.Task[None]") -> None:
         del self._mending[log_id]
         if not task.cancelled():
-            task.exception()  # whoever waits sees it; a reservation made ahead has nobody
+            task.exception()  # waiters get it; nothing waits for a reservation made ahead
 
-    async def _remedy(self, at: LogAddress, problem: LogNotReady) -> None:
+    async def _remedy(self, log: LogAddress, problem: LogNotReady) -> None:
         match problem.refusal:
             case Refusal.CALLER_BEHIND:
                 await self._epoch.refresh(problem.fact)
             case Refusal.AT_CEILING:
-                await self._reserve(at, problem.fact)
+                await self._reserve(log, problem.fact)
             case _:
-                await self._open(at, problem)
+                await self._open(log, problem)
 
-    async def _open(self, at: LogAddress, problem: LogNotReady) -> None:
+    async def _open(self, log: LogAddress, problem: LogNotReady) -> None:
         if problem.refusal is Refusal.LOG_BEHIND:
-            place = await self._place(at, problem.fact, lost=False)
+            place = await self._place(log, problem.fact, lost=False)
             await self._hot.advance(
-                at,
+                log,
                 place.next,
                 place.ceiling,
                 self.store_epoch,
@@ -189,15 +201,15 @@ class LogProvisioner:
                 pack_children(place.children),
             )
             return
-        place = await self._place(at, None, lost=False)
+        place = await self._place(log, None, lost=False)
         if not place.fresh:
-            # Another process is about to make it, or it is lost.
+            # Another process is about to create it, or it is lost.
             await asyncio.sleep(_MAKING_S)
-            if await self._is_there(at):
+            if await self._is_there(log):
                 return
-            place = await self._place(at, None, lost=True)
+            place = await self._place(log, None, lost=True)
         if not await self._hot.create(
-            at,
+            log,
             place.next,
             place.ceiling,
             self.store_epoch,
@@ -206,11 +218,11 @@ class LogProvisioner:
         ):
             raise LogDeleted
 
-    async def _place(self, at: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
-        wanted = self._amount(at.log_id)
+    async def _place(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
+        amount = self._amount(log.log_id)
         try:
             place = await self._reservations.open_log(
-                at.log_id, self.store_epoch, hot_next, wanted, lost
+                log.log_id, self.store_epoch, hot_next, amount, lost
             )
         except EpochBehind as behind:
             await self._epoch.refresh(behind.facts["store_epoch"])
@@ -219,24 +231,27 @@ class LogProvisioner:
             raise LogDeleted
         return place
 
-    async def _is_there(self, at: LogAddress) -> bool:
+    async def _is_there(self, log: LogAddress) -> bool:
         try:
-            await self._hot.extent(at)
+            await self._hot.extent(log)
         except LogNotReady as problem:
             return problem.refusal is Refusal.DELETED
         return True
 
-    async def _reserve(self, at: LogAddress, next_offset: int) -> None:
+    async def _reserve(self, log: LogAddress, next_offset: int) -> None:
         epoch = self.store_epoch
-        at_least = next_offset + limits.BATCH_RECORDS_MAX + self._amount(at.log_id)
-        ceiling = await self._reservations.raise_ceiling(at.log_id, epoch, at_least)
+        at_least = next_offset + limits.BATCH_RECORDS_MAX + self._amount(log.log_id)
+        ceiling = await self._reservations.raise_ceiling(log.log_id, epoch, at_least)
         if ceiling is None:
             await self._epoch.refresh(epoch)
             return
-        await self._hot.raise_ceiling(at, ceiling, epoch)
+        await self._hot.raise_ceiling(log, ceiling, epoch)
 
     def _amount(self, log_id: LogId) -> int:
-        """A minute's worth: twice the last amount when that was used up sooner, half when much later."""
+        """Return the offsets to reserve: a minute's worth.
+
+        Twice the last amount when that was used up sooner, half when much later.
+        """
         now_ms, last = self._clock.now_ms(), self._reserved.get(log_id)
         amount = self._limits.reservation_offsets_min
         if last is not None and now_ms - last.at_ms < limits.RESERVATION_MS:
@@ -246,8 +261,8 @@ class LogProvisioner:
         self._reserved[log_id] = _Reserved(amount, now_ms)
         return amount
 
-    def note(self, at: LogAddress, next_offset: int, left: int) -> None:
-        """After an append: reserve ahead when half of a reservation is used up."""
-        if left >= self._limits.reservation_offsets_min // 2 or at.log_id in self._mending:
+    def note(self, log: LogAddress, next_offset: int, left: int) -> None:
+        """Reserve ahead after an append when half of a reservation is used up."""
+        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._mending:
             return
-        self._once(at, lambda: self._reserve(at, next_offset))
+        self._once(log, lambda: self._reserve(log, next_offset))

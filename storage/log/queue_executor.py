@@ -1,4 +1,4 @@
-"""Running a verb on a queue: the one place that sees to its definition and its log first."""
+"""Execution of verbs on a queue, with its definition, and with repair of its log."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -17,21 +17,24 @@ T = TypeVar("T")
 
 
 class QueueExecutor:
-    """Calls verbs of the hot store with a queue's definition, again where its log must be seen to."""
+    """Executor of hot-store verbs on queues, which retries after repairing the log."""
 
     def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
         self._catalog = catalog
         self._keeper = keeper
 
     async def __call__(
-        self, name: QueueName, verb: Callable[[Queue], Awaitable[T]], known: Queue | None = None
+        self,
+        name: QueueName,
+        verb: Callable[[Queue], Awaitable[T]],
+        definition: Queue | None = None,
     ) -> T:
-        """Run a verb on the queue, seeing to its log first where the script asks for it. `known`: its definition,
-        where the caller has just read it.
+        """Run a verb on the queue, repairing its log first when the script requires that.
 
-        Raises QueueNotFound, StorageUnavailable, and what the verb raises.
+        `definition`: the queue's definition, if the caller has just read it. Raises QueueNotFound, StorageUnavailable, and
+        what the verb raises.
         """
-        queue = known or self._catalog.cached_queue(name) or await self._catalog.queue(name)
+        queue = definition or self._catalog.cached_queue(name) or await self._catalog.queue(name)
         for _ in range(limits.MENDS_MAX):
             try:
                 return await verb(queue)
@@ -54,5 +57,5 @@ class QueueExecutor:
 
 
 def address_of(queue: Queue) -> LogAddress:
-    """Where a queue's log is kept."""
+    """Return the address of a queue's log."""
     return LogAddress(queue.name.namespace, queue.log_id)

@@ -1,4 +1,4 @@
-"""Doing something to a stream: with its definition, again with the current one when that was stale."""
+"""Execution of verbs on a stream, retried with the current definition when stale."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -16,35 +16,44 @@ T = TypeVar("T")
 
 
 class StreamExecutor:
-    """Runs a verb's work on a stream and its logs."""
+    """Executor of verbs on a stream and its logs."""
 
     def __init__(self, catalog: Catalog, keeper: LogProvisioner) -> None:
         self._catalog = catalog
         self._keeper = keeper
 
     async def stream(self, name: StreamName) -> Stream:
-        """The stream, from the cache if it is there. Raises StreamNotFound."""
+        """Return the stream, from the cache if possible.
+
+        Raises StreamNotFound.
+        """
         return await self._catalog.stream(name)
 
     async def writable(self, name: StreamName) -> Stream:
-        """A stream that takes records. Raises StreamNotFound, StreamReadOnly."""
+        """Return a stream that accepts records.
+
+        Raises StreamNotFound, StreamReadOnly.
+        """
         stream = await self._catalog.stream(name)
         if stream.is_view:
             raise StreamReadOnly
         return stream
 
     async def fresh(self, name: StreamName) -> Stream:
-        """The stream as it is now. Raises StreamNotFound."""
+        """Return the stream as it is now, bypassing the cache.
+
+        Raises StreamNotFound.
+        """
         return await self._catalog.fresh_stream(name)
 
     async def knowing(self, stream: Stream, shard: int) -> Stream:
-        """The stream, read anew if the shard is younger than the definition."""
+        """Return the stream, read again if the shard is younger than the definition."""
         return await self.fresh(stream.name) if is_behind(stream, {shard: 0}) else stream
 
     async def do(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
-        """Run a verb on the stream; once more with its current definition when the held one was stale.
+        """Run a verb on the stream; retry it once if the given definition was stale.
 
-        Raises StreamNotFound, and what the verb raises.
+        The retry uses the current definition. Raises StreamNotFound, and what the verb raises.
         """
         try:
             return await verb(stream)
@@ -57,6 +66,6 @@ class StreamExecutor:
         except (LogNotReady, LogDeleted):
             raise StreamNotFound(f"There is no stream '{stream.name.name}'.") from None
 
-    async def mended(self, at: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work on a log, seeing to it where its script asks for that."""
-        return await self._keeper.mended(at, work)
+    async def mended(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work on a log, repairing the log when its script requires that."""
+        return await self._keeper.mended(log, work)
