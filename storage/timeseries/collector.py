@@ -1,4 +1,4 @@
-"""One look at queues, streams and groups: what a sample of each says, before it is compared with the last one."""
+"""Collector of samples of queues, streams and groups, before they are compared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,10 @@ Behind = tuple[tuple[int, ...], ...]
 
 
 class Seen(NamedTuple):
-    """What a look found. `behind`: from what the next look tells what has come since."""
+    """One observation of a resource.
+
+    The next observation is compared with `behind`, to compute what has been added since.
+    """
 
     namespace: str
     name: str
@@ -40,7 +43,7 @@ class Seen(NamedTuple):
 
 
 class SeenStream(NamedTuple):
-    """A stream's shards, each with its log or None, and the groups that read it."""
+    """An observation of a stream: its shards, each with its log or None, and its groups."""
 
     stream: MeasuredStream
     shards: tuple[tuple[MeasuredShard, HotShard | None], ...]
@@ -48,8 +51,11 @@ class SeenStream(NamedTuple):
 
 
 class SeenGroup(NamedTuple):
-    """A group: how many records it has still to read, since when the oldest of them waits, and (shard, offset, whether it
-    has committed that) of each shard."""
+    """An observation of a group.
+
+    The records that it has still to read, since when the oldest of them waits, and (shard, offset, whether the group has
+    committed that offset) of each shard.
+    """
 
     group: MeasuredGroup
     lag_records: int
@@ -58,7 +64,7 @@ class SeenGroup(NamedTuple):
 
 
 class ResourceCollector:
-    """Asks the stores, many logs at a time."""
+    """Collector that queries the stores, many logs concurrently."""
 
     def __init__(self, hot: HotSeries, logs: HotLogs, rows: MeasuredRows, clock: Clock) -> None:
         self._hot = hot
@@ -67,7 +73,7 @@ class ResourceCollector:
         self._clock = clock
 
     async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Seen]:
-        """The queues, but those that are being deleted."""
+        """Observe the queues, except those that are being deleted."""
         return [one for one in await together(self._queue, queues) if one is not None]
 
     async def _queue(self, queue: MeasuredQueue) -> Seen | None:
@@ -79,7 +85,7 @@ class ResourceCollector:
         return Seen(queue.namespace, queue.name, queue.log_id, values)
 
     async def streams(self, streams: Sequence[MeasuredStream]) -> list[SeenStream]:
-        """The streams with their groups."""
+        """Observe the streams with their groups."""
         groups: dict[LogId, list[MeasuredGroup]] = {}
         for group in await self._rows.groups([stream.stream_id for stream in streams]):
             groups.setdefault(group.stream_id, []).append(group)
@@ -87,35 +93,35 @@ class ResourceCollector:
             shard for stream in streams if stream.stream_id in groups for shard in stream.shards
         ]
         holes = await self._rows.holes([shard.log_id for shard in read]) if read else {}
-        asked = [_Asked(stream, groups.get(stream.stream_id, ())) for stream in streams]
-        found = await together(self._stream, asked)
-        cold = [place for one in found for place in one.cold()]
+        requests = [_Asked(stream, groups.get(stream.stream_id, ())) for stream in streams]
+        results = await together(self._stream, requests)
+        cold = [place for one in results for place in one.cold()]
         since = await self._rows.archived_since(cold) if cold else []
-        known = dict(zip(cold, since, strict=True))
-        return [one.seen(holes, known) for one in found]
+        archived_since = dict(zip(cold, since, strict=True))
+        return [one.seen(holes, archived_since) for one in results]
 
-    async def _stream(self, asked: "_Asked") -> "_Found":
-        shards = [self._shard(asked, shard) for shard in asked.stream.shards]
-        return _Found(asked, await asyncio.gather(*shards))
+    async def _stream(self, request: "_Asked") -> "_Found":
+        shards = [self._shard(request, shard) for shard in request.stream.shards]
+        return _Found(request, await asyncio.gather(*shards))
 
-    async def _shard(self, asked: "_Asked", shard: MeasuredShard) -> "_FoundShard":
-        at = LogAddress(asked.stream.namespace, shard.log_id)
-        begins = [await self._begins(at, shard, group) for group in asked.groups]
+    async def _shard(self, request: "_Asked", shard: MeasuredShard) -> "_FoundShard":
+        log = LogAddress(request.stream.namespace, shard.log_id)
+        begins = [await self._begins(log, shard, group) for group in request.groups]
         places = [0 if place is None else place for place in begins]
         if shard.archived is not None:
             places.append(shard.archived)
-        return _FoundShard(shard, begins, await self._hot.look_at_shard(at, places))
+        return _FoundShard(shard, begins, await self._hot.look_at_shard(log, places))
 
     async def _begins(
-        self, at: LogAddress, shard: MeasuredShard, group: MeasuredGroup
+        self, log: LogAddress, shard: MeasuredShard, group: MeasuredGroup
     ) -> int | None:
-        """The next offset that a group reads; None for the oldest there is."""
+        """Return the next offset that a group reads; None for the oldest."""
         place = next((one for one in group.places if one.shard == shard.index), _UNKNOWN)
         if place.committed is not None or group.start_time_ms is None:
             return place.committed
         try:
             read = await self._logs.read(
-                at, "time", group.start_time_ms, records_max=1, bytes_max=1
+                log, "time", group.start_time_ms, records_max=1, bytes_max=1
             )
         except LogNotReady:
             return None
@@ -128,7 +134,7 @@ class _Asked(NamedTuple):
 
 
 class _FoundShard(NamedTuple):
-    """A shard, where each group reads on in it, and its log."""
+    """A shard, the offset at which each group continues in it, and its log."""
 
     shard: MeasuredShard
     begins: Sequence[int | None]
@@ -136,13 +142,13 @@ class _FoundShard(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The oldest offset that can be read, in the archive too."""
+        """The oldest readable offset, in the archive too."""
         hot = 0 if self.log is None else self.log.start
         archived = self.shard.archive_start
         return hot if archived is None else min(hot, archived)
 
     def place(self, nth: int) -> int:
-        """Where the group reads on."""
+        """Return the offset at which the group continues."""
         begins = self.begins[nth]
         return self.start if begins is None else begins
 
@@ -152,7 +158,7 @@ class _Found(NamedTuple):
     shards: Sequence[_FoundShard]
 
     def cold(self) -> list[tuple[LogId, int, int]]:
-        """(stream id, shard, offset) where groups read on that only the archive has."""
+        """Return (stream id, shard, offset) where groups continue in records only in the archive."""
         stream_id = self.asked.stream.stream_id
         return [
             (stream_id, found.shard.index, max(found.place(nth), found.start))
@@ -177,15 +183,17 @@ class _Found(NamedTuple):
         since: Mapping[tuple[LogId, int, int], int | None],
     ) -> SeenGroup:
         lag, unread, places = 0, [], []
-        for found in self.shards:
-            if found.log is None:
+        for found_shard in self.shards:
+            if found_shard.log is None:
                 continue
-            at = max(found.place(nth), found.start)
-            lag += without_holes(at, found.log.next, holes.get(found.shard.log_id, []))
-            cold = (self.asked.stream.stream_id, found.shard.index, at)
-            unread.append(since[cold] if cold in since else found.log.waits_since_ms[nth])
-            has_committed = found.begins[nth] is not None
-            places.append((found.shard.index, found.place(nth), int(has_committed)))
+            position = max(found_shard.place(nth), found_shard.start)
+            lag += without_holes(
+                position, found_shard.log.next, holes.get(found_shard.shard.log_id, [])
+            )
+            cold = (self.asked.stream.stream_id, found_shard.shard.index, position)
+            unread.append(since[cold] if cold in since else found_shard.log.waits_since_ms[nth])
+            has_committed = found_shard.begins[nth] is not None
+            places.append((found_shard.shard.index, found_shard.place(nth), int(has_committed)))
         waits = [since_ms for since_ms in unread if since_ms is not None]
         return SeenGroup(group, lag, min(waits) if lag and waits else None, tuple(places))
 
@@ -216,7 +224,7 @@ def _queue_values(counts: Sequence[int]) -> Values:
 
 
 def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSample:
-    """A stream's sample, given what it took in all."""
+    """Return a stream's sample, given the totals that were written to it."""
     logs = [log for _, log in seen.shards if log is not None]
     unread = [one.unread_at_ms for one in seen.groups if one.unread_at_ms is not None]
     archived = [
@@ -242,7 +250,7 @@ _TAKEN_WIDTH, _READ_WIDTH = 5, 3
 
 
 def taken_by(seen: SeenStream) -> Behind:
-    """(shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
+    """Return (shard, next offset, bytes, log epoch, oldest offset) of each log of a stream."""
     return tuple(
         (shard.index, log.next, log.bytes_in, log.log_epoch, log.start)
         for shard, log in seen.shards
@@ -251,29 +259,37 @@ def taken_by(seen: SeenStream) -> Behind:
 
 
 def taken_since(before: Behind, now: Behind) -> tuple[int, int]:
-    """Records and bytes that came between two looks; what an epoch jumped over are none."""
-    known = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
-    records = taken = 0
+    """Return the records and bytes added between two observations.
+
+    Offsets that an epoch jumped over do not count.
+    """
+    before_by_shard = {one[0]: one for one in before if len(one) == _TAKEN_WIDTH}
+    records = bytes_added = 0
     for shard, next_offset, size, epoch, _ in now:
-        _, next_before, size_before, epoch_before, _ = known.get(shard, (shard, 0, 0, epoch, 0))
+        _, next_before, size_before, epoch_before, _ = before_by_shard.get(
+            shard, (shard, 0, 0, epoch, 0)
+        )
         if epoch == epoch_before:
             records += max(0, next_offset - next_before)
-        taken += max(0, size - size_before)
-    return records, taken
+        bytes_added += max(0, size - size_before)
+    return records, bytes_added
 
 
 def read_since(before: Behind, now: Behind) -> int:
-    """Records that a group has committed between two looks; a reset back is none."""
-    known = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
+    """Return the records that a group committed between two observations.
+
+    A reset to an earlier offset counts nothing.
+    """
+    before_by_shard = {one[0]: one[1] for one in before if len(one) == _READ_WIDTH}
     return sum(
-        max(0, offset - known.get(shard, offset))
+        max(0, offset - before_by_shard.get(shard, offset))
         for shard, offset, has_committed in now
         if has_committed
     )
 
 
 def group_sample(seen: SeenGroup, committed: int) -> GroupSample:
-    """A group's sample, given how much it committed in all."""
+    """Return a group's sample, given the total that it has committed."""
     commits = [one.committed_at_ms for one in seen.group.places if one.committed_at_ms is not None]
     return GroupSample(
         lag_records=seen.lag_records,
@@ -285,12 +301,12 @@ def group_sample(seen: SeenGroup, committed: int) -> GroupSample:
 
 
 async def together(work: Callable[[A], Awaitable[T]], on: Iterable[A]) -> list[T]:
-    """Do it to all, some at a time."""
-    found: list[T] = []
-    some: list[A] = []
-    for one in on:
-        some.append(one)
-        if len(some) == limits.SERIES_LOGS_AT_ONCE:
-            found += await asyncio.gather(*map(work, some))
-            some = []
-    return found + list(await asyncio.gather(*map(work, some)))
+    """Apply `work` to all items, a batch at a time."""
+    results: list[T] = []
+    batch: list[A] = []
+    for item in on:
+        batch.append(item)
+        if len(batch) == limits.SERIES_LOGS_AT_ONCE:
+            results += await asyncio.gather(*map(work, batch))
+            batch = []
+    return results + list(await asyncio.gather(*map(work, batch)))

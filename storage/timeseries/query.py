@@ -1,7 +1,7 @@
-"""Time series and what was last measured: what dashboards, metrics and charts are drawn from.
+"""Queries of time series and latest samples, for dashboards, metrics and charts.
 
-The measuring itself is `storage.timeseries.sampler`, a duty of the sweeper; this reads what it left. A chart of one resource is three
-small reads of the store, a page of charts three for each, and what was last measured of a whole namespace is one.
+`storage.timeseries.sampler`, a maintenance task of the sweeper, measures; this reads its results. A chart of one resource
+is three small reads of the store, a page of charts three for each, and the latest samples of a whole namespace are one.
 """
 
 import asyncio
@@ -65,10 +65,11 @@ class ShardPlace(NamedTuple):
 
 
 class Series:
-    """Charts and what was last measured. Every verb raises StorageUnavailable.
+    """Charts and latest samples.
 
-    `window_ms` is how far back a chart reaches: up to an hour in steps of 10 s, up to a day by minutes, up to two weeks by
-    quarters of an hour; what is longer is cut. The columns are those of the shapes in `storage.domain.timeseries.samples`.
+    Every verb raises StorageUnavailable. `window_ms` is how far back a chart reaches: up to an hour in steps of 10 s, up to
+    a day by minutes, up to two weeks by quarters of an hour; a longer window is cut. The columns are those of the shapes in
+    `storage.domain.timeseries.samples`.
     """
 
     def __init__(
@@ -83,9 +84,10 @@ class Series:
         self._latest_known: TtlCache[Any] = TtlCache(limits.SERIES_KNOWN_MS, clock)
 
     async def sample(self) -> int:
-        """The sweeper's duty: measure everything, once in ten seconds however often this is asked and by how many.
+        """Measure everything, at most once in ten seconds over all processes.
 
-        Gives how many queues, streams and groups were looked at; 0 when this slot was measured already.
+        The sweeper's maintenance task. Returns the number of queues, streams and groups observed; 0 when this slot was
+        measured already.
         """
         return await self._sampler.sample()
 
@@ -94,14 +96,17 @@ class Series:
     async def of_queue(
         self, queue: QueueName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
-        """A queue's chart. Raises QueueNotFound."""
-        found = [(queue, (await self._catalog.queue(queue)).log_id)]
-        return (await self._of(QUEUE, found, window_ms, now_ms))[queue]
+        """Return a queue's chart.
+
+        Raises QueueNotFound.
+        """
+        ids = [(queue, (await self._catalog.queue(queue)).log_id)]
+        return (await self._of(QUEUE, ids, window_ms, now_ms))[queue]
 
     async def of_queues(
         self, queues: Sequence[QueueName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[QueueName, Samples]:
-        """The charts of SERIES_PAGE_MAX queues at most, of those that are there."""
+        """Return the charts of the queues that exist; at most SERIES_PAGE_MAX queues."""
 
         async def ask(name: QueueName) -> str:
             return (await self._catalog.queue(name)).log_id
@@ -111,14 +116,17 @@ class Series:
     async def of_stream(
         self, stream: StreamName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
-        """A stream's chart; of a queue's view, nothing was measured. Raises StreamNotFound."""
-        found = [(stream, (await self._catalog.stream(stream)).stream_id)]
-        return (await self._of(STREAM, found, window_ms, now_ms))[stream]
+        """Return a stream's chart; empty for a queue's view, which is not measured.
+
+        Raises StreamNotFound.
+        """
+        ids = [(stream, (await self._catalog.stream(stream)).stream_id)]
+        return (await self._of(STREAM, ids, window_ms, now_ms))[stream]
 
     async def of_streams(
         self, streams: Sequence[StreamName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[StreamName, Samples]:
-        """The charts of SERIES_PAGE_MAX streams at most, of those that are there."""
+        """Return the charts of the streams that exist; at most SERIES_PAGE_MAX streams."""
 
         async def ask(name: StreamName) -> str:
             return (await self._catalog.stream(name)).stream_id
@@ -128,18 +136,21 @@ class Series:
     async def of_group(
         self, group: GroupName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
-        """A group's chart. Raises GroupNotFound."""
-        found = [(group, (await self._groups.get(group)).group_id)]
-        return (await self._of(GROUP, found, window_ms, now_ms))[group]
+        """Return a group's chart.
+
+        Raises GroupNotFound.
+        """
+        ids = [(group, (await self._groups.get(group)).group_id)]
+        return (await self._of(GROUP, ids, window_ms, now_ms))[group]
 
     async def of_namespace(
         self, namespace: str, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
-        """The chart of a namespace's totals; nothing was measured of one that is not there."""
+        """Return the chart of a namespace's totals; empty for a namespace that does not exist."""
         return await self._of_total(namespace, NAMESPACE, window_ms, now_ms)
 
     async def of_deployment(self, window_ms: int, *, now_ms: int | None = None) -> Samples:
-        """The chart of the totals of all namespaces, and of the store."""
+        """Return the chart of the totals of all namespaces, and of the store."""
         return await self._of_total("", DEPLOYMENT, window_ms, now_ms)
 
     async def _of_page(
@@ -150,50 +161,55 @@ class Series:
         window_ms: int,
         now_ms: int | None,
     ) -> dict[N, Samples]:
-        """Charts without a question to Postgres for each: their ids are known by what was last measured."""
-        found = []
-        for name, kept in (await self._kept(shape, names[: limits.SERIES_PAGE_MAX])).items():
+        """Return charts without a query to Postgres for each: the latest samples have the ids."""
+        ids = []
+        for name, latest in (await self._kept(shape, names[: limits.SERIES_PAGE_MAX])).items():
             with suppress(QueueNotFound, StreamNotFound):
-                found.append((name, kept.resource_id if kept else await ask(name)))
-        return await self._of(shape, found, window_ms, now_ms)
+                ids.append((name, latest.resource_id if latest else await ask(name)))
+        return await self._of(shape, ids, window_ms, now_ms)
 
     async def _of(
         self,
         shape: Shape[S],
-        asked: Sequence[tuple[N, str]],
+        ids: Sequence[tuple[N, str]],
         window_ms: int,
         now_ms: int | None,
     ) -> dict[N, Samples]:
         window, ticks = await self._window(window_ms, now_ms)
-        some = asked[: limits.SERIES_PAGE_MAX]
-        kept = await self._kept(shape, [name for name, _ in some])
+        page = ids[: limits.SERIES_PAGE_MAX]
+        latest = await self._kept(shape, [name for name, _ in page])
         rows = await asyncio.gather(
             *(
-                self._rows(shape, name.namespace, resource_id, window, kept.get(name))
-                for name, resource_id in some
+                self._rows(shape, name.namespace, resource_id, window, latest.get(name))
+                for name, resource_id in page
             )
         )
         return {
             name: chart(shape, window.ring, window.slots, ticks, found, resource_id)
-            for (name, resource_id), found in zip(some, rows, strict=True)
+            for (name, resource_id), found in zip(page, rows, strict=True)
         }
 
     async def _of_total(
         self, namespace: str, resource_id: str, window_ms: int, now_ms: int | None
     ) -> Samples:
         window, ticks = await self._window(window_ms, now_ms)
-        [kept] = await self._hot.latest_of("", TOTAL.kind, [namespace])
-        rows = await self._rows(TOTAL, namespace, resource_id, window, kept)
+        [latest] = await self._hot.latest_of("", TOTAL.kind, [namespace])
+        rows = await self._rows(TOTAL, namespace, resource_id, window, latest)
         return chart(TOTAL, window.ring, window.slots, ticks, rows, "")
 
     async def _kept(self, shape: Shape[S], names: Sequence[N]) -> dict[N, Kept | None]:
-        """What was last measured of these, before their chunks are read: what changes in between, those know."""
-        found: dict[N, Kept | None] = {}
+        """Return the latest samples of these resources, to be read before their chunks.
+
+        The chunks have the changes made in between.
+        """
+        latest: dict[N, Kept | None] = {}
         for namespace in {name.namespace for name in names}:
-            some = [name for name in names if name.namespace == namespace]
-            known = await self._hot.latest_of(namespace, shape.kind, [name.name for name in some])
-            found |= dict(zip(some, known, strict=True))
-        return found
+            in_namespace = [name for name in names if name.namespace == namespace]
+            of_namespace = await self._hot.latest_of(
+                namespace, shape.kind, [name.name for name in in_namespace]
+            )
+            latest |= dict(zip(in_namespace, of_namespace, strict=True))
+        return latest
 
     async def _rows(
         self,
@@ -201,22 +217,24 @@ class Series:
         namespace: str,
         resource_id: str,
         window: _Window,
-        kept: Kept | None,
+        latest: Kept | None,
     ) -> list[Row | None]:
-        found = await self._hot.chunks(namespace, resource_id, window.ring, window.chunks)
+        packed_chunks = await self._hot.chunks(namespace, resource_id, window.ring, window.chunks)
         ring, wide = window.ring, width(shape)
         chunks = {
             number: read_chunk(packed, number * ring.chunk_slots, wide)
-            for number, packed in found.items()
+            for number, packed in packed_chunks.items()
         }
         stood = None
-        if kept is not None and kept.resource_id == resource_id:
-            stood = widened(shape, shape.values(shape.made(kept.values, kept.rates)))
+        if latest is not None and latest.resource_id == resource_id:
+            stood = widened(shape, shape.values(shape.made(latest.values, latest.rates)))
         return rows_of(chunks, ring, window.first, window.last, stood)
 
     async def _window(self, window_ms: int, now_ms: int | None) -> tuple[_Window, dict[int, Tick]]:
-        """The slots of a chart that ends now, and which of them were measured. A slot that is not over is not shown, but
-        for one of the finest ring that was measured."""
+        """Return the slots of a chart that ends now, and which of them were measured.
+
+        A slot that is not over is not shown, except one of the finest ring that was measured.
+        """
         ring = ring_for(window_ms)
         slot = ring.slot(self._clock.now_ms() if now_ms is None else now_ms)
         window = _Window(ring, window_ms, slot)
@@ -227,54 +245,66 @@ class Series:
 
     async def _ticks(self, window: _Window) -> dict[int, Tick]:
         async def read() -> dict[int, Tick]:
-            found = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
-            return ticks_of(found, window.ring)
+            chunks = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
+            return ticks_of(chunks, window.ring)
 
         return await self._ticks_known.get((window.ring.nth, window.chunks), read)
 
-    # What was last measured
+    # Latest samples
 
     async def latest_queues(self, namespace: str) -> Latest[QueueSample]:
-        """Every queue of a namespace as it was last measured, by name. One read of the store, kept for two seconds."""
+        """Return the latest sample of every queue of a namespace, by name.
+
+        One read of the store, cached for two seconds.
+        """
         return await self._latest(QUEUE, namespace)
 
     async def latest_streams(self, namespace: str) -> Latest[StreamSample]:
-        """The same of streams."""
+        """Return the latest sample of every stream of a namespace, by name.
+
+        One read of the store, cached for two seconds.
+        """
         return await self._latest(STREAM, namespace)
 
     async def latest_groups(self, namespace: str) -> Latest[GroupSample]:
-        """The same of consumer groups."""
+        """Return the latest sample of every consumer group of a namespace, by name.
+
+        One read of the store, cached for two seconds.
+        """
         return await self._latest(GROUP, namespace)
 
     async def latest_shards(self, namespace: str) -> Mapping[str, Sequence[ShardPlace]]:
-        """How far the shards of each stream of a namespace reached then, by the stream's name."""
+        """Return the extents of the shards of each stream of a namespace, by the stream's name.
+
+        As of the latest sample.
+        """
 
         async def read() -> dict[str, tuple[ShardPlace, ...]]:
-            kept = await self._hot.latest(namespace, STREAM.kind)
+            latest = await self._hot.latest(namespace, STREAM.kind)
             return {
                 name: tuple(ShardPlace(one[0], one[4], one[1]) for one in stream.behind)
-                for name, stream in kept.items()
+                for name, stream in latest.items()
             }
 
-        known: TtlCache[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
-        return await known.get(("shards", namespace), read)
+        cache: TtlCache[dict[str, tuple[ShardPlace, ...]]] = self._latest_known
+        return await cache.get(("shards", namespace), read)
 
     async def latest_namespaces(self) -> Latest[TotalSample]:
-        """The totals of each namespace, by name, and those of the deployment under the empty one."""
+        """Return the totals of each namespace, by name, and the deployment's under the empty name."""
         return await self._latest(TOTAL, "")
 
     async def _latest(self, shape: Shape[S], namespace: str) -> Latest[S]:
         async def read() -> Latest[S]:
-            kept, [deployment] = await asyncio.gather(
+            latest, [deployment] = await asyncio.gather(
                 self._hot.latest(namespace, shape.kind), self._hot.latest_of("", TOTAL.kind, [""])
             )
             by_name = {
-                name: shape.made(one.values, one.rates_of(shape)) for name, one in kept.items()
+                name: shape.made(one.values, one.rates_of(shape)) for name, one in latest.items()
             }
             return Latest(_measured_at(deployment), by_name)
 
-        known: TtlCache[Latest[S]] = self._latest_known
-        return await known.get((shape.kind, namespace), read)
+        cache: TtlCache[Latest[S]] = self._latest_known
+        return await cache.get((shape.kind, namespace), read)
 
 
 def _measured_at(deployment: Kept | None) -> int | None:

@@ -1,4 +1,4 @@
-"""What was measured so far, read from the store by a process that takes the measuring over."""
+"""Recovery of the sampler's state from the store, when a process takes over."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,8 +17,11 @@ Place = tuple[str, str]
 
 
 class Memory:
-    """Everything that was measured, up to a slot. `looked`: the longer rings' slots that are under way, none before the
-    first look; `open`: which resources have to be added up when they are over."""
+    """The sampler's state: all samples up to a slot.
+
+    `looked`: the longer rings' slots in progress, none before the first observation; `open`: the resources that have to be
+    added up when those slots are over.
+    """
 
     def __init__(self, slot: int = -1) -> None:
         self.slot = slot
@@ -26,84 +29,86 @@ class Memory:
         self.looked: list[Looked] = []
         self.open: list[dict[int, tuple[str, Known]]] = [{} for _ in LONGER]
 
-    def open_up(self, namespace: str, known: Known, nth: int) -> None:
-        """The slot under way of a longer ring is to be added up for this one."""
-        self.open[nth][id(known)] = namespace, known
+    def open_up(self, namespace: str, resource: Known, nth: int) -> None:
+        """Mark a resource to be added up for the current slot of a longer ring."""
+        self.open[nth][id(resource)] = namespace, resource
 
 
-async def recall(hot: HotSeries, slot: int, taken: int) -> Memory:
-    """What was measured up to a slot. `taken`: a later one that somebody began and did not finish; what that had kept
-    already is taken back."""
+async def recall(hot: HotSeries, slot: int, claimed: int) -> Memory:
+    """Load the state as of a slot.
+
+    `claimed`: a later slot that a process began and did not finish; what it had written already is reverted.
+    """
     memory = Memory(slot)
     totals = await hot.latest("", TOTAL.kind)
     if slot < 0 or "" not in totals:
         return memory
     at_ms = totals[""].values[TOTAL.names.index("sampled_at_ms")] or 0
-    for namespace, kept in totals.items():
-        memory.known[TOTAL.kind][namespace, ""] = _known(TOTAL, kept, at_ms)
-    wanted = [(namespace, shape) for namespace in totals if namespace for shape in KINDS]
+    for namespace, latest in totals.items():
+        memory.known[TOTAL.kind][namespace, ""] = _known(TOTAL, latest, at_ms)
+    kinds = [(namespace, shape) for namespace in totals if namespace for shape in KINDS]
 
-    async def one(asked: tuple[str, Shape[Any]]) -> None:
-        namespace, shape = asked
-        known = memory.known[shape.kind]
-        for name, kept in (await hot.latest(namespace, shape.kind)).items():
-            known[namespace, name] = _known(shape, kept, at_ms)
+    async def one(kind: tuple[str, Shape[Any]]) -> None:
+        namespace, shape = kind
+        resources = memory.known[shape.kind]
+        for name, latest in (await hot.latest(namespace, shape.kind)).items():
+            resources[namespace, name] = _known(shape, latest, at_ms)
 
-    await together(one, wanted)
-    await _go_on(hot, memory, max(slot, taken))
+    await together(one, kinds)
+    await _go_on(hot, memory, max(slot, claimed))
     return memory
 
 
-def _known(shape: Shape[Any], kept: Kept, at_ms: int) -> Known:
-    known = Known(shape, kept.resource_id)
-    known.values = shape.values(shape.made(kept.values, kept.rates))
-    known.rates, known.behind = kept.rates_of(shape), kept.behind
-    known.changed_ms, known.seen_ms = kept.changed_ms, at_ms
-    return known
+def _known(shape: Shape[Any], latest: Kept, at_ms: int) -> Known:
+    resource = Known(shape, latest.resource_id)
+    resource.values = shape.values(shape.made(latest.values, latest.rates))
+    resource.rates, resource.behind = latest.rates_of(shape), latest.behind
+    resource.changed_ms, resource.seen_ms = latest.changed_ms, at_ms
+    return resource
 
 
-async def _go_on(hot: HotSeries, memory: Memory, taken: int) -> None:
-    """Look again at the slots that are under way, of what changed in them."""
+async def _go_on(hot: HotSeries, memory: Memory, claimed: int) -> None:
+    """Restore the longer slots in progress, from the changes made in them."""
     longest = LONGER[-1]
     first = _begin(longest, memory.slot) // FINEST.step_ms
-    numbers = FINEST.chunks(first, taken)
+    numbers = FINEST.chunks(first, claimed)
     measured = ticks_of(await hot.chunks("", DEPLOYMENT, FINEST, numbers), FINEST)
     ticks = {slot: measured[slot] for slot in sorted(measured) if first <= slot <= memory.slot}
     memory.looked = [_looked(ring, memory.slot, ticks) for ring in LONGER]
 
-    async def one(place: Place, known: Known) -> None:
+    async def one(place: Place, resource: Known) -> None:
         namespace = place[0]
-        found = await hot.chunks(namespace, known.resource_id, FINEST, numbers)
-        wide = width(known.shape)
+        packed_chunks = await hot.chunks(namespace, resource.resource_id, FINEST, numbers)
+        wide = width(resource.shape)
         chunks = {
             number: read_chunk(packed, number * FINEST.chunk_slots, wide)
-            for number, packed in found.items()
+            for number, packed in packed_chunks.items()
         }
-        rows = dict(enumerate(rows_of(chunks, FINEST, first, taken, None), start=first))
-        if taken > memory.slot:
+        rows = dict(enumerate(rows_of(chunks, FINEST, first, claimed, None), start=first))
+        if claimed > memory.slot:
             stood = rows[memory.slot]
-            known.values = None if stood is None else narrowed(known.shape, stood)
+            resource.values = None if stood is None else narrowed(resource.shape, stood)
         for ring in LONGER:
-            _look_again(known, ring, memory.slot, ticks, rows)
+            _look_again(resource, ring, memory.slot, ticks, rows)
 
     busy = []
     for of_kind in memory.known.values():
-        for place, known in of_kind.items():
+        for place, resource in of_kind.items():
             for nth, ring in enumerate(LONGER):
-                if known.changed_ms >= _begin(ring, memory.slot) - ring.step_ms:
-                    memory.open_up(place[0], known, nth)
-            if known.changed_ms >= first * FINEST.step_ms:
-                busy.append((place, known))
+                if resource.changed_ms >= _begin(ring, memory.slot) - ring.step_ms:
+                    memory.open_up(place[0], resource, nth)
+            if resource.changed_ms >= first * FINEST.step_ms:
+                busy.append((place, resource))
     await together(lambda pair: one(*pair), busy)
 
 
 def _begin(ring: Ring, slot: int) -> int:
-    """When the slot of a longer ring began that a slot of the finest lies in."""
+    """Return the start time of the longer ring's slot that contains this finest slot, in ms."""
     return ring.slot(slot * FINEST.step_ms) * ring.step_ms
 
 
 def _within(ring: Ring, slot: int, ticks: Iterable[int]) -> list[int]:
-    """The slots among `ticks` that lie in the same slot of a longer ring as `slot`."""
+    """Yield the slots among `ticks` that lie in the same slot of a longer ring as `slot`."""
     begin = _begin(ring, slot)
     return [tick for tick in ticks if tick * FINEST.step_ms >= begin]
 
@@ -115,13 +120,17 @@ def _looked(ring: Ring, slot: int, ticks: Mapping[int, Tick]) -> Looked:
 
 
 def _look_again(
-    known: Known, ring: Ring, slot: int, ticks: Mapping[int, Tick], rows: Mapping[int, Row | None]
+    resource: Known,
+    ring: Ring,
+    slot: int,
+    ticks: Mapping[int, Tick],
+    rows: Mapping[int, Row | None],
 ) -> None:
     before: Row | None = None
     last_at_ms = 0
     for looks, tick in enumerate(_within(ring, slot, ticks)):
         row = rows[tick]
         if looks and row != before:
-            stood = None if before is None else narrowed(known.shape, before)
-            known.changed(ring, Looked(0, looks, last_at_ms), stood)
+            stood = None if before is None else narrowed(resource.shape, before)
+            resource.changed(ring, Looked(0, looks, last_at_ms), stood)
         before, last_at_ms = row, ticks[tick].at_ms

@@ -1,15 +1,15 @@
-"""Measuring: one process looks at everything every few seconds, and adds what changed to the time series.
+"""Sampler: one process observes everything every few seconds, and records the changes.
 
-    claim     a slot; whoever has it measures, and nobody else. Had another process the one before, what it knew is read
+    claim     a slot; only the process that has it measures. Had another process the one before, its state is loaded
     look      at each queue, shard and group (`storage.timeseries.collector`)
     add       to the chunks of what changed; a slot of a longer ring that is over is added up (`series_memory`)
-    keep      what was measured last of each; drop what is gone
-    total     namespaces, then the deployment, whose own series says which slots were measured
+    keep      the latest sample of each; drop what was deleted
+    total     namespaces, then the deployment, whose own series has a row for each slot that was measured
     finish    the slot
 
-A crash in between leaves a slot that was taken and not finished: some of what was kept may be missing in the rings, so
-the next look goes on from the last slot that was finished, and adds everything once, whether it changed or not. What a
-stream took, or a group committed, between those two slots is in no count then.
+A crash in between leaves a slot that was claimed and not finished: some of the latest samples may be missing in the
+rings, so the next look continues from the last finished slot, and adds everything once, whether it changed or not. What
+was written to a stream, or committed by a group, between those two slots is then in no count.
 """
 
 import secrets
@@ -63,11 +63,14 @@ _R = TypeVar("_R", MeasuredQueue, MeasuredStream)
 
 
 class _Forgotten(Exception):
-    """The store lost what this process had written to it."""
+    """The store lost the samples that this process had written to it."""
 
 
 class Sampler:
-    """The duty. Raises StorageUnavailable, and then what was measured of this slot is not whole."""
+    """Sampling task.
+
+    Raises StorageUnavailable, and then the samples of this slot are incomplete.
+    """
 
     def __init__(
         self,
@@ -86,13 +89,13 @@ class Sampler:
         self._memory: Memory | None = None
 
     async def sample(self) -> int:
-        """Measure, if nobody has in this slot; gives how many resources there are."""
+        """Measure unless another process has in this slot; return the number of resources."""
         at_ms = self._clock.now_ms()
         slot = FINEST.slot(at_ms)
         claimed = await self._hot.claim(slot, self._owner)
         if not claimed.mine:
             return 0
-        memory, self._memory = self._memory, None  # whatever goes wrong, the next look reads anew
+        memory, self._memory = self._memory, None  # after any error the next look loads it again
         whole = claimed.taken == claimed.done
         mine = claimed.after_me and memory is not None and memory.slot == claimed.done
         if memory is None or not mine or not whole:
@@ -129,13 +132,13 @@ class Sampler:
         return len(queues) + len(streams) + len(groups)
 
     async def _announce(self, look: "_Look", namespaces: Iterable[str]) -> None:
-        """What is kept of a namespace is found by its totals, so those are there before."""
-        known = look.memory.known[TOTAL.kind]
+        """Store totals of new namespaces first: their samples are found by these totals."""
+        totals = look.memory.known[TOTAL.kind]
         values = TOTAL.values(TotalSample())
         new = {
             name: Kept(NAMESPACE, look.at_ms, values)
             for name in namespaces
-            if (name, "") not in known
+            if (name, "") not in totals
         }
         if new:
             await self._hot.keep("", TOTAL.kind, new, ())
@@ -169,30 +172,30 @@ def _look_at_stream(look: "_Look", seen: SeenStream) -> None:
     records, size = _count(before, "records_in"), _count(before, "bytes_in")
     values = STREAM.values(stream_sample(seen, records + since[0], size + since[1]))
     look.at(STREAM, Seen(namespace, name, stream_id, values, behind))
-    for one in seen.groups:
-        namespace, name, group_id, *_ = one.group
-        known = look.last_of(GROUP, namespace, name, group_id)
-        committed = read_since(known.behind if known else (), one.places)
-        values = GROUP.values(group_sample(one, _count(known, "committed") + committed))
-        look.at(GROUP, Seen(namespace, name, group_id, values, one.places))
+    for seen_group in seen.groups:
+        namespace, name, group_id, *_ = seen_group.group
+        previous = look.last_of(GROUP, namespace, name, group_id)
+        committed = read_since(previous.behind if previous else (), seen_group.places)
+        values = GROUP.values(group_sample(seen_group, _count(previous, "committed") + committed))
+        look.at(GROUP, Seen(namespace, name, group_id, values, seen_group.places))
 
 
-def _count(known: Known | None, name: str) -> int:
-    """How far a count is that only this measuring keeps."""
-    if known is None or known.values is None:
+def _count(resource: Known | None, name: str) -> int:
+    """Return the value of a count that only the sampler keeps."""
+    if resource is None or resource.values is None:
         return 0
-    return known.values[known.shape.names.index(name)] or 0
+    return resource.values[resource.shape.names.index(name)] or 0
 
 
 class _Changes(NamedTuple):
-    """What is kept of one kind in a namespace, and what is not any more."""
+    """Latest samples of one kind in a namespace to store, and names to delete."""
 
     kept: dict[str, Kept]
     gone: list[str]
 
 
 class _Look:
-    """One slot: what was seen in it, and so what is to be added, kept and dropped."""
+    """One slot's observations, and the resulting additions, updates and deletions."""
 
     def __init__(self, memory: Memory, at_ms: int, *, forced: bool) -> None:
         self.memory = memory
@@ -205,75 +208,77 @@ class _Look:
         self._risen: dict[str, Increments] = {}  # by namespace
         self._slot = FINEST.slot(at_ms)
 
-    # Whose turn it is
+    # Turns
 
     def share(self, logs: int) -> None:
-        """So many logs there are: with too many, each has its turn in one of several slots."""
+        """Set the number of logs: with too many, each is measured in one of several slots only."""
         self.parts = max(1, -(-logs // limits.SERIES_LOGS_PER_TICK))
 
     def in_turn(self, resources: Iterable[_R]) -> list[_R]:
-        """Those whose turn it is."""
+        """Return the resources that are due in this slot."""
         return [one for one in resources if looked_at(one[2], self._slot, self.parts)]
 
-    # What is seen
+    # Observations
 
     def last_of(
         self, shape: Shape[Any], namespace: str, name: str, resource_id: str
     ) -> Known | None:
-        """What is known of a resource; None of one that was made anew."""
-        known = self.memory.known[shape.kind].get((namespace, name))
-        return known if known is not None and known.resource_id == resource_id else None
+        """Return the state of a resource; None for one that was recreated."""
+        resource = self.memory.known[shape.kind].get((namespace, name))
+        return resource if resource is not None and resource.resource_id == resource_id else None
 
     def at(self, shape: Shape[Any], seen: Seen) -> None:
-        """A resource, as it is now."""
+        """Record the observation of a resource."""
         place = (seen.namespace, seen.name)
-        known = self.last_of(shape, *place, seen.resource_id)
-        if known is None:
+        resource = self.last_of(shape, *place, seen.resource_id)
+        if resource is None:
             if old := self.memory.known[shape.kind].get(place):
                 self._forget(shape, place, old)
-            known = self.memory.known[shape.kind][place] = Known(shape, seen.resource_id)
+            resource = self.memory.known[shape.kind][place] = Known(shape, seen.resource_id)
         if shape is not TOTAL:
             risen = self._risen.setdefault(seen.namespace, {})
-            note_risen(risen, shape, known.values, seen.values)
-        self._note(place, known, seen.values, seen.behind)
+            note_risen(risen, shape, resource.values, seen.values)
+        self._note(place, resource, seen.values, seen.behind)
 
-    def _note(self, place: Place, known: Known, values: Values, behind: Behind) -> None:
-        """Add what changed, and keep it."""
-        told = (known.rates, known.behind)
-        additions = known.look(
+    def _note(self, place: Place, resource: Known, values: Values, behind: Behind) -> None:
+        """Add the changes of a resource, and store its latest sample."""
+        before = (resource.rates, resource.behind)
+        additions = resource.look(
             values, self.at_ms, self.memory.looked, parts=self.parts, forced=self._forced
         )
-        known.behind = behind
+        resource.behind = behind
         if additions:
-            self._add(place[0], known, additions)
+            self._add(place[0], resource, additions)
             for nth in range(len(LONGER)):
-                self.memory.open_up(place[0], known, nth)
-        if additions or told != (known.rates, behind):
-            kept = Kept(known.resource_id, known.changed_ms, values, _told(known.rates), behind)
-            namespace, name = ("", place[0]) if known.shape is TOTAL else place
-            self._changes(namespace, known.shape).kept[name] = kept
+                self.memory.open_up(place[0], resource, nth)
+        if additions or before != (resource.rates, behind):
+            sample = Kept(
+                resource.resource_id, resource.changed_ms, values, _told(resource.rates), behind
+            )
+            namespace, name = ("", place[0]) if resource.shape is TOTAL else place
+            self._changes(namespace, resource.shape).kept[name] = sample
 
-    def _add(self, namespace: str, known: Known, additions: Sequence[Addition]) -> None:
-        self.additions.setdefault((namespace, known.resource_id), []).extend(additions)
+    def _add(self, namespace: str, resource: Known, additions: Sequence[Addition]) -> None:
+        self.additions.setdefault((namespace, resource.resource_id), []).extend(additions)
 
     def _changes(self, namespace: str, shape: Shape[Any]) -> _Changes:
         return self.changes.setdefault((namespace, shape.kind), _Changes({}, []))
 
-    # What is gone
+    # Deletions
 
-    def forget_all_but(self, shape: Shape[Any], there: Collection[Place]) -> None:
-        """Those that are not there any more leave nothing behind."""
+    def forget_all_but(self, shape: Shape[Any], existing: Collection[Place]) -> None:
+        """Delete all data of resources that no longer exist."""
         of_kind = self.memory.known[shape.kind]
-        for place in [place for place in of_kind if place not in there]:
+        for place in [place for place in of_kind if place not in existing]:
             namespace, name = ("", place[0]) if shape is TOTAL else place
             self._changes(namespace, shape).gone.append(name)
             self._forget(shape, place, of_kind[place])
 
-    def _forget(self, shape: Shape[Any], place: Place, known: Known) -> None:
+    def _forget(self, shape: Shape[Any], place: Place, resource: Known) -> None:
         del self.memory.known[shape.kind][place]
         for still_open in self.memory.open:
-            still_open.pop(id(known), None)
-        self.gone.append((place[0], known.resource_id))
+            still_open.pop(id(resource), None)
+        self.gone.append((place[0], resource.resource_id))
 
     # Longer slots
 
@@ -289,24 +294,24 @@ class _Look:
 
     def _close(self, nth: int, looked: Looked) -> None:
         opened, self.memory.open[nth] = self.memory.open[nth], {}
-        for namespace, known in opened.values():
-            additions, unsettled = known.close(LONGER[nth], looked)
+        for namespace, resource in opened.values():
+            additions, unsettled = resource.close(LONGER[nth], looked)
             if additions:
-                self._add(namespace, known, additions)
+                self._add(namespace, resource, additions)
             if unsettled:
-                self.memory.open_up(namespace, known, nth)
+                self.memory.open_up(namespace, resource, nth)
 
     # Totals
 
     def at_namespaces(self, namespaces: Iterable[str]) -> list[TotalSample]:
-        """The totals of each."""
+        """Record and return the totals of each namespace."""
         samples: dict[str, dict[str, list[Values]]] = {
             name: {shape.kind: [] for shape in KINDS} for name in namespaces
         }
         for shape in KINDS:
-            for (namespace, _), known in self.memory.known[shape.kind].items():
-                if namespace in samples and known.values is not None:
-                    samples[namespace][shape.kind].append(known.values)
+            for (namespace, _), resource in self.memory.known[shape.kind].items():
+                if namespace in samples and resource.values is not None:
+                    samples[namespace][shape.kind].append(resource.values)
         totals = []
         for namespace, of_kinds in samples.items():
             risen = self._risen.get(namespace, {})
@@ -316,7 +321,7 @@ class _Look:
         return totals
 
     def at_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
-        """The total of all, by which readers know that this slot was measured."""
+        """Record the total of all namespaces, which marks this slot as measured for readers."""
         risen: Increments = {}
         for of_namespace in self._risen.values():
             for name, by in of_namespace.items():
@@ -336,10 +341,12 @@ class _Look:
         ]
 
     def _total(self, namespace: str, resource_id: str) -> TotalSample | None:
-        known = self.last_of(TOTAL, namespace, "", resource_id)
-        return None if known is None or known.values is None else TOTAL.made(known.values, ())
+        resource = self.last_of(TOTAL, namespace, "", resource_id)
+        return (
+            None if resource is None or resource.values is None else TOTAL.made(resource.values, ())
+        )
 
 
 def _told(rates: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    """Rates as they are kept: most are nought, and take no place."""
+    """Return rates as they are stored: if all are zero, nothing, to save space."""
     return () if all(one == 0 for one in rates) else rates

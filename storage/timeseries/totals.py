@@ -1,6 +1,6 @@
-"""What all queues, streams and groups of a namespace, and all namespaces, add up to.
+"""Totals of the queues, streams and groups of a namespace, and of all namespaces.
 
-Levels are added up anew at each look. Counts never fall, whatever is deleted: what each has risen by is added to them.
+Levels are recomputed at each look. Counts never decrease, whatever is deleted: the increase of each is added to them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,10 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def note_risen(risen: Increments, shape: Shape[Any], before: Values | None, after: Values) -> None:
-    """Add to `risen` by how much the counts of one resource have; what fell began anew, and has not risen."""
+    """Add the increase of one resource's counts to `risen`.
+
+    A count that decreased was restarted, and adds nothing.
+    """
     if before == after:
         return
     for name, totals in _COUNTS[shape.kind].items():
@@ -79,7 +82,7 @@ def note_risen(risen: Increments, shape: Shape[Any], before: Values | None, afte
 def total_of(
     before: TotalSample | None, samples: Mapping[str, Sequence[Values]], risen: Increments
 ) -> TotalSample:
-    """A namespace's total, of the samples of its resources by kind."""
+    """Return a namespace's total, from the samples of its resources by kind."""
     facts: dict[str, Any] = {kind: len(some) for kind, some in samples.items()}
     for shape in (QUEUE, STREAM, GROUP):
         columns = dict(
@@ -96,7 +99,7 @@ def total_of_all(
     risen: Increments,
     **own: int | None,
 ) -> TotalSample:
-    """The deployment's total; `own` are facts of its own."""
+    """Return the deployment's total; `own` are values that only the deployment has."""
     facts: dict[str, Any] = dict(own)
     levels = {name for of_kind in _LEVELS.values() for name in of_kind.values()}
     for name in (*levels, QUEUE.kind, STREAM.kind, GROUP.kind):
@@ -105,10 +108,10 @@ def total_of_all(
 
 
 def _together(total: str, values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     if total.endswith("_at_ms"):
-        return min(known, default=None)
-    return max(known, default=0) if total in _MOST else sum(known)
+        return min(present, default=None)
+    return max(present, default=0) if total in _MOST else sum(present)
 
 
 def _counts(before: TotalSample | None, risen: Increments) -> dict[str, int]:
@@ -120,16 +123,19 @@ def _counts(before: TotalSample | None, risen: Increments) -> dict[str, int]:
 
 
 def ticks_of(chunks: Mapping[int, bytes], ring: Ring) -> dict[int, Tick]:
-    """The slots that were measured: the deployment has a row for each. In a longer slot each resource had its turn."""
-    wide, at, parts = width(TOTAL), _place("sampled_at_ms"), _place("parts")
-    found: dict[int, Tick] = {}
+    """Return the slots that were measured: the deployment has a row for each.
+
+    In a longer slot each resource was measured.
+    """
+    wide, sampled_column, parts = width(TOTAL), _place("sampled_at_ms"), _place("parts")
+    ticks: dict[int, Tick] = {}
     for number, packed in chunks.items():
         for slot, row in read_chunk(packed, number * ring.chunk_slots, wide).rows.items():
-            found[slot] = Tick(row[at] or 0, (row[parts] or 1) if ring.nth == 0 else 1)
-    return found
+            ticks[slot] = Tick(row[sampled_column] or 0, (row[parts] or 1) if ring.nth == 0 else 1)
+    return ticks
 
 
 def _place(name: str) -> int:
-    """Where a plain column of totals stands in a row."""
+    """Return the index of a plain column of totals in a row."""
     before = TOTAL.columns[: TOTAL.names.index(name)]
     return sum(2 if column.measure is Measure.PEAK else 1 for column in before)
