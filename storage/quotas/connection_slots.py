@@ -1,6 +1,7 @@
-"""Places for connections: how many a namespace may have at one time, over all processes.
+"""Connection slots: how many connections a namespace may have, over all processes.
 
-Each process says how many it has, and says it again every ten seconds: what a killed one had is free after thirty.
+Each process publishes its number, and renews it every ten seconds: the slots of a killed process are free after
+thirty.
 """
 
 import asyncio
@@ -28,23 +29,26 @@ class ConnectionSlots:
         self._namespaces = namespaces
         self._clock = clock
         self._taken: dict[str, int] = {}
-        self._said: set[str] = set()  # namespaces in which others count on what this one says
+        self._said: set[str] = set()  # namespaces in which this process has published a number
         self._changed = asyncio.Event()
         self.refused: dict[str, int] = {}
-        """How many were refused since somebody counted."""
+        """Number of connections rejected since the last collection."""
 
     async def take(self, namespace: str) -> None:
-        """Take one, to be given back. Raises QuotaExceeded, NamespaceNotFound, StorageUnavailable."""
+        """Acquire a slot, to be released with `give_back`.
+
+        Raises QuotaExceeded, NamespaceNotFound, StorageUnavailable.
+        """
         most = (await self._namespaces.find(namespace)).quotas.connections_max
         self._taken[namespace] = self._taken.get(namespace, 0) + 1
         if most is None:
             return
         try:
-            held = await self._say(namespace, most)
+            granted = await self._say(namespace, most)
         except BaseException:
             self.give_back(namespace)
             raise
-        if not held:
+        if not granted:
             self.give_back(namespace)
             self.refused["connections"] = self.refused.get("connections", 0) + 1
             raise QuotaExceeded(
@@ -55,7 +59,7 @@ class ConnectionSlots:
             )
 
     def give_back(self, namespace: str) -> None:
-        """A connection is closed; others hear of it in a moment."""
+        """Release the slot of a closed connection; other processes see it a moment later."""
         left = self._taken[namespace] - 1
         if left:
             self._taken[namespace] = left
@@ -64,7 +68,7 @@ class ConnectionSlots:
         self._changed.set()
 
     async def say_all(self) -> None:
-        """Say how many this process has, where that is limited or was said before."""
+        """Publish this process's connections, where they are limited or were published before."""
         limited = [name for name in self._taken if self._is_limited(name)]
         for name in {*limited, *self._said}:
             await self._say(name, None)
@@ -72,7 +76,7 @@ class ConnectionSlots:
                 self._said.discard(name)
 
     async def keep_saying(self) -> None:
-        """Say it when some are given back, and every ten seconds, until cancelled."""
+        """Publish when slots are released, and every ten seconds, until cancelled."""
         while True:
             self._changed.clear()
             try:
@@ -90,17 +94,17 @@ class ConnectionSlots:
         places = self._taken.get(namespace, 0)
         try:
             return await self._hot.hold_places(namespace, places, most, self._clock.script_time())
-        except OutcomeUnknown:  # it is said again
+        except OutcomeUnknown:  # it is published again
             raise StorageUnavailable("The store did not answer in time.") from None
 
     def _is_limited(self, namespace: str) -> bool:
-        known = self._namespaces.table.get(namespace)
-        return known is not None and known.quotas.connections_max is not None
+        definition = self._namespaces.table.get(namespace)
+        return definition is not None and definition.quotas.connections_max is not None
 
 
 @asynccontextmanager
 async def held(places: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
-    """The places, said again and again while the block runs; at its end they are free."""
+    """Publish the slots continually while the block runs; at its end they are free."""
     task = asyncio.create_task(places.keep_saying(), name="places")
     try:
         yield places

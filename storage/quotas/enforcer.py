@@ -1,11 +1,12 @@
-"""Spending what a caller may: rates of its credential, of its namespace, and of what the call is about.
+"""Quota enforcement: rates of the caller's credential, its namespace, and the resource.
 
     spend ─▶ the leases of every policy have enough ─▶ taken, without waiting
-       └──▶ one has not ─▶ opens later, as is known ─▶ QuotaExceeded, without asking
-                     └──▶ the store is asked, once for all who wait ─▶ enough, or QuotaExceeded
+       └──▶ one has not ─▶ known to open later ─▶ QuotaExceeded, without asking
+                     └──▶ the store is asked, once for all waiting calls ─▶ enough, or QuotaExceeded
 
-`storage.quotas.gcra` tells what leases let pass beyond a rate, and `storage.domain.quotas` which policies there are.
-Long polls cost one call. Where the store does not answer, StorageUnavailable: a limit does not go because it is not known.
+`storage.quotas.gcra` has the bound on what leases let pass beyond a rate, and `storage.domain.quotas` the policies.
+Long polls cost one call. While the store does not answer, StorageUnavailable: a limit still holds when its state is
+unknown.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -22,19 +23,19 @@ from storage.redis.counters.rate_limits import HotRates
 
 
 class QuotaEnforcer:
-    """Holds callers to their rates and their places."""
+    """Enforcer of callers' rates and connection slots."""
 
     def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:
         self._hot = hot
         self._namespaces = namespaces
         self._clock = clock
-        self._table: object = None  # that the rest was made from
+        self._table: object = None  # that the rest was built from
         self._free: frozenset[str] = frozenset()
         self._plans: dict[tuple[str, str, str], Plan] = {}
         self._low: set[Policy] = set()
         self._policies: dict[tuple[str, str], Policy] = {}
         self.refused: dict[str, int] = {}
-        """How many calls were refused since somebody counted, by kind of policy."""
+        """Number of calls rejected since the last collection, by kind of policy."""
 
     def spend(
         self,
@@ -45,9 +46,9 @@ class QuotaEnforcer:
         messages: int = 0,
         size_bytes: int = 0,
     ) -> Awaitable[None] | None:
-        """Take what a call costs; `resource` is such as `queue/orders`, or '' for none.
+        """Spend the cost of a call; `resource` is such as `queue/orders`, or '' for none.
 
-        Gives something to wait for only where the store must be asked. Raises QuotaExceeded, QuotaTooSmall,
+        Returns an awaitable only if the store must be asked. Raises QuotaExceeded, QuotaTooSmall,
         NamespaceNotFound, StorageUnavailable.
         """
         if self._namespaces.table is not self._table:
@@ -55,28 +56,34 @@ class QuotaEnforcer:
         rates = principal.rates
         if rates is None and principal.namespace in self._free:
             return None
-        known = self._plans.get((principal.credential, principal.namespace, resource))
+        plan = self._plans.get((principal.credential, principal.namespace, resource))
         cost = (calls, messages, size_bytes)
-        if known is None or (known.rates is not rates and known.rates != rates):
+        if plan is None or (plan.rates is not rates and plan.rates != rates):
             if principal.namespace not in self._namespaces.table:
                 return self._spend_somewhere(principal, resource, cost)
-            known = self._plan(principal, resource)
+            plan = self._plan(principal, resource)
         now_ms = self._clock.now_ms()
-        return None if known.spend(cost, now_ms) else self._ask(known, cost, now_ms)
+        return None if plan.spend(cost, now_ms) else self._ask(plan, cost, now_ms)
 
     def low_standings(self, principal: Principal, resource: str) -> Sequence[QuotaStanding]:
-        """How a caller stands with the policies of which little is left, as far as this process knows."""
+        """Return a caller's standing with the policies that are nearly used up.
+
+        As far as this process knows.
+        """
         if not self._low:
             return ()
-        known = self._plans.get((principal.credential, principal.namespace, resource))
-        if known is None:
+        plan = self._plans.get((principal.credential, principal.namespace, resource))
+        if plan is None:
             return ()
         now_ms = self._clock.now_ms()
-        low = [policy for policy in known.policies if policy in self._low]
+        low = [policy for policy in plan.policies if policy in self._low]
         return [one for policy in low for one in policy.standings(now_ms)]
 
     def _ask(self, plan: Plan, cost: Cost, now_ms: int) -> Awaitable[None]:
-        """Ask the store for what the leases do not have, unless it is known already that there is not enough."""
+        """Acquire from the store what the leases lack.
+
+        Fails without asking if there is known to be too little.
+        """
         for policy in plan.policies:
             if (refusal := policy.refusal(cost, now_ms)) is not None:
                 self.count(policy.kind)
@@ -84,8 +91,8 @@ class QuotaEnforcer:
         return self._acquire(plan, cost)
 
     async def _acquire(self, plan: Plan, cost: Cost) -> None:
-        """Take from every policy, or from none."""
-        taken: list[Policy] = []
+        """Acquire from every policy, or from none."""
+        acquired: list[Policy] = []
         try:
             for policy in plan.policies:
                 try:
@@ -93,18 +100,18 @@ class QuotaEnforcer:
                 except (QuotaExceeded, QuotaTooSmall):
                     self.count(policy.kind)
                     raise
-                taken.append(policy)
+                acquired.append(policy)
         except BaseException:
-            for policy in taken:
+            for policy in acquired:
                 policy.give_back(cost)
             raise
 
     def count(self, kind: str) -> None:
-        """One call was refused."""
+        """Count a rejected call."""
         self.refused[kind] = self.refused.get(kind, 0) + 1
 
     async def _spend_somewhere(self, principal: Principal, resource: str, cost: Cost) -> None:
-        """In a namespace that this process may not have heard of yet."""
+        """Spend in a namespace that this process may not know yet."""
         await self._namespaces.find(principal.namespace)
         if self._namespaces.table is not self._table:
             self._begin_anew()
@@ -113,7 +120,7 @@ class QuotaEnforcer:
             await self._ask(plan, cost, now_ms)
 
     def _begin_anew(self) -> None:
-        """The namespaces have changed; policies that are as they were keep what they have taken."""
+        """Rebuild for changed namespaces; unchanged policies keep their leases."""
         table = self._namespaces.table
         self._table = table
         self._free = frozenset(name for name, one in table.items() if not one.quotas.limits_calls)
@@ -135,20 +142,20 @@ class QuotaEnforcer:
     ) -> list[Policy]:
         quotas = Quotas() if namespace is None else namespace.quotas
         policy = partial(self._policy, principal.namespace)
-        found = []
+        policies = []
         if principal.rates is not None:
-            found.append(policy("key", "key", f"key/{principal.credential}", principal.rates))
+            policies.append(policy("key", "key", f"key/{principal.credential}", principal.rates))
         if quotas.rates is not None:
-            found.append(policy("namespace", "namespace", "namespace", quotas.rates))
-        for one in quotas.resources:
-            if resource and one.speaks_of(resource):
-                bucket = f"{one.resources}={resource}"
-                found.append(policy("resource", one.resources, bucket, one.rates))
-        return [one for one in found if not one.rates.says_nothing]
+            policies.append(policy("namespace", "namespace", "namespace", quotas.rates))
+        for quota in quotas.resources:
+            if resource and quota.speaks_of(resource):
+                bucket = f"{quota.resources}={resource}"
+                policies.append(policy("resource", quota.resources, bucket, quota.rates))
+        return [quota for quota in policies if not quota.rates.says_nothing]
 
     def _policy(self, namespace: str, kind: str, name: str, bucket: str, rates: Rates) -> Policy:
-        known = self._policies.get((namespace, bucket))
-        if known is None or known.rates != rates:
-            known = Policy(self._hot, self._low, namespace, kind, name, bucket, rates)
-            self._policies[namespace, bucket] = known
-        return known
+        policy = self._policies.get((namespace, bucket))
+        if policy is None or policy.rates != rates:
+            policy = Policy(self._hot, self._low, namespace, kind, name, bucket, rates)
+            self._policies[namespace, bucket] = policy
+        return policy

@@ -1,4 +1,6 @@
-"""The generic cell rate algorithm: a rate kept in one number, when what has passed so far is paid for.
+"""Generic cell rate algorithm (GCRA) with leased tokens.
+
+A rate is kept in one number, the time at which everything that has passed so far is paid for.
 
                     now                      paid until
     ────────────────┼────────────────────────────┼───────────▶ time
@@ -6,7 +8,7 @@
                     ◀──────────────── holds ────────────────▶
 
 Each unit costs the time that the rate gives it. Debt is never more than a bucket holds; room is what may pass now.
-`lease_rate.lua` does the same, for many processes at once; `Lease` is what one of them has taken and not spent.
+`lease_rate.lua` does the same, for many processes together; `Lease` is what one of them has taken and not spent.
 
     store: debt grows by what processes take          process: `left` falls by what its calls cost
            a tenth of a second's worth at a time               a second later what is left is void
@@ -22,27 +24,28 @@ from math import ceil, floor
 from storage.domain import limits
 
 _SECOND_US = 1_000_000
-_ROUNDING = 1e-6  # of a unit: what a double loses of one is not held against a caller
+_ROUNDING = 1e-6  # of a unit: a double's rounding error does not count against a caller
 
 
 def grant(
-    paid_until_us: float, now_us: float, unit_us: float, holds_us: float, least: int, wanted: int
+    paid_until_us: float, now_us: float, unit_us: float, holds_us: float, least: int, most: int
 ) -> tuple[int, float]:
-    """How many of the wanted units pass, none if not `least`, and until when everything is then paid for.
+    """Return how many units pass, and until when everything is then paid for.
 
-    With a part of what they need, callers would keep one another from ever having enough. A time that lies further
-    ahead than a bucket can be in debt comes of a clock that was set back.
+    At most `most` units, and none if fewer than `least` can pass: with a part of what they need, callers would keep one
+    another from ever having enough. A time that lies further ahead than a bucket can be in debt results from a clock that
+    was set back.
     """
     begins = min(max(paid_until_us, now_us), now_us + holds_us)
     room = floor((now_us + holds_us - begins) / unit_us + _ROUNDING)
-    granted = min(wanted, room) if room >= least else 0
+    granted = min(most, room) if room >= least else 0
     return granted, begins + granted * unit_us
 
 
 class Lease:
-    """What one process holds of one measure of a policy, and what it knows of the rest.
+    """One process's lease of one measure of a policy, and its knowledge of the rest.
 
-    `holds`: the most that passes at once; at least one unit, or nothing ever would.
+    `holds`: the most that passes in one burst; at least one unit, or nothing ever would.
     """
 
     __slots__ = (
@@ -65,21 +68,22 @@ class Lease:
         self.share = min(floor(rate * limits.LEASE_SHARE_SECONDS), self.holds)
         self.left = 0
         self.until_ms = 0
-        self._ahead = 0  # of the share: what is taken beside what calls need
-        self._given = 0  # what was left when the lease began
+        self._ahead = 0  # of the share: units leased beyond what calls need
+        self._given = 0  # units left when the lease began
         self._debt_us = 0.0
         self._seen_ms = 0
 
     def has(self, units: int, now_ms: int) -> bool:
-        """Whether so much can be spent without asking."""
+        """Return whether `units` can be spent without asking the store."""
         return units <= self.left and (not units or now_ms < self.until_ms)
 
     def asks(self, units: Sequence[int], now_ms: int) -> tuple[int, int]:
-        """What to ask for, for calls that need so much: the least, which the smallest can pass with, and what is
-        wanted, so that all pass and the next ones need not ask.
+        """Return (least, most) units to request from the store for waiting calls.
+
+        `least` is what the smallest call needs to pass; `most` lets all pass, and the next ones without a request.
 
         A lease that is used up in its time makes the next one twice as large; after one that was not, the next has
-        what was spent of it. Without units nothing is asked for.
+        what was spent of it. Without units nothing is requested.
         """
         needed = [some for some in units if some]
         if not needed:
@@ -92,28 +96,31 @@ class Lease:
         return max(0, min(needed) - left), max(0, together - left) + self._ahead
 
     def granted(self, units: int, debt_us: float, now_ms: int) -> None:
-        """The store's answer to what was asked at `now_ms`."""
+        """Record the store's response to a request made at `now_ms`."""
         self.left = self._given = self._left_at(now_ms) + units
         self.until_ms = now_ms + limits.LEASE_MS
         self._debt_us = debt_us
         self._seen_ms = now_ms
 
     def opens_in_ms(self, units: int, now_ms: int) -> int:
-        """How long until so much could pass, if nobody else took any: a lower bound, so that 0 means to ask."""
+        """Return the time in ms until `units` could pass, if no other process took any.
+
+        A lower bound, so that 0 means to ask the store.
+        """
         missing = units - self._left_at(now_ms)
         wait_us = self._debt_at(now_ms) + missing * self.unit_us - self.holds_us
         return max(0, ceil(wait_us / limits.SECOND_MS - _ROUNDING)) if missing > 0 else 0
 
     def remaining(self, now_ms: int) -> int:
-        """What could pass now, as far as is known."""
+        """Return the units that could pass now, as far as this process knows."""
         return self._room_at(now_ms) + self._left_at(now_ms)
 
     def reset_s(self, now_ms: int) -> int:
-        """When the debt is paid, in whole seconds."""
+        """Return the time until the debt is paid, in whole seconds."""
         return ceil(self._debt_at(now_ms) / _SECOND_US)
 
     def is_low(self, now_ms: int) -> bool:
-        """Whether little is left for anybody."""
+        """Return whether little is left for all processes."""
         return self._room_at(now_ms) < limits.LOW_SHARE * self.holds
 
     def _room_at(self, now_ms: int) -> int:

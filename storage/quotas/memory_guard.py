@@ -1,12 +1,12 @@
-"""Whether there is room to add something: in the store's memory, and in what a namespace may keep there.
+"""Admission control: shed writes above a store's memory limit or a namespace's quota.
 
                      85 % of maxmemory
     writes pass ───────────────────────▶ BacklogFull for every write
                 ◀───────────────────────
                       below 80 %
 
-What takes nothing in goes on: receives, settlements, reads, deletions, and moves, which give up as much as they add.
-They need some memory as well, and the last part of it is kept for them. A store without maxmemory is not watched.
+Calls that add nothing continue: receives, settlements, reads, deletions, and moves, which free as much as they add.
+They need some memory as well, and the last part of it is reserved for them. A store without maxmemory is not watched.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
-    """Whether a store is too full for writes; it stays so until it is well below."""
+    """Return whether a store is too full for writes; it stays so until it is well below."""
     if not most_bytes:
         return False
     share = limits.GUARD_OPENS_AT if was_full else limits.GUARD_CLOSES_AT
@@ -32,7 +32,10 @@ def is_full(was_full: bool, used_bytes: int, most_bytes: int) -> bool:
 
 
 class MemoryGuard:
-    """Refuses what would add to a store or a namespace that is full. `closed`: there is something to be refused."""
+    """Guard that rejects writes to a store or a namespace that is full.
+
+    `closed`: there is something to reject.
+    """
 
     def __init__(self, store: HotStore, namespaces: Namespaces) -> None:
         self._store = store
@@ -41,12 +44,15 @@ class MemoryGuard:
         self.full = False
         self.closed = False
         self.refused: dict[str, int] = {}
-        """How many writes were refused since somebody counted, by kind of limit."""
+        """Number of writes rejected since the last collection, by kind of limit."""
         namespaces.on_change.append(self._namespaces_changed)
         self._namespaces_changed()
 
     def check(self, namespace: str) -> None:
-        """Raise BacklogFull, QuotaExceeded when nothing may be added there. To be asked where `closed`."""
+        """Raise BacklogFull or QuotaExceeded if nothing may be added to the namespace.
+
+        To be called if `closed`.
+        """
         if self.full:
             self.refused["memory"] = self.refused.get("memory", 0) + 1
             raise BacklogFull(retry_after_seconds=limits.GUARD_RETRY_S)
@@ -61,7 +67,10 @@ class MemoryGuard:
             )
 
     async def look(self) -> None:
-        """See how full the store is. Raises StorageUnavailable."""
+        """Check how full the store is.
+
+        Raises StorageUnavailable.
+        """
         used_bytes, most_bytes = await self._store.memory()
         full = is_full(self.full, used_bytes, most_bytes)
         if full is not self.full:
@@ -71,7 +80,10 @@ class MemoryGuard:
         self._decide()
 
     async def watch(self) -> None:
-        """Look every second, until cancelled. What was seen last stands while the store does not answer."""
+        """Check the store every second, until cancelled.
+
+        The last result stands while the store does not answer.
+        """
         while True:
             try:
                 await self.look()
@@ -90,7 +102,7 @@ class MemoryGuard:
 
 @asynccontextmanager
 async def watched(room: MemoryGuard) -> AsyncGenerator[MemoryGuard]:
-    """The room, looked at while the block runs."""
+    """Run the guard's check continually while the block runs."""
     task = asyncio.create_task(room.watch(), name="memory-guard")
     try:
         yield room

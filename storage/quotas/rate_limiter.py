@@ -1,7 +1,7 @@
-"""Policies of quotas as one process keeps them: what it has leased of each rate, and the calls that wait for more.
+"""Leased token buckets of one process, and the calls that wait for tokens.
 
-A call that finds too little waits for the store, which is asked once for all that wait; they are served in the order in
-which they came. What is known to have no room is refused without asking.
+A call that finds too few waits for the store, which is asked once for all waiting calls; they are served in order of
+arrival. A call that is known not to fit is rejected without asking.
 """
 
 import asyncio
@@ -25,21 +25,21 @@ Cost = tuple[int, int, int]
 
 
 class _Waiting(NamedTuple):
-    """A call that the store is asked for."""
+    """A call that waits for tokens from the store."""
 
     cost: Cost
     done: "asyncio.Future[None]"
 
     def is_served(self) -> bool:
-        """Whether it was given what it waits for."""
+        """Return whether the call was granted its tokens."""
         done = self.done
         return done.done() and not done.cancelled() and done.exception() is None
 
 
 class Policy:
-    """Rates of one bucket, and what this process has taken of them.
+    """Rates of one bucket, and this process's leases of them.
 
-    It adds itself to `low` while little was left of some measure when the store was last asked.
+    It adds itself to `low` while little of some measure was left in the store's last response.
     """
 
     __slots__ = (
@@ -79,26 +79,29 @@ class Policy:
         self._waiting: list[_Waiting] = []
 
     def has(self, cost: Cost, now_ms: int) -> bool:
-        """Whether so much can be spent without asking."""
+        """Return whether `cost` can be spent without asking the store."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None and units and not lease.has(units, now_ms):
                 return False
         return True
 
     def take(self, cost: Cost) -> None:
-        """Spend what is there."""
+        """Spend `cost`, which the leases have."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None:
                 lease.left -= units
 
     def give_back(self, cost: Cost) -> None:
-        """It was not spent after all."""
+        """Return a cost that was not spent after all."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None:
                 lease.left += units
 
     async def acquire(self, cost: Cost, clock: Clock) -> None:
-        """Take so much, once the store has given it. Raises QuotaExceeded, QuotaTooSmall, StorageUnavailable."""
+        """Spend `cost`, once the store has granted it.
+
+        Raises QuotaExceeded, QuotaTooSmall, StorageUnavailable.
+        """
         now_ms = clock.now_ms()
         if self.has(cost, now_ms):
             self.take(cost)
@@ -117,23 +120,23 @@ class Policy:
             raise
 
     async def _ask_for_all(self, clock: Clock) -> None:
-        """Ask for whoever waits, and then for those that came meanwhile."""
+        """Request tokens for all waiting calls, then for those that arrived in the meantime."""
         try:
             while self._waiting:
-                asked, self._waiting = self._waiting, []
+                batch, self._waiting = self._waiting, []
                 try:
-                    await self._ask([one.cost for one in asked], clock)
+                    await self._ask([call.cost for call in batch], clock)
                 except Exception as error:
-                    for one in asked:
-                        give(one.done, error)
+                    for call in batch:
+                        give(call.done, error)
                 else:
-                    self._serve(asked, clock.now_ms())
+                    self._serve(batch, clock.now_ms())
         finally:
             self._asking = None
 
     async def _ask(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
-        wanted = {
+        requests = {
             name: Wanted(lease.unit_us, lease.holds_us, *lease.asks(some, now_ms))
             for name, lease, some in zip(
                 MEASURES, self.leases, zip(*costs, strict=True), strict=True
@@ -141,35 +144,37 @@ class Policy:
             if lease is not None
         }
         try:
-            found = await self._hot.lease(self.namespace, self.bucket, wanted, clock.script_time())
-        except OutcomeUnknown:  # what was granted is lost, which harms nobody
+            grants = await self._hot.lease(
+                self.namespace, self.bucket, requests, clock.script_time()
+            )
+        except OutcomeUnknown:  # granted tokens are lost, which does no harm
             raise StorageUnavailable("The store did not answer in time.") from None
         for name, lease in zip(MEASURES, self.leases, strict=True):
             if lease is not None:
-                lease.granted(*found[name], now_ms)
+                lease.granted(*grants[name], now_ms)
         if any(lease is not None and lease.is_low(now_ms) for lease in self.leases):
             self._low.add(self)
         else:
             self._low.discard(self)
 
-    def _serve(self, asked: Sequence["_Waiting"], now_ms: int) -> None:
-        """In the order in which they came. Whom the store has not given enough is refused."""
-        for one in asked:
-            if one.done.done():
+    def _serve(self, batch: Sequence["_Waiting"], now_ms: int) -> None:
+        """Serve waiting calls in order of arrival; reject those with too few tokens."""
+        for call in batch:
+            if call.done.done():
                 continue
-            if self.has(one.cost, now_ms):
-                self.take(one.cost)
-                one.done.set_result(None)
+            if self.has(call.cost, now_ms):
+                self.take(call.cost)
+                call.done.set_result(None)
             else:
-                one.done.set_exception(
-                    self.refusal(one.cost, now_ms, at_least_ms=1)
+                call.done.set_exception(
+                    self.refusal(call.cost, now_ms, at_least_ms=1)
                     or QuotaExceeded(policy=self.name, retry_after_seconds=1)
                 )
 
     def refusal(
         self, cost: Cost, now_ms: int, at_least_ms: int = 0
     ) -> QuotaExceeded | QuotaTooSmall | None:
-        """Why so much cannot pass now, or ever, where that is known."""
+        """Return why `cost` cannot pass now, or ever, if that is known."""
         for place, (lease, units) in enumerate(zip(self.leases, cost, strict=True)):
             if lease is None or not units or lease.has(units, now_ms):
                 continue
@@ -180,7 +185,7 @@ class Policy:
         return None
 
     def standings(self, now_ms: int) -> list[QuotaStanding]:
-        """How callers stand with each measure."""
+        """Return callers' standing with each measure."""
         window_s = max(1, round(self.rates.burst_seconds))
         return [
             QuotaStanding(
@@ -221,7 +226,7 @@ class Policy:
 
 
 class Plan:
-    """The policies of one caller and one resource, and their leases, each with the place of its measure."""
+    """The policies of one caller and one resource, and their leases by measure."""
 
     __slots__ = ("_leases", "policies", "rates")
 
@@ -236,7 +241,10 @@ class Plan:
         ]
 
     def spend(self, cost: Cost, now_ms: int) -> bool:
-        """Take it from every lease, or from none. On the way of every call, so spelled out."""
+        """Spend from every lease, or from none.
+
+        On the path of every call, so written out without helpers.
+        """
         for place, lease in self._leases:
             units = cost[place]
             if units:
@@ -248,7 +256,7 @@ class Plan:
         return True
 
     def _give_back(self, cost: Cost, refusing: Lease) -> None:
-        """It was not spent after all, of the leases before that one."""
+        """Return a cost to the leases before the one that refused it."""
         for place, lease in self._leases:
             if lease is refusing:
                 return

@@ -1,4 +1,4 @@
-"""What a namespace's queues and streams hold in the hot store, for quotas of stored bytes."""
+"""Storage usage of namespaces in the hot store, for quotas of stored bytes."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -13,14 +13,17 @@ from storage.redis.streams.logs import HotLogs
 
 
 class StorageUsage:
-    """A sweep's duty: each namespace whose stored bytes are limited is weighed, and told when it is too heavy."""
+    """Maintenance task that measures the namespaces whose stored bytes are limited.
+
+    A namespace that is over its limit is marked so.
+    """
 
     def __init__(self, logs: HotLogs, catalog: Catalog) -> None:
         self._logs = logs
         self._catalog = catalog
 
     async def weigh_all(self) -> int:
-        """Weigh every namespace that has a limit; gives their number."""
+        """Measure every namespace that has a limit; return their number."""
         await self._catalog.namespaces.read_again()
         limited = [
             namespace
@@ -32,7 +35,7 @@ class StorageUsage:
         return len(limited)
 
     async def weigh(self, namespace: Namespace) -> int:
-        """The bytes of log of all its queues and streams, dead letters and stream views included."""
+        """Return the log bytes of all its queues and streams, dead letters and views included."""
         total = 0
         after = ""
         while page := await self._catalog.list_queues(
@@ -51,14 +54,14 @@ class StorageUsage:
         return total
 
     async def _sum(self, addresses: Iterable[LogAddress]) -> int:
-        some: list[LogAddress] = []
+        batch: list[LogAddress] = []
         total = 0
         for address in addresses:
-            some.append(address)
-            if len(some) == limits.WEIGHED_AT_ONCE:
-                total += sum(await asyncio.gather(*map(self._logs.weigh, some)))
-                some = []
-        return total + sum(await asyncio.gather(*map(self._logs.weigh, some)))
+            batch.append(address)
+            if len(batch) == limits.WEIGHED_AT_ONCE:
+                total += sum(await asyncio.gather(*map(self._logs.weigh, batch)))
+                batch = []
+        return total + sum(await asyncio.gather(*map(self._logs.weigh, batch)))
 
 
 def _logs_of_queue(queue: Queue) -> Iterator[LogAddress]:

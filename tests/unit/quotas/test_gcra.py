@@ -14,28 +14,26 @@ SECOND_US = 1_000_000
 
 def test_a_bucket_that_is_full_lets_its_burst_pass_and_no_more():
     granted, paid_until_us = grant(
-        0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, wanted=25
+        0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=25
     )
 
-    more, _ = grant(
-        paid_until_us, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, wanted=1
-    )
+    more, _ = grant(paid_until_us, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=1)
 
     assert (granted, more) == (10, 0)
 
 
 def test_what_has_passed_comes_back_with_time():
-    _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, wanted=10)
+    _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=10)
 
-    granted, _ = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=1, wanted=10)
+    granted, _ = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=1, most=10)
 
     assert granted == 3
 
 
 def test_nothing_is_taken_when_there_is_less_than_a_call_needs():
-    _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, wanted=10)
+    _, paid_until_us = grant(0, SECOND_US, unit_us=100_000, holds_us=SECOND_US, least=1, most=10)
 
-    granted, after_us = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=5, wanted=10)
+    granted, after_us = grant(paid_until_us, 1_300_000, 100_000, SECOND_US, least=5, most=10)
 
     assert (granted, after_us) == (0, paid_until_us)
 
@@ -43,7 +41,7 @@ def test_nothing_is_taken_when_there_is_less_than_a_call_needs():
 def test_a_clock_that_was_set_back_shuts_nobody_out_for_longer_than_a_bucket():
     an_hour_ahead_us = 3_600 * SECOND_US
 
-    granted, paid_until_us = grant(an_hour_ahead_us, 0, 100_000, SECOND_US, least=1, wanted=1)
+    granted, paid_until_us = grant(an_hour_ahead_us, 0, 100_000, SECOND_US, least=1, most=1)
 
     assert (granted, paid_until_us) == (0, SECOND_US)
 
