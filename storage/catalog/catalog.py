@@ -1,6 +1,6 @@
-"""The catalog: what each queue and stream is called, and how it is configured.
+"""The catalog: names and configuration of queues and streams.
 
-Reading is from a cache that announcements keep true (`storage.concurrency.definition_cache`); every change is one
+Reads come from a cache that announcements keep current (`storage.concurrency.definition_cache`); every change is one
 transaction in Postgres, and is visible to this process when the call returns.
 """
 
@@ -52,14 +52,14 @@ from storage.postgres.repositories.namespaces import KIND as NAMESPACE
 logger = logging.getLogger(__name__)
 
 Bury = Callable[[str, Sequence[LogId]], Awaitable[None]]
-"""Put tombstones on a namespace's logs in the hot store."""
+"""Writes tombstones of a namespace's logs in the hot store."""
 
 
 class Catalog:
     """The definitions of every namespace, and the one place that changes them.
 
-    Versions count from 1. `if_match` is the version that the caller has seen: when another one stands, or
-    none, PreconditionFailed is raised. Every method raises StorageUnavailable or StorageBusy when
+    Versions count from 1. `if_match` is the version that the caller has seen: when another one is current, or
+    none exists, PreconditionFailed is raised. Every method raises StorageUnavailable or StorageBusy when
     Postgres does not serve; one that changes something raises OutcomeUnknown when it may have.
     """
 
@@ -75,15 +75,21 @@ class Catalog:
     # Queues
 
     def cached_queue(self, name: QueueName) -> Queue | None:
-        """The queue if it is in the cache and young enough to act on."""
+        """Return the queue if it is in the cache and young enough to act on."""
         return self._queues.cache.peek(name)
 
     async def queue(self, name: QueueName) -> Queue:
-        """The queue, from the cache if it is there. Raises QueueNotFound."""
+        """Return the queue, from the cache if possible.
+
+        Raises QueueNotFound.
+        """
         return await self._queues.cache.get(name)
 
     async def fresh_queue(self, name: QueueName) -> Queue:
-        """The queue as Postgres has it now. Raises QueueNotFound."""
+        """Return the queue as Postgres has it now.
+
+        Raises QueueNotFound.
+        """
         return await self._queues.cache.fresh(name)
 
     async def put_queue(
@@ -94,12 +100,11 @@ class Catalog:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Queue, bool]:
-        """Create the queue or replace its specification; the queue, and whether it was created.
+        """Create the queue or replace its specification; return it, and whether it was created.
 
-        An equal specification changes nothing, the version included. What front doors keep with it stays, unless the
-        specification brings its own. Raises ValidationFailed when the
-        specification is not valid or asks for another type, PreconditionFailed when `if_match` does not
-        hold or `create_only` is asked for a queue that exists.
+        An equal specification changes nothing, the version included. Annotations, which protocol endpoints keep with it, stay
+        unless the specification has its own. Raises ValidationFailed when the specification is not valid or has another type,
+        PreconditionFailed when `if_match` does not hold, or for `create_only` with a queue that exists.
         """
         await self._check_target(name, spec)
         await self._check_view(name, spec)
@@ -112,39 +117,42 @@ class Catalog:
         *,
         if_match: int | None = None,
     ) -> Queue:
-        """Replace the specification by what `change` makes of it, with nobody in between.
+        """Replace the specification by the result of `change`, atomically.
 
         Raises QueueNotFound, and what put_queue raises.
         """
-        wanted = change((await self.fresh_queue(name)).spec)
-        await self._check_target(name, wanted)
-        await self._check_view(name, wanted)
+        changed = change((await self.fresh_queue(name)).spec)
+        await self._check_target(name, changed)
+        await self._check_view(name, changed)
         return await self._queues.change(name, change, if_match)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed when dead letters are to go to a queue that cannot or may not take them."""
+        """Raise ValidationFailed for a dead-letter queue that cannot or may not take the letters."""
         if spec.dead_letters is None:
             return
         spec.check()
         target = QueueName(spec.dead_letters.queue, name.namespace)
         try:
-            found = await self.fresh_queue(target)
+            definition = await self.fresh_queue(target)
         except QueueNotFound:
-            found = None
+            definition = None
         if target == name:
             detail = "A queue is not its own dead-letter queue"
-        elif found is None:
+        elif definition is None:
             detail = f"There is no queue '{target.name}'"
-        elif found.spec.type is not spec.type:
+        elif definition.spec.type is not spec.type:
             detail = f"A dead-letter queue has the type of its source, '{spec.type.value}'"
-        elif not found.spec.redrive_allow.allows(name.name):
+        elif not definition.spec.redrive_allow.allows(name.name):
             detail = f"'{target.name}' does not allow this queue to send dead letters there"
         else:
             return
         raise ValidationFailed.at("/dead_letters/queue", detail, "not_allowed")
 
     async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
-        """Delete the queue with all its messages; the queue as it was. Raises QueueNotFound."""
+        """Delete the queue with all its messages; return its last definition.
+
+        Raises QueueNotFound.
+        """
         queue = await self._queues.delete(name, if_match)
         await self._bury_or_leave(name.namespace, [queue.log_id])
         return queue
@@ -157,39 +165,51 @@ class Catalog:
         after: str = "",
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Queue]:
-        """Queues whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        """Return queues whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         return await self._queues.page(namespace, prefix, after, limit)
 
     async def dead_letter_sources(
         self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Queue]:
-        """Queues whose dead letters go to `target`, by name, strictly after `after`; at most 1000."""
+        """Return queues whose dead letters go to `target`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         return await self._queues.dead_letter_sources(target, after, limit)
 
     def every_queue(self) -> AsyncIterator[Queue]:
-        """Every queue of every namespace, read page by page, for sweeps."""
+        """Yield every queue of every namespace, read page by page, for sweeps."""
         return self._queues.every()
 
     def queues_in_turn(self, nth: int, of: int) -> AsyncIterator[Queue]:
-        """The `nth` of so many shares of all queues, and with each share those that were changed lately."""
+        """Yield the `nth` of `of` shares of all queues, and with each the recently changed ones."""
         since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
         return self._queues.every(Which(share=(nth, of), or_changed_at_ms=since_ms))
 
     def archived_queues(self) -> AsyncIterator[Queue]:
-        """Every queue whose stream view is to be archived."""
+        """Yield every queue whose stream view is to be archived."""
         return self._queues.every(Which(archived=True))
 
     # Streams
 
     async def stream(self, name: StreamName) -> Stream:
-        """The stream, or a queue's view of that name, from the cache if it is there. Raises StreamNotFound."""
+        """Return the stream, or a queue's view of that name, from the cache if possible.
+
+        Raises StreamNotFound.
+        """
         try:
             return await self._streams.cache.get(name)
         except StreamNotFound:
             return _view(name, await self._queue_or_none(name, self.queue))
 
     async def fresh_stream(self, name: StreamName) -> Stream:
-        """The stream, or a queue's view of that name, as Postgres has it now. Raises StreamNotFound."""
+        """Return the stream, or a queue's view of that name, as Postgres has it now.
+
+        Raises StreamNotFound.
+        """
         try:
             return await self._streams.cache.fresh(name)
         except StreamNotFound:
@@ -204,7 +224,7 @@ class Catalog:
             return None
 
     async def _check_view(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed when a queue is to be shown as a stream whose name is taken."""
+        """Raise ValidationFailed for a queue with a stream view whose name is taken."""
         if not spec.stream_view:
             return
         try:
@@ -221,7 +241,10 @@ class Catalog:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Stream, bool]:
-        """As put_queue; what cannot change is the number of shards. Raises StreamReadOnly for a queue's view."""
+        """Create the stream or replace its specification; return it, and whether it was created.
+
+        Otherwise like `put_queue`; the number of shards cannot change. Raises StreamReadOnly for a queue's view.
+        """
         queue = await self._queue_or_none(name, self.queue)
         if queue is not None and queue.spec.stream_view:
             raise StreamReadOnly
@@ -234,11 +257,17 @@ class Catalog:
         *,
         if_match: int | None = None,
     ) -> Stream:
-        """As change_queue. Raises StreamNotFound, and what put_stream raises."""
+        """Replace the specification by the result of `change`, atomically.
+
+        Raises StreamNotFound, and what put_stream raises.
+        """
         return await self._streams.change(name, change, if_match)
 
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
-        """Delete the stream with all its records; the stream as it was. Raises StreamNotFound."""
+        """Delete the stream with all its records; return its last definition.
+
+        Raises StreamNotFound.
+        """
         stream = await self._streams.delete(name, if_match)
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._bury_or_leave(name.namespace, logs)
@@ -249,47 +278,50 @@ class Catalog:
     async def open_children(
         self, name: StreamName, plan: Callable[[Stream], Sequence[Change]]
     ) -> Stream:
-        """Give rows to the shards that `plan` wants, if any; the stream, which then has them `opening`.
+        """Insert rows for the shards that `plan` returns; return the stream with these `opening`.
 
         While some are opening, nothing is planned. Raises StreamNotFound, and what the plan raises.
         """
-        async with self._streams.changing(name) as (held, stream):
+        async with self._streams.changing(name) as (locked, stream):
             if stream.opening or not (changes := plan(stream)):
                 return stream
             children = children_of(stream, changes, self._clock.now_ms(), new_log_id)
-            await shard_lineage.open_children(held, stream, children)
+            await shard_lineage.open_children(locked, stream, children)
             return replace(stream, opening=children)
 
     async def close_parents(self, name: StreamName, opening: Sequence[Shard]) -> None:
-        """Make the shards that were opening the stream's own, in the place of their parents.
+        """Replace the parents by the shards that were opening, as the stream's own.
 
-        Does nothing when they are so already. Raises StreamNotFound.
+        Does nothing if that was done already. Raises StreamNotFound.
         """
-        async with self._streams.changing(name) as (held, stream):
+        async with self._streams.changing(name) as (locked, stream):
             if stream.opening and stream.opening == tuple(opening):
                 eldest = max(stream.shard(index).opened_at_ms for index in _parents(opening))
                 now_ms = max(self._clock.now_ms(), stream.changed_at_ms, eldest)
-                await shard_lineage.close_parents(held, stream, now_ms)
+                await shard_lineage.close_parents(locked, stream, now_ms)
 
     async def aim_for(self, name: StreamName, shards: int | None) -> Stream:
-        """Set the number of open shards that a reshard is on its way to, or that it is there.
+        """Set the number of open shards that a reshard aims for; None once it is reached.
 
         Raises StreamNotFound.
         """
-        async with self._streams.changing(name) as (held, stream):
+        async with self._streams.changing(name) as (locked, stream):
             if stream.shards_target != shards:
-                await shard_lineage.aim_for(held, stream, shards)
+                await shard_lineage.aim_for(locked, stream, shards)
             return replace(stream, shards_target=shards)
 
     async def expire_shards(self, stream: Stream, indexes: Collection[int]) -> None:
-        """Take closed shards, whose logs hold nothing any more, out of the stream. Raises StreamNotFound."""
-        async with self._streams.changing(stream.name) as (held, found):
-            if found.stream_id != stream.stream_id:
+        """Delete closed shards whose logs have no records left from the stream.
+
+        Raises StreamNotFound.
+        """
+        async with self._streams.changing(stream.name) as (locked, current):
+            if current.stream_id != stream.stream_id:
                 return
-            gone = [one for one in found.shards if one.index in indexes and not one.is_open]
+            gone = [one for one in current.shards if one.index in indexes and not one.is_open]
             if gone:
                 await shard_lineage.expire(
-                    held, found, {one.index for one in gone}, self._clock.now_ms()
+                    locked, current, {one.index for one in gone}, self._clock.now_ms()
                 )
         await self._bury_or_leave(stream.name.namespace, [shard.log_id for shard in gone])
 
@@ -301,41 +333,50 @@ class Catalog:
         after: str = "",
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Stream]:
-        """As list_queues."""
+        """Return streams whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         return await self._streams.page(namespace, prefix, after, limit)
 
     def every_stream(self) -> AsyncIterator[Stream]:
-        """Every stream of every namespace, read page by page, for sweeps."""
+        """Yield every stream of every namespace, read page by page, for sweeps."""
         return self._streams.every()
 
-    # What is deleted
+    # Deletion
 
     async def deleted_logs(
         self, older_than_ms: int, *, after: LogId = "", limit: int = limits.PAGE_ITEMS_MAX
     ) -> list[tuple[str, LogId]]:
-        """(namespace, log id) of queues and shards deleted at least so long ago, a page at a time.
+        """Return (namespace, log id) of queues and shards deleted at least `older_than_ms` ago.
 
-        Pages go by log id, strictly after `after`.
+        Pages are in order of log id, strictly after `after`.
         """
         return await self._deleted.logs(self._clock.now_ms() - older_than_ms, after, limit)
 
     async def queue_deleted_within(self, name: QueueName, ms: int) -> bool:
-        """Whether a queue of that name was deleted so recently; known for TOMBSTONE_MS at least."""
+        """Return whether a queue of that name was deleted less than `ms` ago.
+
+        Known for TOMBSTONE_MS at least.
+        """
         deleted_at_ms = await self._deleted.last_queue(name)
         return deleted_at_ms is not None and self._clock.now_ms() - deleted_at_ms < ms
 
     async def forget_deleted(self, log_ids: Sequence[LogId]) -> None:
-        """Forget deleted queues and shards for good, once the hot store holds nothing of them."""
+        """Delete the rows of deleted queues and shards, once the hot store has none of their data."""
         await self._deleted.forget(log_ids)
 
     async def _bury_or_leave(self, namespace: str, log_ids: Sequence[LogId]) -> None:
-        """The deletion stands; a sweep buries what cannot be buried now."""
+        """Write tombstones for deleted logs; a sweep writes those that fail now.
+
+        The deletion stands in any case.
+        """
         try:
             await self._bury(namespace, log_ids)
         except (StorageUnavailable, StorageBusy, StorageFull, OutcomeUnknown) as error:
             logger.warning("left %d deleted logs for the sweep: %s", len(log_ids), error)
 
-    # What other processes announce
+    # Announcements of other processes
 
     def _on_change(self, payload: str) -> None:
         """Drop what "queue:<namespace>/<name>", "stream:…" or "namespace:<name>" names."""
@@ -354,7 +395,7 @@ class Catalog:
         self.namespaces.drop_all()
 
     async def close(self) -> None:
-        """End the reads that are under way."""
+        """Stop the reads in progress."""
         await self._queues.cache.close()
         await self._streams.cache.close()
 
@@ -363,7 +404,10 @@ class Catalog:
 async def open_catalog(
     database: Database, listener: Listener, clock: Clock, bury: Bury
 ) -> AsyncGenerator[Catalog]:
-    """A catalog that hears the changes of other processes while the block runs, and with it the listener."""
+    """Open a catalog that receives other processes' changes while the block runs.
+
+    The listener runs as long.
+    """
     catalog = Catalog(database, listener, clock, bury)
     async with running(listener):
         await listener.attempted()

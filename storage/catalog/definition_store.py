@@ -1,4 +1,4 @@
-"""What the catalog does alike for queues and streams: create, change, delete and list definitions by name."""
+"""Definition store shared by queues and streams: create, change, delete, list by name."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,7 +22,7 @@ D = TypeVar("D", bound=Queue | Stream)
 
 
 class Kind(NamedTuple, Generic[N, S, D]):
-    """What differs between queues and streams, as far as the catalog's rules go."""
+    """Rules that differ between queues and streams."""
 
     create: Callable[[N, S, int], D]
     refuse_change: Callable[[S, S], None]
@@ -30,7 +30,7 @@ class Kind(NamedTuple, Generic[N, S, D]):
 
 
 class Shelf(Generic[N, S, D]):
-    """Everything the catalog does alike for queues and streams."""
+    """Catalog operations that queues and streams have in common."""
 
     def __init__(
         self,
@@ -50,37 +50,37 @@ class Shelf(Generic[N, S, D]):
     ) -> tuple[D, bool]:
         spec.check()
         with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                _check_version(held.definition, if_match)
-                if held.definition is None:
-                    return await self._insert(held, name, spec), True
+            async with self._definitions.held(name) as locked:
+                _check_version(locked.definition, if_match)
+                if locked.definition is None:
+                    return await self._insert(locked, name, spec), True
                 if create_only:
                     raise PreconditionFailed(f"The {self.kind} '{name.name}' exists already.")
-                kept = held.definition.spec.annotations
-                wanted = spec if spec.annotations else replace(spec, annotations=kept)
-                return await self._update(held, held.definition, wanted), False
+                annotations = locked.definition.spec.annotations
+                changed = spec if spec.annotations else replace(spec, annotations=annotations)
+                return await self._update(locked, locked.definition, changed), False
 
     async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
         with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                found = self._existing(held, name)
-                _check_version(found, if_match)
-                return await self._update(held, found, change(cast("S", found.spec)))
+            async with self._definitions.held(name) as locked:
+                current = self._existing(locked, name)
+                _check_version(current, if_match)
+                return await self._update(locked, current, change(cast("S", current.spec)))
 
     async def delete(self, name: N, if_match: int | None) -> D:
         with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                found = self._existing(held, name)
-                _check_version(found, if_match)
-                await held.delete(found, self._clock.now_ms())
-                return found
+            async with self._definitions.held(name) as locked:
+                current = self._existing(locked, name)
+                _check_version(current, if_match)
+                await locked.delete(current, self._clock.now_ms())
+                return current
 
     @asynccontextmanager
     async def changing(self, name: N) -> AsyncGenerator[tuple[Held[D], D]]:
-        """What the name stands for, with nobody else changing it, for changes beside the specification."""
+        """Lock a name and yield its definition, for changes beside the specification."""
         with self._dropping(name):
-            async with self._definitions.held(name) as held:
-                yield held, self._existing(held, name)
+            async with self._definitions.held(name) as locked:
+                yield locked, self._existing(locked, name)
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
         if not _could_name(after):
@@ -104,52 +104,55 @@ class Shelf(Generic[N, S, D]):
             page = await self._definitions.page_of_all(cast("N", page[-1].name), which)
 
     async def _read(self, name: N) -> D:
-        found = await self._definitions.find(name)
-        if found is None:
+        definition = await self._definitions.find(name)
+        if definition is None:
             raise self._rules.not_found(name)
-        return found
+        return definition
 
-    def _existing(self, held: Held[D], name: N) -> D:
-        if held.definition is None:
+    def _existing(self, locked: Held[D], name: N) -> D:
+        if locked.definition is None:
             raise self._rules.not_found(name)
-        return held.definition
+        return locked.definition
 
-    async def _insert(self, held: Held[D], name: N, spec: S) -> D:
+    async def _insert(self, locked: Held[D], name: N, spec: S) -> D:
         created = self._rules.create(name, spec, self._clock.now_ms())
-        await held.insert(created)
+        await locked.insert(created)
         return created
 
-    async def _update(self, held: Held[D], found: D, spec: S) -> D:
-        """Store the next version, unless it says what the present one says."""
+    async def _update(self, locked: Held[D], current: D, spec: S) -> D:
+        """Store the next version, unless it is equal to the current one."""
         spec.check()
-        self._rules.refuse_change(cast("S", found.spec), spec)
-        if spec == found.spec:
-            return found
-        now_ms = max(self._clock.now_ms(), found.changed_at_ms)
-        changed = replace(found, spec=spec, version=found.version + 1, changed_at_ms=now_ms)
-        await held.update(changed)
+        self._rules.refuse_change(cast("S", current.spec), spec)
+        if spec == current.spec:
+            return current
+        now_ms = max(self._clock.now_ms(), current.changed_at_ms)
+        changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
+        await locked.update(changed)
         return changed
 
     @contextmanager
     def _dropping(self, name: N) -> Iterator[None]:
-        """Forget the definition at the end, whatever became of the change."""
+        """Invalidate the cached definition at the end, also if the change failed."""
         try:
             yield
         finally:
             self.cache.drop(name)
 
 
-def _check_version(found: Queue | Stream | None, if_match: int | None) -> None:
+def _check_version(definition: Queue | Stream | None, if_match: int | None) -> None:
     if if_match is None:
         return
-    if found is None:
+    if definition is None:
         raise PreconditionFailed("There is nothing that could have this version.")
-    if found.version != if_match:
+    if definition.version != if_match:
         raise PreconditionFailed(
-            f"The version is {found.version}, not {if_match}.", version=found.version
+            f"The version is {definition.version}, not {if_match}.", version=definition.version
         )
 
 
 def _could_name(part: str) -> bool:
-    """Names are printable ASCII; what is not would be no text to Postgres, or sort elsewhere."""
+    """Return whether this could be a name: printable ASCII.
+
+    Other text is invalid in Postgres, or sorts elsewhere.
+    """
     return part.isascii() and (part == "" or part.isprintable())

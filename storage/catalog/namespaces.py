@@ -1,8 +1,8 @@
-"""The namespaces: tenants with names, an account and quotas of their own.
+"""The namespaces: tenants with their own names, account and quotas.
 
-Every process knows them all, since every call asks about one. What it knows is a table that is read whole: at the
-start, when a change is announced, when announcements were missed, and every minute whatever was heard. While Postgres
-is away the last table stands.
+Every process has all of them in memory, since every call needs one, in a table that is read whole: at the
+start, when a change is announced, when announcements were missed, and every minute in any case. While Postgres
+is unreachable the last table stands.
 """
 
 import asyncio
@@ -44,30 +44,33 @@ class Namespaces:
         self._rows = rows
         self._clock = clock
         self.table: Mapping[str, Namespace] = {}
-        """Every namespace that this process knows, by name. Another object whenever something has changed."""
+        """Every namespace, by name; replaced by another object whenever one has changed."""
         self.on_change: list[Callable[[], None]] = []
-        """Called after the table has become another one."""
+        """Called after the table was replaced."""
         self._stale = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # What this process knows
+    # Table in memory
 
     async def find(self, name: str) -> Namespace:
-        """The namespace, from the table if it is there. Raises NamespaceNotFound."""
+        """Return the namespace, from the table if possible.
+
+        Raises NamespaceNotFound.
+        """
         if name not in self.table:
             await self.read_again()
-        found = self.table.get(name)
-        if found is None:
+        namespace = self.table.get(name)
+        if namespace is None:
             raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name)
-        return found
+        return namespace
 
     def drop_all(self) -> None:
-        """Something has changed, or may have: the table is read again soon."""
+        """Have the table read again soon: a namespace has changed, or may have."""
         self._stale.set()
 
     async def read_again(self) -> None:
-        """Read the table, by a read that began after this call; callers at one time share it."""
+        """Read the table, by a read that began after this call; concurrent callers share it."""
         if self._reading is not None:
             await asyncio.wait([self._reading])
         if self._reading is None:
@@ -80,7 +83,7 @@ class Namespaces:
         self._tasks.discard(task)
         self._reading = None
         if not task.cancelled():
-            task.exception()  # whoever waited has seen it
+            task.exception()  # waiting callers get it
 
     async def _read(self) -> None:
         table = {namespace.name: namespace for namespace in await self._rows.all()}
@@ -105,10 +108,10 @@ class Namespaces:
                 self._stale.set()
 
     async def close(self) -> None:
-        """End the read that is under way."""
+        """Stop the read in progress."""
         await end(*self._tasks)
 
-    # What is stored
+    # Stored namespaces
 
     async def put(
         self,
@@ -118,53 +121,62 @@ class Namespaces:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Namespace, bool]:
-        """Make the namespace, or replace its quotas; the namespace, and whether it was made. Equal quotas change nothing.
+        """Create the namespace or replace its quotas; return it, and whether it was created.
 
-        Raises ValidationFailed, PreconditionFailed, QuotaReached where there are as many as a process can know.
+        Equal quotas change nothing. Raises ValidationFailed, PreconditionFailed, QuotaReached if there are as many as a process
+        can have in memory.
         """
         _check_namespace_name(name)
         quotas.check()
-        async with self._rows.held(name) as held:
-            _check_version(held.namespace, if_match)
-            if held.namespace is None:
+        async with self._rows.held(name) as locked:
+            _check_version(locked.namespace, if_match)
+            if locked.namespace is None:
                 stored, created = self._new(name, quotas), True
-                if not await held.insert(stored, limits.NAMESPACES_MAX):
+                if not await locked.insert(stored, limits.NAMESPACES_MAX):
                     raise QuotaReached(f"There are {limits.NAMESPACES_MAX} namespaces already.")
             elif create_only:
                 raise PreconditionFailed(f"The namespace '{name}' exists already.")
             else:
-                stored, created = self._changed(held.namespace, quotas), False
-                if stored is not held.namespace:
-                    await held.update(stored)
+                stored, created = self._changed(locked.namespace, quotas), False
+                if stored is not locked.namespace:
+                    await locked.update(stored)
         await self._hear_of_own()
         return stored, created
 
     async def get(self, name: str) -> Namespace:
-        """The namespace as Postgres has it now. Raises NamespaceNotFound."""
+        """Return the namespace as Postgres has it now.
+
+        Raises NamespaceNotFound.
+        """
         await self.read_again()
         return await self.find(name)
 
     async def delete(self, name: str, *, if_match: int | None = None) -> None:
-        """Delete an empty namespace. Raises NamespaceNotFound, PreconditionFailed; NamespaceInUse, which says what is
-        in it."""
+        """Delete an empty namespace.
+
+        Raises NamespaceNotFound, PreconditionFailed; NamespaceInUse, which names what is in it.
+        """
         if name == DEFAULT_NAMESPACE:
             raise NamespaceInUse("The namespace 'default' cannot be deleted.")
-        async with self._rows.held(name) as held:
-            if held.namespace is None:
+        async with self._rows.held(name) as locked:
+            if locked.namespace is None:
                 raise NamespaceNotFound(f"There is no namespace '{name}'.", namespace=name)
-            _check_version(held.namespace, if_match)
-            if left := await held.holds():
-                told = ", ".join(
+            _check_version(locked.namespace, if_match)
+            if left := await locked.holds():
+                contents = ", ".join(
                     f"{count} {noun.replace('_', ' ')}" for noun, count in left.items()
                 )
-                raise NamespaceInUse(f"The namespace is not empty: {told}.", holds=dict(left))
-            await held.delete()
+                raise NamespaceInUse(f"The namespace is not empty: {contents}.", holds=dict(left))
+            await locked.delete()
         await self._hear_of_own()
 
     async def list(
         self, *, prefix: str = "", after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Namespace]:
-        """Namespaces whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        """Return namespaces whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         if not (after.isascii() and (not after or after.isprintable())):
             raise InvalidCursor
         if not (prefix.isascii() and (not prefix or prefix.isprintable())):
@@ -172,17 +184,20 @@ class Namespaces:
         return await self._rows.page(prefix, after, max(1, min(limit, limits.PAGE_ITEMS_MAX)))
 
     async def weigh(self, namespace: Namespace, stored_bytes: int) -> None:
-        """For the sweep: note what a namespace holds; once it is too much, it is sent nothing more."""
+        """Store a namespace's usage; once it is over its limit, nothing more may be added to it.
+
+        For the sweeper.
+        """
         most = namespace.quotas.stored_bytes_max
         over = most is not None and stored_bytes > most
         await self._rows.weigh(namespace.name, stored_bytes, over)
 
     async def _hear_of_own(self) -> None:
-        """A change shows in this process when its call returns; elsewhere a moment later."""
+        """Read own changes, which this process sees when the call returns, others a moment later."""
         try:
             await self.read_again()
         except MillstreamError:
-            self.drop_all()  # it stands all the same
+            self.drop_all()  # the change stands all the same
 
     def _new(self, name: str, quotas: Quotas) -> Namespace:
         now_ms = self._clock.now_ms()
@@ -193,19 +208,22 @@ class Namespaces:
         if quotas == before.quotas:
             return before
         limited = quotas.stored_bytes_max is not None
-        held = before.stored_bytes if limited else None
+        stored_bytes = before.stored_bytes if limited else None
         return replace(
             before,
             quotas=quotas,
             version=before.version + 1,
             changed_at_ms=max(self._clock.now_ms(), before.changed_at_ms),
-            stored_bytes=held,
-            over=held is not None and held > (quotas.stored_bytes_max or 0),
+            stored_bytes=stored_bytes,
+            over=stored_bytes is not None and stored_bytes > (quotas.stored_bytes_max or 0),
         )
 
 
 def _check_namespace_name(name: str) -> None:
-    """Raise ValidationFailed unless a namespace can have the name: folders of the archive that begin with _ are ours."""
+    """Raise ValidationFailed unless a namespace can have the name.
+
+    Archive folders that begin with _ are reserved for Millstream.
+    """
     check_name(name)
     if name.startswith("_"):
         raise ValidationFailed.at("/name", "A namespace does not begin with _", "invalid_name")
@@ -226,12 +244,12 @@ async def running(namespaces: Namespaces) -> AsyncGenerator[Namespaces]:
         await namespaces.close()
 
 
-def _check_version(found: Namespace | None, if_match: int | None) -> None:
+def _check_version(namespace: Namespace | None, if_match: int | None) -> None:
     if if_match is None:
         return
-    if found is None:
+    if namespace is None:
         raise PreconditionFailed("There is nothing that could have this version.")
-    if found.version != if_match:
+    if namespace.version != if_match:
         raise PreconditionFailed(
-            f"The version is {found.version}, not {if_match}.", version=found.version
+            f"The version is {namespace.version}, not {if_match}.", version=namespace.version
         )

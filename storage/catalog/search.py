@@ -1,4 +1,4 @@
-"""Finding queues and streams by what an operator remembers of them: a part of the name, a tag."""
+"""Search for queues and streams by part of the name or by tags."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,10 @@ _NO_TAGS: Mapping[str, str] = {}
 
 
 class CatalogSearch:
-    """Lists that are looked through, each one statement, fresh from Postgres. All raise StorageUnavailable."""
+    """Searches of queues and streams, each one statement, fresh from Postgres.
+
+    All raise StorageUnavailable.
+    """
 
     def __init__(self, database: Database) -> None:
         self._queues: Definitions[QueueName, Queue] = Definitions(database, QueueRows())
@@ -22,21 +25,27 @@ class CatalogSearch:
     async def queue_names(
         self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
     ) -> list[str]:
-        """Names of queues that contain `part` and bear all those tags, by name; LISTED_NAMES_MAX at most."""
+        """Return names of queues that contain `part` and have all those tags, by name.
+
+        At most LISTED_NAMES_MAX.
+        """
         return await self._queues.names(namespace, part, tags, limits.LISTED_NAMES_MAX)
 
     async def stream_names(
         self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
     ) -> list[str]:
-        """As `queue_names`, of streams."""
+        """Return names of streams that contain `part` and have all those tags, by name.
+
+        At most LISTED_NAMES_MAX.
+        """
         return await self._streams.names(namespace, part, tags, limits.LISTED_NAMES_MAX)
 
     async def queues(self, namespace: str, names: Sequence[str]) -> dict[str, Queue]:
-        """Those of the named queues that are there; PAGE_ITEMS_MAX names at most."""
-        found = await self._queues.named(namespace, names[: limits.PAGE_ITEMS_MAX])
-        return {queue.name.name: queue for queue in found}
+        """Return those of the named queues that exist; at most PAGE_ITEMS_MAX names."""
+        definitions = await self._queues.named(namespace, names[: limits.PAGE_ITEMS_MAX])
+        return {queue.name.name: queue for queue in definitions}
 
     async def streams(self, namespace: str, names: Sequence[str]) -> dict[str, Stream]:
-        """As `queues`, of streams."""
-        found = await self._streams.named(namespace, names[: limits.PAGE_ITEMS_MAX])
-        return {stream.name.name: stream for stream in found}
+        """Return those of the named streams that exist; at most PAGE_ITEMS_MAX names."""
+        definitions = await self._streams.named(namespace, names[: limits.PAGE_ITEMS_MAX])
+        return {stream.name.name: stream for stream in definitions}
