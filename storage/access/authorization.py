@@ -1,18 +1,21 @@
-"""Who may do what: decided here, once, for every door."""
+"""Authorization: which principal may do what, decided once for every protocol."""
 
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 
 
 class Access:
-    """Holds a principal to its policy and its namespace.
+    """Check of a principal against its policy and its namespace.
 
-    It looks at names only, never at whether something of that name is there: to whoever may not have it, what is
+    It looks at names only, never at whether something of that name exists: to a caller without permission, what is
     missing and what is forbidden are the same.
     """
 
     def authorise(self, principal: Principal, action: Action, resource: str) -> None:
-        """Raise Forbidden unless the principal may do `action` on `resource`, as "<namespace>/<name>"."""
+        """Raise Forbidden unless the principal may do `action` on `resource`.
+
+        `resource` is "<namespace>/<name>".
+        """
         namespace, _, name = resource.partition("/")
         if namespace != principal.namespace or not principal.policy.allows(action, name):
             raise Forbidden(

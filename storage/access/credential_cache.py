@@ -1,7 +1,8 @@
-"""Credentials kept in the process, so that checking one costs nothing; ids that nobody has are kept as well.
+"""In-process cache of credentials, with negative entries for ids that do not exist.
 
-What keeps them true is what keeps definitions so (`storage.concurrency.definition_cache`), with a shorter age. Whoever tries ids
-at random shares one statement at a time with all others that are not known yet.
+Checking a cached credential costs nothing. Entries are kept current like definitions
+(`storage.concurrency.definition_cache`), with a shorter age. A client that tries ids at random shares one statement at a
+time with all other ids that are not cached yet.
 """
 
 from collections.abc import Sequence
@@ -22,13 +23,16 @@ _NOBODY = Credential(id="", kind=CredentialKind.KEY, name="nobody")
 
 
 class CachedCredential(msgspec.Struct, frozen=True):
-    """What is known of an id: who has it, or that nobody does."""
+    """A cached id: its credential, or None if the id does not exist."""
 
     credential: Credential | None
 
 
 class CredentialCache:
-    """Live credentials by their ids. Methods that wait raise StorageUnavailable or StorageBusy."""
+    """Live credentials by their ids.
+
+    Methods that wait raise StorageUnavailable or StorageBusy.
+    """
 
     def __init__(
         self, rows: CredentialRows, listener: Listener, clock: Clock, box: SecretBox
@@ -38,7 +42,7 @@ class CredentialCache:
         self._box = box
         self._uses = LastUsedWriter(rows.note_uses, clock)
         self.used = self._uses.note
-        """The credential of an id proved who is calling, now."""
+        """Record that the credential of an id authenticated a caller now."""
         self._asks: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
             asks_max=limits.CREDENTIAL_ASKS_MAX,
@@ -52,64 +56,74 @@ class CredentialCache:
             limits.CREDENTIAL_AGE_MS_MAX,
         )
         self.kept = self._cache.kept
-        """What is kept of an id, which says by itself when it ends; a credential may expire before that."""
+        """Return the cache entry of an id, with its own expiry; a credential may expire before that."""
 
     def cached(self, credential_id: str) -> Credential | None:
-        """The credential, if it is known already, and live."""
-        known = self._cache.peek(credential_id)
-        if known is None:
+        """Return the credential if it is cached and live."""
+        entry = self._cache.peek(credential_id)
+        if entry is None:
             return None
-        found = known.credential
-        return self._live(known) if found is not None and found.expires_ms else found
+        credential = entry.credential
+        return self._live(entry) if credential is not None and credential.expires_ms else credential
 
     async def find(self, credential_id: str) -> Credential | None:
-        """The credential if it is live. Raises SecretUnreadable."""
+        """Return the credential if it is live.
+
+        Raises SecretUnreadable.
+        """
         if not could_be_id(credential_id):
             return None
         return self._live(await self._cache.get(credential_id))
 
     async def fresh(self, credential_id: str) -> Credential | None:
-        """The same, by a read that began after this call."""
+        """Return the credential if it is live, by a read that began after this call.
+
+        Raises SecretUnreadable.
+        """
         return self._live(await self._cache.fresh(credential_id))
 
     async def proved(self, word: str) -> Credential | None:
-        """The live API key that this word is, whole and right; None tells nothing of what is wrong."""
+        """Return the live API key that this token is; None does not reveal what is wrong."""
         parsed = parse_key(word)
         if parsed is None:
             return None
         key_id, secret = parsed
-        found = await self.find(key_id)
-        return found if (found or _NOBODY).is_proved_by(secret) else None
+        credential = await self.find(key_id)
+        return credential if (credential or _NOBODY).is_proved_by(secret) else None
 
     async def flush_uses(self) -> None:
-        """Write when credentials were last used, as far as it is noted here."""
+        """Write when credentials were last used, as recorded in this process."""
         await self._uses.flush()
 
     def drop(self, credential_id: str) -> None:
-        """Forget what is known of it."""
+        """Invalidate a credential."""
         self._cache.drop(credential_id)
 
     def drop_all(self) -> None:
-        """Forget everything."""
+        """Invalidate all credentials."""
         self._cache.drop_all()
 
     async def close(self) -> None:
-        """End the reads that are under way, and write what was used."""
+        """Stop the reads in progress, and write when credentials were last used."""
         await self._cache.close()
         await self._asks.close()
         await self._uses.close()
 
-    def _live(self, known: CachedCredential) -> Credential | None:
-        found = known.credential
-        return found if found is not None and found.is_live(self._clock.now_ms()) else None
+    def _live(self, entry: CachedCredential) -> Credential | None:
+        credential = entry.credential
+        return (
+            credential
+            if credential is not None and credential.is_live(self._clock.now_ms())
+            else None
+        )
 
     async def _read(self, credential_id: str) -> CachedCredential:
         stored = await self._asks.ask(credential_id)
         return CachedCredential(None if stored is None else self._opened(stored))
 
     async def _read_many(self, ids: Sequence[str]) -> list[StoredCredential | None]:
-        found = await self._rows.live(ids)
-        return [found.get(credential_id) for credential_id in ids]
+        by_id = await self._rows.live(ids)
+        return [by_id.get(credential_id) for credential_id in ids]
 
     def _opened(self, stored: StoredCredential) -> Credential:
         secret = b""

@@ -1,11 +1,11 @@
-"""The credentials engine: who has which rights, who may give them, and what becomes of a credential.
+"""Credentials engine: permissions, who may grant them, and credential life cycle.
 
-Nobody gives what they do not have: rights are compared with those of whoever asks, at creation, at every change
-and at a rotation, whose new secret has all the rights of the old one. What is `everywhere` is seen and touched by
-administrators everywhere alone.
+No caller grants permissions that it does not have: they are compared with the caller's at creation, at every change,
+and at a rotation, whose new secret has all permissions of the old one. Credentials that are `everywhere` are visible to,
+and changed by, administrators everywhere alone.
 
-A change is committed with its announcement, which every process hears (`storage.postgres.listener`): from then on
-no call of that credential passes, and `on_change` tells whoever holds one open, such as a socket.
+A change is committed with its announcement, which every process receives (`storage.postgres.listener`): from then on
+no call of that credential passes, and `on_change` notifies holders of open connections, such as a socket.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -55,17 +55,17 @@ from storage.postgres.repositories.credentials import (
 from storage.postgres.repositories.sessions import announced_session
 
 FIRST = "first-administrator"
-"""The name of the key that a deployment begins with."""
+"""Name of a deployment's first key."""
 
 OnChange = Callable[[str | None], None]
-"""Told the id of a credential that changed or ended; None when any may have."""
+"""Called with the id of a credential that changed or ended; None when any may have."""
 
 
 class Credentials:
-    """API keys, pairs, tickets and sessions.
+    """API keys, access key pairs, tickets and sessions.
 
     Every method that waits raises StorageUnavailable or StorageBusy; one that changes something, OutcomeUnknown.
-    `by` is who asks; a credential that they may not manage is not found.
+    `by` is the caller; a credential that it may not manage is not found.
     """
 
     def __init__(
@@ -77,70 +77,80 @@ class Credentials:
         self._access = Access()
         self._known = CredentialCache(self._rows, listener, clock, box)
         self.cached = self._known.cached
-        """The credential of an id if it is known in this process, and live."""
+        """Return the credential of an id if it is cached in this process, and live."""
         self.kept = self._known.kept
-        """What this process keeps of an id, if anything; it says by itself when it may not be used any more."""
+        """Return this process's cache entry of an id, or None; the entry has its own expiry."""
         self.used = self._known.used
-        """The credential of an id proved who is calling, now: noted, and written later."""
+        """Record that the credential of an id authenticated a caller now; written later."""
         self._entrances = Entrances(database, self._known, listener, clock)
         self._watchers: list[OnChange] = []
         listener.subscribe(CHANNEL, self._on_announced, self._on_lost)
 
-    # Who is calling
+    # Authentication
 
     async def find(self, credential_id: str) -> Credential | None:
-        """The credential if it is live; at most 30 s old, whatever was not heard. Raises SecretUnreadable."""
+        """Return the credential if it is live.
+
+        At most 30 s old, even if announcements were missed. Raises SecretUnreadable.
+        """
         return await self._known.find(credential_id)
 
     async def proved(self, word: str) -> Credential | None:
-        """The live API key that this word is."""
+        """Return the live API key that this token is."""
         return await self._known.proved(word)
 
     def on_change(self, callback: OnChange) -> None:
-        """Call `callback` with the id of each credential that changes or ends; with None when any may have."""
+        """Call `callback` with the id of each credential that changes or ends.
+
+        With None when any may have.
+        """
         self._watchers.append(callback)
 
     async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
-        """A ticket with the rights of `by`, and when it ends; None if its credential is gone."""
+        """Return a ticket with the permissions of `by`, and its expiry.
+
+        None if the caller's credential no longer exists.
+        """
         return await self._entrances.make_ticket(by)
 
     async def redeem_ticket(self, word: str) -> Credential | None:
-        """Who asked for the ticket, the first time it is brought."""
+        """Return the credential that requested the ticket, the first time it is redeemed."""
         return await self._entrances.redeem_ticket(word)
 
     async def log_in(self, word: str) -> LoggedIn | None:
-        """A session of whoever has this API key; None where nobody has."""
+        """Start a session for this API key; None if it is not a live key."""
         return await self._entrances.log_in(word)
 
     async def find_session(self, word: str) -> Credential | None:
-        """The API key that logged in, until the session ends."""
+        """Return the API key that logged in, until the session ends."""
         return await self._entrances.find_session(word)
 
     async def log_out(self, word: str) -> None:
-        """End the session, if there is one."""
+        """End the session, if it exists."""
         await self._entrances.log_out(word)
 
     async def flush_uses(self) -> None:
-        """Write when credentials and sessions were last used, as far as it is noted here."""
+        """Write when credentials and sessions were last used, as recorded in this process."""
         await self._known.flush_uses()
         await self._entrances.flush_uses()
 
-    # Who has which rights
+    # Management
 
     async def create(
         self, by: Principal, request: CredentialRequest
     ) -> tuple[IssuedCredential, NewSecret]:
-        """A new credential in the namespace of `by`, and its secret, which nobody can show again.
+        """Create a credential in the namespace of `by`; return it, and its secret.
 
-        Raises ValidationFailed, Forbidden when it would have more rights than `by`, NamespaceNotFound, KeyRefused
-        when the namespace has as many as it may, and SecretsOff: a pair's secret has to be kept.
+        The secret cannot be shown again. Raises ValidationFailed, Forbidden when it would have more permissions than `by`,
+        NamespaceNotFound, KeyRefused when the namespace has as many as it may, and SecretsOff: an access key pair's secret has to
+        be stored.
         """
         issued, secret = self._new(by, request)
         await self._rows.insert(self._stored(issued, secret), issued.created_at_ms)
         return issued, secret
 
     async def create_first(self) -> NewSecret | None:
-        """An API key of an administrator everywhere, unless there ever was one: then None."""
+        """Create an API key of an administrator everywhere, or None if there ever was one."""
         request = CredentialRequest(name=FIRST, rights=Rights(roles=(Role.ADMIN,)), everywhere=True)
         issued, secret = self._new(LOCAL_ADMINISTRATOR, request)
         made = await self._rows.insert(
@@ -169,9 +179,12 @@ class Credentials:
         return issued, secret
 
     async def get(self, by: Principal, credential_id: str) -> IssuedCredential:
-        """One, whatever became of it. Raises KeyNotFound."""
-        found = await self._rows.find(credential_id) if could_be_id(credential_id) else None
-        return self._visible(by, found)
+        """Return one credential, also if it has ended.
+
+        Raises KeyNotFound.
+        """
+        credential = await self._rows.find(credential_id) if could_be_id(credential_id) else None
+        return self._visible(by, credential)
 
     async def page(
         self,
@@ -181,19 +194,20 @@ class Credentials:
         after: Place | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> tuple[list[IssuedCredential], Place | None]:
-        """Those that `by` may manage, by name, ended ones too; and where the next page begins, if there is one.
+        """Return credentials that `by` may manage, by name, and where the next page begins.
 
-        A page may be shorter than `limit` and not be the last. Raises Forbidden, InvalidCursor.
+        Includes ended ones. The next page is None at the end; a page may be shorter than `limit` and not be the last. Raises
+        Forbidden, InvalidCursor.
         """
         self._access.authorise_list(by, Action.ADMIN_KEYS)
         if not all(could_be_name(word) for word in (name or "", *(after or ()))):
             raise InvalidCursor
         limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        found = await self._rows.page(
+        credentials = await self._rows.page(
             by.namespace, everywhere=by.everywhere, name=name, after=after, limit=limit
         )
-        rest = (found[-1].name, found[-1].id) if len(found) == limit else None
-        return [one for one in found if _may_manage(by, one)], rest
+        rest = (credentials[-1].name, credentials[-1].id) if len(credentials) == limit else None
+        return [one for one in credentials if _may_manage(by, one)], rest
 
     async def change(
         self,
@@ -203,40 +217,41 @@ class Credentials:
         *,
         if_match: int | None = None,
     ) -> IssuedCredential:
-        """Replace the rights by what `change` makes of them, with nobody in between; rights of its family's others stay.
+        """Replace the rights by the result of `change`, atomically.
 
-        Raises KeyNotFound, KeyRefused when it has ended, PreconditionFailed, ValidationFailed, and Forbidden when
-        it has, or would have, more rights than `by`.
+        The rights of other credentials of its family stay. Raises KeyNotFound, KeyRefused when it has ended,
+        PreconditionFailed, ValidationFailed, and Forbidden when it has, or would have, more rights than `by`.
         """
         now_ms = self._clock.now_ms()
         with self._announcing(credential_id):
-            async with self._family(by, credential_id) as (family, found):
-                _check_version(found, if_match)
-                _check_live(found, now_ms)
-                _check_gives(by, found.rights, found.everywhere)
-                rights = change(found.rights)
-                if rights == found.rights:
-                    return found
+            async with self._family(by, credential_id) as (family, credential):
+                _check_version(credential, if_match)
+                _check_live(credential, now_ms)
+                _check_gives(by, credential.rights, credential.everywhere)
+                rights = change(credential.rights)
+                if rights == credential.rights:
+                    return credential
                 rights.check(now_ms)
-                _check_gives(by, rights, found.everywhere)
-                changed = _next(found, now_ms, rights=rights)
+                _check_gives(by, rights, credential.everywhere)
+                changed = _next(credential, now_ms, rights=rights)
                 await family.update(changed)
                 return changed
 
     async def revoke(
         self, by: Principal, credential_id: str, *, if_match: int | None = None
     ) -> IssuedCredential:
-        """End it for good, now; a revoked one stays as it is. Raises KeyNotFound, PreconditionFailed.
+        """Revoke a credential permanently; a revoked one stays as it is.
 
-        Whoever may manage keys of its name may end it, even one with more rights than their own.
+        A caller that may manage keys of its name may revoke it, even one with more rights than its own. Raises KeyNotFound,
+        PreconditionFailed.
         """
         now_ms = self._clock.now_ms()
         with self._announcing(credential_id):
-            async with self._family(by, credential_id) as (family, found):
-                _check_version(found, if_match)
-                if found.revoked_at_ms is not None:
-                    return found
-                revoked = _next(found, now_ms, revoked_at_ms=now_ms)
+            async with self._family(by, credential_id) as (family, credential):
+                _check_version(credential, if_match)
+                if credential.revoked_at_ms is not None:
+                    return credential
+                revoked = _next(credential, now_ms, revoked_at_ms=now_ms)
                 await family.update(revoked)
                 return revoked
 
@@ -246,24 +261,24 @@ class Credentials:
         credential_id: str,
         overlap_ms: int = limits.CREDENTIAL_OVERLAP_MS_DEFAULT,
     ) -> tuple[IssuedCredential, NewSecret]:
-        """A second one of the same name and rights, and its secret; the first ends after `overlap_ms`, or sooner.
+        """Create a successor of the same name and rights; return it, and its secret.
 
-        One that would have ended by itself is followed by one that lives as long as it would have. Raises KeyNotFound,
-        KeyRefused when it has ended or two of its family would not be enough, ValidationFailed, SecretsOff, and
-        Forbidden when it has more rights than `by`.
+        The first one ends after `overlap_ms`, or sooner. One that would have expired is followed by one with the same lifetime.
+        Raises KeyNotFound, KeyRefused when it has ended or two of its family would not be enough, ValidationFailed, SecretsOff,
+        and Forbidden when it has more rights than `by`.
         """
         if not 0 <= overlap_ms <= limits.CREDENTIAL_OVERLAP_MS_MAX:
             most = limits.CREDENTIAL_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
         now_ms = self._clock.now_ms()
         with self._announcing(credential_id):
-            async with self._family(by, credential_id) as (family, found):
-                _check_live(found, now_ms)
-                _check_gives(by, found.rights, found.everywhere)
-                ending = _ending(found, now_ms, overlap_ms)
+            async with self._family(by, credential_id) as (family, credential):
+                _check_live(credential, now_ms)
+                _check_gives(by, credential.rights, credential.everywhere)
+                ending = _ending(credential, now_ms, overlap_ms)
                 _check_room(family, ending, now_ms)
-                secret = new_secret(found.kind)
-                made = _successor(found, secret, now_ms, by)
+                secret = new_secret(credential.kind)
+                made = _successor(credential, secret, now_ms, by)
                 await family.update(ending)
                 await family.insert(self._stored(made, secret))
                 return made, secret
@@ -272,7 +287,7 @@ class Credentials:
     async def _family(
         self, by: Principal, credential_id: str
     ) -> AsyncGenerator[tuple[HeldFamily, IssuedCredential]]:
-        """A credential that `by` may manage, and its family, which nobody else changes until the block ends."""
+        """Lock a credential that `by` may manage, with its family, until the block ends."""
         if not could_be_id(credential_id):
             raise KeyNotFound
         async with self._rows.family_of(credential_id) as family:
@@ -280,11 +295,11 @@ class Credentials:
                 raise KeyNotFound
             yield family, self._visible(by, family.member(credential_id))
 
-    def _visible(self, by: Principal, found: IssuedCredential | None) -> IssuedCredential:
+    def _visible(self, by: Principal, credential: IssuedCredential | None) -> IssuedCredential:
         self._access.authorise_list(by, Action.ADMIN_KEYS)
-        if found is None or not _may_manage(by, found):
+        if credential is None or not _may_manage(by, credential):
             raise KeyNotFound
-        return found
+        return credential
 
     def _stored(self, issued: IssuedCredential, secret: NewSecret) -> StoredCredential:
         if issued.kind is CredentialKind.PAIR:
@@ -293,11 +308,11 @@ class Credentials:
             )
         return StoredCredential(issued, digest=digest_of(secret.secret))
 
-    # What changes
+    # Announcements
 
     @contextmanager
     def _announcing(self, credential_id: str) -> Iterator[None]:
-        """Tell this process at the end, whatever became of the change."""
+        """Notify this process at the end, also if the change failed."""
         try:
             yield
         finally:
@@ -324,62 +339,62 @@ class Credentials:
             watcher(credential_id)
 
     async def close(self) -> None:
-        """End what is under way, and write what was used."""
+        """Stop the work in progress, and write when credentials were last used."""
         await self._entrances.close()
         await self._known.close()
 
 
-def _may_manage(by: Principal, found: IssuedCredential) -> bool:
-    reaches = by.everywhere if found.everywhere else found.namespace == by.namespace
-    return reaches and by.policy.allows(Action.ADMIN_KEYS, found.name)
+def _may_manage(by: Principal, credential: IssuedCredential) -> bool:
+    reaches = by.everywhere if credential.everywhere else credential.namespace == by.namespace
+    return reaches and by.policy.allows(Action.ADMIN_KEYS, credential.name)
 
 
 def _check_gives(by: Principal, rights: Rights, everywhere: bool) -> None:
-    """Raise Forbidden unless `by` has all of this."""
+    """Raise Forbidden unless `by` has all of these rights."""
     if everywhere and not by.everywhere:
         raise Forbidden(f"'{by.name}' is not an administrator everywhere.")
     if not by.policy.covers(rights.expanded) or not covers_rates(by.rates, rights.rates):
         raise Forbidden(f"'{by.name}' does not have all the rights of this key.")
 
 
-def _check_version(found: IssuedCredential, if_match: int | None) -> None:
-    if if_match is not None and found.version != if_match:
+def _check_version(credential: IssuedCredential, if_match: int | None) -> None:
+    if if_match is not None and credential.version != if_match:
         raise PreconditionFailed(
-            f"The version is {found.version}, not {if_match}.", version=found.version
+            f"The version is {credential.version}, not {if_match}.", version=credential.version
         )
 
 
-def _check_live(found: IssuedCredential, now_ms: int) -> None:
-    if found.revoked_at_ms is not None:
+def _check_live(credential: IssuedCredential, now_ms: int) -> None:
+    if credential.revoked_at_ms is not None:
         raise KeyRefused("This key was revoked.")
-    if not found.is_live(now_ms):
+    if not credential.is_live(now_ms):
         raise KeyRefused("This key has expired.")
 
 
 def _check_room(family: HeldFamily, ending: IssuedCredential, now_ms: int) -> None:
-    """Raise KeyRefused unless there may be one more beside those that are live and the one that is ending."""
+    """Raise KeyRefused unless one more may be live beside the live ones and the ending one."""
     others = [one.issued for one in family.members if one.issued.id != ending.id]
     live = sum(one.is_live(now_ms) for one in (*others, ending))
     if live >= limits.CREDENTIALS_LIVE_MAX:
         raise KeyRefused("This key and the one that it replaced are both live: revoke one first.")
 
 
-def _ending(found: IssuedCredential, now_ms: int, overlap_ms: int) -> IssuedCredential:
+def _ending(credential: IssuedCredential, now_ms: int, overlap_ms: int) -> IssuedCredential:
     until_ms = now_ms + overlap_ms
-    sooner_ms = min(found.rights.expires_at_ms or until_ms, until_ms)
-    return _next(found, now_ms, rights=replace(found.rights, expires_at_ms=sooner_ms))
+    sooner_ms = min(credential.rights.expires_at_ms or until_ms, until_ms)
+    return _next(credential, now_ms, rights=replace(credential.rights, expires_at_ms=sooner_ms))
 
 
 def _successor(
-    found: IssuedCredential, secret: NewSecret, now_ms: int, by: Principal
+    credential: IssuedCredential, secret: NewSecret, now_ms: int, by: Principal
 ) -> IssuedCredential:
-    expires_at_ms = found.rights.expires_at_ms
+    expires_at_ms = credential.rights.expires_at_ms
     if expires_at_ms is not None:
-        expires_at_ms += now_ms - found.created_at_ms
+        expires_at_ms += now_ms - credential.created_at_ms
     return replace(
-        found,
+        credential,
         id=secret.id,
-        rights=replace(found.rights, expires_at_ms=expires_at_ms),
+        rights=replace(credential.rights, expires_at_ms=expires_at_ms),
         version=1,
         created_at_ms=now_ms,
         changed_at_ms=now_ms,
@@ -388,6 +403,8 @@ def _successor(
     )
 
 
-def _next(found: IssuedCredential, now_ms: int, **changes: Any) -> IssuedCredential:
-    changed_at_ms = max(now_ms, found.changed_at_ms)
-    return replace(found, version=found.version + 1, changed_at_ms=changed_at_ms, **changes)
+def _next(credential: IssuedCredential, now_ms: int, **changes: Any) -> IssuedCredential:
+    changed_at_ms = max(now_ms, credential.changed_at_ms)
+    return replace(
+        credential, version=credential.version + 1, changed_at_ms=changed_at_ms, **changes
+    )

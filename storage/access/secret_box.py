@@ -1,8 +1,10 @@
-"""Secrets that must be used again, so that they cannot be hashed: stored encrypted, and readable by whoever has a key.
+"""Encryption of stored secrets that must be used again, and so cannot be hashed.
 
-    sealed = version (1 byte) · which key (8) · nonce (12) · AES-256-GCM of the secret, bound to what it is of
+A process that has the key can read them.
 
-The first key encrypts, all decrypt: a new key is put first, and the old one goes once nothing is sealed with it.
+    sealed = version (1 byte) · which key (8) · nonce (12) · AES-256-GCM of the secret, bound to its owner
+
+The first key encrypts, all decrypt: a new key is put first, and the old one is removed once nothing is sealed with it.
 """
 
 import base64
@@ -23,18 +25,24 @@ _NONCE_BYTES = 12
 
 
 class SecretBox:
-    """Seals and opens. `keys` are base64 of 32 bytes each; without any, nothing can be kept."""
+    """Encryption and decryption of secrets.
+
+    `keys` are base64 of 32 bytes each; without any, nothing can be stored.
+    """
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         self._keys = {_id_of(raw): AESGCM(raw) for raw in map(key_bytes, keys)}
 
     @property
     def on(self) -> bool:
-        """Whether there is a key."""
+        """Return whether there is a key, so that secrets can be stored."""
         return bool(self._keys)
 
     def seal(self, secret: bytes, about: str) -> bytes:
-        """The secret, encrypted. `about` names whose it is: it opens for nobody else. Raises SecretsOff."""
+        """Encrypt a secret, bound to `about`: it can be decrypted only for the same owner.
+
+        Raises SecretsOff.
+        """
         if not self._keys:
             raise SecretsOff
         key_id, key = next(iter(self._keys.items()))
@@ -42,7 +50,10 @@ class SecretBox:
         return _VERSION + key_id + nonce + key.encrypt(nonce, secret, about.encode())
 
     def open(self, sealed: bytes, about: str) -> bytes:
-        """The secret behind what `seal` gave. Raises SecretUnreadable, and SecretsOff without any key."""
+        """Decrypt the result of `seal`.
+
+        Raises SecretUnreadable, and SecretsOff without any key.
+        """
         if not self._keys:
             raise SecretsOff
         nonce_at, text_at = 1 + _ID_BYTES, 1 + _ID_BYTES + _NONCE_BYTES
@@ -56,12 +67,12 @@ class SecretBox:
 
 
 def new_key() -> str:
-    """A key as settings have it."""
+    """Return a new key in the format of the settings."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def key_bytes(key: str) -> bytes:
-    """The bytes of a key. Raises ValueError, which does not tell the key."""
+    """Decode a key; the ValueError for an invalid one does not reveal it."""
     try:
         raw = base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):

@@ -1,9 +1,9 @@
-"""Tickets and sessions: what a browser has in place of its key.
+"""Tickets and sessions, which a browser uses in place of its API key.
 
-    principal ── ask ──▶ ticket ── redeem, once, within half a minute ──▶ a socket with the asker's rights
+    principal ── ask ──▶ ticket ── redeem, once, within half a minute ──▶ a socket with the principal's rights
     API key ── log in ──▶ session ── idle too long, too old, logged out, key ended ──▶ nothing
 
-Their words are random and kept as digests. Neither outlives the credential that it was made from.
+Their tokens are random and stored as digests. Neither outlives the credential that it was made from.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,10 @@ from storage.postgres.repositories.sessions import Session, SessionRows, Ticket,
 
 
 class LoggedIn(msgspec.Struct, frozen=True):
-    """A new session: its word is shown once. `ends_at_ms`: however much it is used."""
+    """A new session: its token is shown once.
+
+    `ends_at_ms`: however much it is used.
+    """
 
     word: str
     credential: Credential
@@ -49,14 +52,17 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Entrances:
-    """Makes and takes tickets and sessions. Every method raises StorageUnavailable or StorageBusy."""
+    """Issuer and verifier of tickets and sessions.
+
+    Every method raises StorageUnavailable or StorageBusy.
+    """
 
     def __init__(
-        self, database: Database, known: CredentialCache, listener: Listener, clock: Clock
+        self, database: Database, credentials: CredentialCache, listener: Listener, clock: Clock
     ) -> None:
         self._tickets = TicketRows(database)
         self._sessions = SessionRows(database)
-        self._known = known
+        self._known = credentials
         self._clock = clock
         self._uses = LastUsedWriter(self._sessions.note_uses, clock)
         backlog_max = limits.CREDENTIAL_BACKLOG_MAX
@@ -77,7 +83,10 @@ class Entrances:
     # Tickets
 
     async def make_ticket(self, by: Principal) -> tuple[str, int] | None:
-        """A ticket with the rights of `by`, and when it ends; None if its credential is gone. Raises OutcomeUnknown."""
+        """Return a ticket with the permissions of `by`, and its expiry.
+
+        None if the caller's credential no longer exists. Raises OutcomeUnknown.
+        """
         word, now_ms = new_word(TICKET_PREFIX), self._clock.now_ms()
         ticket = Ticket(
             credential_id=by.credential or None,
@@ -94,7 +103,10 @@ class Entrances:
         return word, now_ms + limits.TICKET_MS
 
     async def redeem_ticket(self, word: str) -> Credential | None:
-        """Who asked for the ticket, in the namespace that they asked from; None if it is not good, or no longer."""
+        """Return the credential that requested the ticket, in the namespace of the request.
+
+        None if the ticket is not valid, or no longer.
+        """
         if not is_word(word, TICKET_PREFIX):
             return None
         ticket = await self._redeeming.ask(digest_of(word))
@@ -114,14 +126,17 @@ class Entrances:
         )
 
     async def _redeem_many(self, digests: Sequence[bytes]) -> list[Ticket | None]:
-        """Of callers who bring the same ticket at once, the first has it."""
-        found = await self._tickets.redeem(list(set(digests)), self._clock.now_ms())
-        return [found.pop(digest, None) for digest in digests]
+        """Redeem tickets; of concurrent callers with the same ticket, the first gets it."""
+        tickets = await self._tickets.redeem(list(set(digests)), self._clock.now_ms())
+        return [tickets.pop(digest, None) for digest in digests]
 
     # Sessions
 
     async def log_in(self, word: str) -> LoggedIn | None:
-        """A session of whoever has this API key; None where nobody has. Raises OutcomeUnknown."""
+        """Start a session for this API key; None if it is not a live key.
+
+        Raises OutcomeUnknown.
+        """
         credential = await self._known.proved(word)
         if credential is None:
             return None
@@ -132,7 +147,7 @@ class Entrances:
         return LoggedIn(session_word, credential, ends_ms)
 
     async def find_session(self, word: str) -> Credential | None:
-        """The API key that logged in, until the session ends; None if it did, or there is none."""
+        """Return the API key that logged in; None if the session ended or never existed."""
         if not is_word(word, SESSION_PREFIX):
             return None
         digest, now_ms = digest_of(word), self._clock.now_ms()
@@ -147,7 +162,10 @@ class Entrances:
         return replace(_without_secrets(credential), expires_ms=ends_ms)
 
     async def log_out(self, word: str) -> None:
-        """End the session, if there is one. Raises OutcomeUnknown."""
+        """End the session, if it exists.
+
+        Raises OutcomeUnknown.
+        """
         if is_word(word, SESSION_PREFIX):
             digest = digest_of(word)
             try:
@@ -156,19 +174,19 @@ class Entrances:
                 self.drop(digest)
 
     def drop(self, digest: bytes) -> None:
-        """Forget what is known of a session."""
+        """Invalidate a session."""
         self._cache.drop(digest)
 
     def drop_all(self) -> None:
-        """Forget what is known of sessions."""
+        """Invalidate all sessions."""
         self._cache.drop_all()
 
     async def flush_uses(self) -> None:
-        """Write when sessions were last used, as far as it is noted here."""
+        """Write when sessions were last used, as recorded in this process."""
         await self._uses.flush()
 
     async def close(self) -> None:
-        """End what is under way, and write what was used."""
+        """Stop the work in progress, and write when sessions were last used."""
         await self._cache.close()
         await self._asks.close()
         await self._redeeming.close()
@@ -178,8 +196,8 @@ class Entrances:
         return _Known(await self._asks.ask(digest))
 
     async def _read_many(self, digests: Sequence[bytes]) -> list[Session | None]:
-        found = await self._sessions.find(digests)
-        return [found.get(digest) for digest in digests]
+        by_digest = await self._sessions.find(digests)
+        return [by_digest.get(digest) for digest in digests]
 
 
 def _credential_of(ticket: Ticket) -> Credential:
@@ -195,10 +213,13 @@ def _credential_of(ticket: Ticket) -> Credential:
 
 
 def _without_secrets(credential: Credential) -> Credential:
-    """It was proved another way, and goes on being held while a socket is open."""
+    """Remove the secrets of a credential that stays in memory while a socket is open.
+
+    The caller was authenticated by the ticket.
+    """
     return replace(credential, digest=b"", secret=b"")
 
 
 def _sooner(one_ms: int, other_ms: int) -> int:
-    """The sooner of two ends, of which 0 is never."""
+    """Return the sooner of two expiry times, of which 0 is never."""
     return min(one_ms or other_ms, other_ms or one_ms)
