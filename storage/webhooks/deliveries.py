@@ -1,4 +1,4 @@
-"""Serving webhooks: leases on them, what their deliverers say of them, and the log of what was delivered.
+"""Webhook leases, deliverers' reports, and the delivery log.
 
 deliverer: beat ──▶ what it holds, and its share ──▶ claim more, or release some
 one that is silent for WEBHOOK_LEASE_MS loses what it holds; the epoch of a lease fences its former holder
@@ -45,11 +45,11 @@ from storage.webhooks.engine import Opener
 logger = logging.getLogger(__name__)
 
 KINDS = {SourceKind.QUEUE: "queue.message", SourceKind.GROUP: "stream.record"}
-"""What an event says it is."""
+"""Event types by source."""
 
 
 class Deliveries:
-    """What a deliverer asks and says, and what is known of deliveries.
+    """Deliverers' calls, and the delivery log.
 
     Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
     """
@@ -73,19 +73,19 @@ class Deliveries:
     # Leases
 
     async def beat(self, deliverer: str) -> list[Held]:
-        """Say that a deliverer is there, and renew its leases; those that it still holds."""
+        """Send a deliverer's heartbeat and renew its leases; return those that it still holds."""
         return await self._rows.beat(deliverer, limits.WEBHOOK_LEASE_MS, self._now())
 
     async def shares(self) -> Shares:
-        """Among how many deliverers how many webhooks are to be shared."""
+        """Return the number of deliverers and the number of webhooks to share among them."""
         return await self._rows.shares(limits.WEBHOOK_LEASE_MS, self._now())
 
-    async def claim(self, deliverer: str, wanted: int) -> list[Served]:
-        """Take up to so many webhooks that nobody serves.
+    async def claim(self, deliverer: str, count: int) -> list[Served]:
+        """Claim up to `count` webhooks that no deliverer serves.
 
-        One whose secrets cannot be read here is let go again, so that another process may try.
+        One whose secrets cannot be read here is released again, so that another process may try.
         """
-        claimed = await self._rows.claim(deliverer, wanted, limits.WEBHOOK_LEASE_MS, self._now())
+        claimed = await self._rows.claim(deliverer, count, limits.WEBHOOK_LEASE_MS, self._now())
         served, unreadable = [], []
         for stored, secrets in claimed:
             try:
@@ -101,36 +101,36 @@ class Deliveries:
         return served
 
     async def release(self, deliverer: str, webhook_ids: Sequence[str]) -> None:
-        """Let others serve these."""
+        """Release the leases of these webhooks, so that other deliverers may serve them."""
         await self._rows.release(deliverer, webhook_ids)
 
     async def leave(self, deliverer: str) -> None:
-        """A deliverer goes for good, having released what it held."""
+        """Remove a deliverer permanently, after it released its leases."""
         await self._rows.forget_deliverer(deliverer, limits.DAY_MS)
 
     def _now(self) -> int | None:
-        """The time as queries take it: None for the database's own, so that all processes agree."""
-        told = self._clock.script_time()
-        return int(told) if told else None
+        """Return the time for queries, or None to use the database's, so that all processes agree."""
+        script_time = self._clock.script_time()
+        return int(script_time) if script_time else None
 
-    # What a holder says
+    # Reports of lease holders
 
     async def disable(self, lease: Lease, because: DisabledBecause, health: Health) -> bool:
-        """Switch a webhook off; False where it is another's by now."""
+        """Disable a webhook; return False if another deliverer has its lease by now."""
         return await self._rows.disable(lease, because, health, self._clock.now_ms())
 
-    async def store_health(self, told: Sequence[tuple[Lease, Health]]) -> None:
-        """Store how webhooks do."""
-        await self._rows.store_health(told)
+    async def store_health(self, reports: Sequence[tuple[Lease, Health]]) -> None:
+        """Store the health of webhooks."""
+        await self._rows.store_health(reports)
 
-    async def log(self, told: Sequence[Logged]) -> None:
+    async def log(self, entries: Sequence[Logged]) -> None:
         """Add to the log: each event of a webhook at most once in a call."""
-        await self._rows.log(told)
+        await self._rows.log(entries)
 
-    # What is known
+    # Delivery log
 
     async def find(self, webhook: Webhook, event_id: str) -> Delivery | None:
-        """A delivery of the log, or None."""
+        """Return a delivery of the log, or None."""
         return await self._rows.find(webhook.webhook_id, event_id)
 
     async def page(
@@ -144,7 +144,10 @@ class Deliveries:
         after: Seen | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Delivery]:
-        """Deliveries, the newest first, strictly after `after`: (first_at_ms, event id) of the last one seen."""
+        """Return deliveries, the newest first, strictly after `after`.
+
+        `after` is (first_at_ms, event id) of the last one seen.
+        """
         return await self._rows.page(
             webhook.webhook_id,
             status=status,
@@ -156,11 +159,11 @@ class Deliveries:
         )
 
     async def forget_old(self) -> int:
-        """One bounded round of upkeep, for the sweep; gives how many went."""
+        """Run one bounded round of log retention, for the sweeper; return the deleted entries."""
         return await self._rows.forget(self._clock.now_ms(), limits.WEBHOOK_LOG_DELETES)
 
     async def event(self, webhook: Webhook, event_id: str) -> tuple[Delivery, Event]:
-        """A delivery, and what it delivered: from where it lies, or from what was kept beside the log.
+        """Return a delivery and its event, with the payload from its source or from the log.
 
         Raises DeliveryNotFound, PayloadGone.
         """
@@ -211,11 +214,11 @@ class Deliveries:
     async def _message(self, queue: QueueName, word: str, message_id: str) -> Payload | None:
         for look in (self._contents.message, self._contents.dead_letter):
             try:
-                found = await look(queue, word)
+                message = await look(queue, word)
             except MillstreamError:
                 continue
-            if found.message_id == message_id:
-                return Payload(found.body, found.content_type, found.headers)
+            if message.message_id == message_id:
+                return Payload(message.body, message.content_type, message.headers)
         return None
 
     async def _record(self, stream: StreamName, shard: int, offset: int) -> Payload | None:
@@ -225,15 +228,15 @@ class Deliveries:
             )
         except (OffsetOutOfRange, ShardNotFound, StreamNotFound):
             return None
-        found = [one for one in read.records if one.offset == offset]
-        if not found:
+        records = [one for one in read.records if one.offset == offset]
+        if not records:
             return None
-        headers, content_type = without_own(found[0].record.headers)
-        return Payload(found[0].record.data, content_type, headers)
+        headers, content_type = without_own(records[0].record.headers)
+        return Payload(records[0].record.data, content_type, headers)
 
 
 def without_own(headers: Headers) -> tuple[Headers, str]:
-    """A record's headers without the content type that is among them, and that."""
-    kept = tuple(header for header in headers if header[0] != CONTENT_TYPE)
-    told = [value for name, _, value in headers if name == CONTENT_TYPE]
-    return kept, told[0].decode(errors="replace") if told else ""
+    """Split a record's headers into those of its writer and the content type."""
+    others = tuple(header for header in headers if header[0] != CONTENT_TYPE)
+    content_types = [value for name, _, value in headers if name == CONTENT_TYPE]
+    return others, content_types[0].decode(errors="replace") if content_types else ""

@@ -1,4 +1,7 @@
-"""Webhooks as their owners have them: definitions, secrets, switching on again. `storage.webhooks.deliveries` is for who serves them."""
+"""Webhook engine: definitions, secrets, enabling.
+
+`storage.webhooks.deliveries` is for the processes that serve them.
+"""
 
 import base64
 import os
@@ -37,10 +40,10 @@ _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
 
 
 class Webhooks:
-    """The webhooks of a deployment. Every verb raises WebhookNotFound for a webhook that is not there.
+    """The webhooks of a deployment.
 
-    What is given here has the names of its headers, and no values. Secrets are shown when they are made,
-    and never again.
+    Every verb raises WebhookNotFound for a webhook that does not exist. Results have the names of headers, but not their
+    values. Secrets are shown when they are created, and never again.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class Webhooks:
         if_match: int | None = None,
         create_only: bool = False,
     ) -> tuple[Webhook, Secret | None]:
-        """Create the webhook or replace its configuration; the webhook, and its secret where it was created.
+        """Create the webhook or replace its configuration; return it, and a new one's secret.
 
         An equal configuration changes nothing. Raises ValidationFailed, PreconditionFailed, SecretsOff.
         """
@@ -102,9 +105,9 @@ class Webhooks:
         return _without_values(webhook), secret
 
     async def _replace(
-        self, named: NamedWebhook, found: StoredWebhook, spec: WebhookSpec, now_ms: int
+        self, named: NamedWebhook, stored: StoredWebhook, spec: WebhookSpec, now_ms: int
     ) -> Webhook:
-        before = self._opener.open_headers(found)
+        before = self._opener.open_headers(stored)
         if spec.source != before.spec.source:
             detail = "What a webhook delivers cannot change: make another one"
             raise ValidationFailed.at("/source", detail, "immutable")
@@ -122,7 +125,7 @@ class Webhooks:
         return _without_values(changed)
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
-        """Raise ValidationFailed unless there is something to deliver, and somewhere for what cannot be."""
+        """Raise ValidationFailed unless the source and the dead-letter queue exist."""
         namespace, source = name.namespace, spec.source
         if source.kind is SourceKind.QUEUE:
             await self._require_queue(QueueName(source.name, namespace), "/source")
@@ -145,14 +148,17 @@ class Webhooks:
             raise ValidationFailed.at(pointer, error.detail, "not_found") from None
 
     async def get(self, name: WebhookName) -> Webhook:
-        """The webhook, and how it does."""
+        """Return the webhook and its health."""
         return (await self._find(name)).webhook
 
     async def delete(self, name: WebhookName, *, if_match: int | None = None) -> None:
-        """Delete the webhook, its secrets and its log. Raises PreconditionFailed."""
+        """Delete the webhook, its secrets and its log.
+
+        Raises PreconditionFailed.
+        """
         async with self._rows.named(name) as named:
-            found = _required(named.found, name)
-            _check_version(found.webhook, if_match)
+            stored = _required(named.found, name)
+            _check_version(stored.webhook, if_match)
             await named.delete()
 
     async def list_webhooks(
@@ -163,7 +169,10 @@ class Webhooks:
         after: str = "",
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Webhook]:
-        """Webhooks whose names begin with `prefix`, by name, strictly after `after`; at most 1000."""
+        """Return webhooks whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most 1000.
+        """
         if not _could_name(after):
             raise InvalidCursor
         if not _could_name(prefix):
@@ -171,30 +180,38 @@ class Webhooks:
         return await self._rows.page(namespace, prefix, after, limit)
 
     async def rotate(self, name: WebhookName, overlap_ms: int) -> tuple[Secret, int | None]:
-        """A new secret, and until when the one before signs as well: for `overlap_ms` from now."""
+        """Create a new secret; return it, and until when the previous one signs as well.
+
+        That is for `overlap_ms` from now.
+        """
         if not 0 <= overlap_ms <= limits.WEBHOOK_OVERLAP_MS_MAX:
             most = limits.WEBHOOK_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
-            found = _required(named.found, name)
-            webhook, old = found.webhook, await named.secrets()
+            stored = _required(named.found, name)
+            webhook, old = stored.webhook, await named.secrets()
             secret, until_ms = Secret(_new_secret(), now_ms), now_ms + overlap_ms
             number = old[0].number + 1 if old else 1
             sealed = self._opener.seal_secret(webhook.webhook_id, number, secret)
-            kept = [replace(one, expires_at_ms=_sooner(one.expires_at_ms, until_ms)) for one in old]
-            living = [one for one in kept if (one.expires_at_ms or 0) > now_ms]
+            overlapping = [
+                replace(one, expires_at_ms=_sooner(one.expires_at_ms, until_ms)) for one in old
+            ]
+            living = [one for one in overlapping if (one.expires_at_ms or 0) > now_ms]
             secrets = [sealed, *living][: limits.WEBHOOK_SECRETS_MAX]
             await named.put_secrets(webhook.webhook_id, secrets)
-            await named.update(_next_version(webhook, now_ms), found.sealed_headers)
+            await named.update(_next_version(webhook, now_ms), stored.sealed_headers)
             return secret, until_ms if living else None
 
     async def enable(self, name: WebhookName) -> Webhook:
-        """Switch the webhook on, whoever switched it off; what waits for a retry of its own is tried at once."""
+        """Enable the webhook, whether it was disabled by its owner or by Millstream.
+
+        Events that wait for their own retry are retried immediately.
+        """
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
-            found = _required(named.found, name)
-            webhook = found.webhook
+            stored = _required(named.found, name)
+            webhook = stored.webhook
             enabled = replace(
                 _next_version(webhook, now_ms),
                 spec=replace(webhook.spec, enabled=True),
@@ -202,47 +219,50 @@ class Webhooks:
                 disabled_because=None,
                 health=replace(webhook.health, failing_since_ms=None, blocked={}),
             )
-            await named.update(enabled, found.sealed_headers)
+            await named.update(enabled, stored.sealed_headers)
             return enabled
 
     async def opened(self, name: WebhookName) -> Served:
-        """The webhook with the values of its headers and its secrets, to send something on request. It has no lease."""
-        found = await self._find(name)
-        secrets = await self._rows.secrets(found.webhook.webhook_id)
-        return self._opener.open(found, secrets)
+        """Return the webhook with its header values and secrets, to send an event on request.
+
+        It has no lease.
+        """
+        stored = await self._find(name)
+        secrets = await self._rows.secrets(stored.webhook.webhook_id)
+        return self._opener.open(stored, secrets)
 
     async def _find(self, name: WebhookName) -> StoredWebhook:
         return _required(await self._rows.find(name), name)
 
 
 class Opener:
-    """Seals and opens what is secret of a webhook; each is bound to the webhook it belongs to."""
+    """Encryption of a webhook's secrets; each is bound to the webhook it belongs to."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
     def seal_secret(self, webhook_id: str, number: int, secret: Secret) -> SealedSecret:
-        """A secret as it is stored."""
+        """Encrypt a secret for storage."""
         sealed = self._box.seal(secret.word.encode(), webhook_id)
         return SealedSecret(number, sealed, secret.created_at_ms, secret.expires_at_ms)
 
     def seal_headers(self, webhook: Webhook) -> bytes | None:
-        """The values of a webhook's headers as they are stored; None where it has none."""
+        """Encrypt the values of a webhook's headers for storage; None if it has none."""
         if not webhook.spec.headers:
             return None
         return self._box.seal(msgspec.msgpack.encode(webhook.spec.headers), webhook.webhook_id)
 
-    def open_headers(self, found: StoredWebhook) -> Webhook:
-        """The webhook with the values of its headers."""
-        if found.sealed_headers is None:
-            return found.webhook
-        packed = self._box.open(found.sealed_headers, found.webhook.webhook_id)
+    def open_headers(self, stored: StoredWebhook) -> Webhook:
+        """Return the webhook with the values of its headers."""
+        if stored.sealed_headers is None:
+            return stored.webhook
+        packed = self._box.open(stored.sealed_headers, stored.webhook.webhook_id)
         headers = msgspec.msgpack.decode(packed, type=tuple[tuple[str, str], ...])
-        return replace(found.webhook, spec=replace(found.webhook.spec, headers=headers))
+        return replace(stored.webhook, spec=replace(stored.webhook.spec, headers=headers))
 
-    def open(self, found: StoredWebhook, secrets: Sequence[SealedSecret]) -> Served:
-        """The webhook with everything that is needed to serve it, the newest secret first."""
-        webhook_id = found.webhook.webhook_id
+    def open(self, stored: StoredWebhook, secrets: Sequence[SealedSecret]) -> Served:
+        """Return the webhook with all that is needed to serve it, the newest secret first."""
+        webhook_id = stored.webhook.webhook_id
         opened = tuple(
             Secret(
                 self._box.open(one.sealed, webhook_id).decode(),
@@ -251,7 +271,9 @@ class Opener:
             )
             for one in secrets
         )
-        return Served(self.open_headers(found), WebhookLease(webhook_id, found.lease_epoch), opened)
+        return Served(
+            self.open_headers(stored), WebhookLease(webhook_id, stored.lease_epoch), opened
+        )
 
 
 def _new_secret() -> str:
@@ -272,14 +294,14 @@ def _without_values(webhook: Webhook) -> Webhook:
     return replace(webhook, spec=replace(webhook.spec, headers=named))
 
 
-def _required(found: StoredWebhook | None, name: WebhookName) -> StoredWebhook:
-    if found is None:
+def _required(stored: StoredWebhook | None, name: WebhookName) -> StoredWebhook:
+    if stored is None:
         raise WebhookNotFound(f"There is no webhook '{name.name}'.")
-    return found
+    return stored
 
 
-def _check_version(found: Webhook | None, if_match: int | None) -> None:
-    if if_match is not None and (found is None or found.version != if_match):
+def _check_version(webhook: Webhook | None, if_match: int | None) -> None:
+    if if_match is not None and (webhook is None or webhook.version != if_match):
         raise PreconditionFailed("The webhook does not have this version.")
 
 
