@@ -1,4 +1,7 @@
-"""Replays: asking for one, looking at it, and what its worker needs. `storage.domain.replays.replay` says what one is."""
+"""Replay engine: submission, inspection, and the calls of a replay's worker.
+
+`storage.domain.replays.replay` defines what a replay is.
+"""
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +37,7 @@ Place = tuple[int, str]
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """A replay and its job. `parts` are empty until it has begun."""
+    """A replay and its job; `parts` are empty until it has started."""
 
     job: Job
     spec: ReplaySpec
@@ -42,7 +45,10 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 class Replays:
-    """The replays of a deployment. Raises JobNotFound for one that is not there."""
+    """The replays of a deployment.
+
+    Raises JobNotFound for a replay that does not exist.
+    """
 
     def __init__(
         self,
@@ -65,12 +71,12 @@ class Replays:
         self._clock = clock
         self._forgotten: set[str] = set()
 
-    # What the owner says
+    # Owner's calls
 
     async def submit(
         self, namespace: str, request: ReplayRequest, replay_id: str | None = None
     ) -> Replay:
-        """Ask for a replay. With an id of the caller's the call may be repeated.
+        """Submit a replay; with an id from the caller, the call may be repeated.
 
         Raises ValidationFailed, StreamNotFound, QueueNotFound, ShardNotFound, GroupNotFound, BookmarkNotFound;
         JobRefused where another replay has the id.
@@ -106,14 +112,17 @@ class Replays:
             return None
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
-        """Plan a replay without submitting it. Raises as `submit`, and `ReplayPlanner.plan`."""
+        """Plan a replay without submitting it.
+
+        Raises as `submit`, and `ReplayPlanner.plan`.
+        """
         request.check()
         source = await self._windows.source(namespace, request)
         _check_own_queue(source.is_view, request)
         return await self._planning.plan(namespace, request, exact=exact)
 
     async def get(self, namespace: str, replay_id: str) -> Replay:
-        """A replay, and how far its parts are."""
+        """Return a replay with the progress of its parts."""
         try:
             job = await self._jobs.get(_job_id(namespace, replay_id))
         except JobNotFound:
@@ -128,29 +137,44 @@ class Replays:
         after: Place | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Replay]:
-        """Replays without their parts, the newest first, strictly after `after`, as `Jobs.list` has it."""
+        """Return replays without their parts, the newest first, strictly after `after`.
+
+        Pages are those of `Jobs.list`.
+        """
         jobs = await self._jobs.list(
             namespace=namespace, kind=JobKind.REPLAY, state=state, after=after, limit=limit
         )
         return [Replay(job, spec_of(job)) for job in jobs]
 
     async def pause(self, namespace: str, replay_id: str) -> Replay:
-        """Stop it where it is. Raises JobRefused where it is over or being cancelled."""
+        """Pause a replay at its current position.
+
+        Raises JobRefused where it is over or being cancelled.
+        """
         return await self._say(namespace, replay_id, self._jobs.pause)
 
     async def resume(self, namespace: str, replay_id: str) -> Replay:
-        """Let it go on. Raises as `pause`."""
+        """Resume a paused replay.
+
+        Raises as `pause`.
+        """
         return await self._say(namespace, replay_id, self._jobs.resume)
 
     async def cancel(self, namespace: str, replay_id: str) -> Replay:
-        """End it; what it has sent stays. Raises JobRefused where it is done or has failed."""
+        """Cancel a replay; records that it has sent stay.
+
+        Raises JobRefused where it is done or has failed.
+        """
         replay = await self._say(namespace, replay_id, self._jobs.cancel)
         if replay.job.state is JobState.CANCELLED:
             await self.forget(replay.job, replay.spec)
         return replay
 
     async def retry(self, namespace: str, replay_id: str) -> Replay:
-        """Begin a failed one again where it is. Raises JobRefused where it has not failed."""
+        """Restart a failed replay at its current position.
+
+        Raises JobRefused where it has not failed.
+        """
         return await self._say(namespace, replay_id, self._jobs.retry)
 
     async def _say(
@@ -159,12 +183,13 @@ class Replays:
         replay = await self.get(namespace, replay_id)
         return msgspec.structs.replace(replay, job=await say(replay.job.job_id))
 
-    # What its worker needs
+    # Worker's calls
 
     async def prepare(self, claim: Claim, job: Job, spec: ReplaySpec) -> list[Replaying]:
-        """The parts; the first attempt fixes the window, and nothing is sent before all of it is stored.
+        """Return the parts of a replay, after its first attempt has fixed the window.
 
-        Raises LeaseLost, StreamNotFound where source or target are not the same any more, and what `submit` does.
+        Nothing is sent before all of the window is stored. Raises LeaseLost, StreamNotFound where source or target are not the
+        same any longer, and what `submit` does.
         """
         source = await self._windows.check_same(
             job.namespace, spec.request, spec.stream_id, spec.target_id
@@ -173,12 +198,12 @@ class Replays:
         if PLANNED not in stored:
             reaches = await self._windows.reaches(source, spec.request)
             parts = [part.to_job() for part in parts_of(reaches, spec.request.order)]
-            for some in _in_portions([*parts, JobPart(PLANNED, len(parts), True, {})]):
-                await self._jobs.save_parts(claim, some)
+            for portion in _in_portions([*parts, JobPart(PLANNED, len(parts), True, {})]):
+                await self._jobs.save_parts(claim, portion)
         return await self.parts(job.job_id)
 
     async def parts(self, job_id: str) -> list[Replaying]:
-        """A replay's parts, by shard; empty before its window is fixed."""
+        """Return a replay's parts, by shard; empty before its window is fixed."""
         stored = await self._jobs.parts(job_id)
         if PLANNED not in stored:
             return []
@@ -187,69 +212,77 @@ class Replays:
         ]
 
     async def save(self, claim: Claim, parts: Sequence[Replaying]) -> None:
-        """Store how far parts are, in one go where they fit. Raises LeaseLost."""
-        for some in _in_portions([part.to_job() for part in parts]):
-            await self._jobs.save_parts(claim, some)
+        """Store the progress of parts, in one call if they fit.
+
+        Raises LeaseLost.
+        """
+        for portion in _in_portions([part.to_job() for part in parts]):
+            await self._jobs.save_parts(claim, portion)
 
     async def oldest_arrival(
         self, namespace: str, spec: ReplaySpec, parts: Sequence[Replaying]
     ) -> int | None:
-        """When the oldest record arrived that these parts have still to read; None for none."""
+        """Return the arrival time in ms of the oldest record left to read; None for none."""
         name = StreamName(spec.request.stream, namespace)
-        found: list[int] = []
+        arrivals: list[int] = []
         for part in parts:
-            at = {part.reach.shard: part.position}
-            for read in await self._streams.read_shards(name, at, records_max=1):
-                found += [one.arrival_ms for one in read.records]
-        return min(found, default=None)
+            position = {part.reach.shard: part.position}
+            for read in await self._streams.read_shards(name, position, records_max=1):
+                arrivals += [one.arrival_ms for one in read.records]
+        return min(arrivals, default=None)
 
     async def reserve(self, job: Job, spec: ReplaySpec, records: int, size_bytes: int) -> int:
-        """Reserve time at the replay's rate, whoever sends; how long to wait before sending so much, ms."""
+        """Reserve time at the replay's rate, shared by all senders; return the ms to wait first."""
         pacing = spec.request.pacing
         return await self._pacing.reserve(job.namespace, job.job_id, pacing, records, size_bytes)
 
     async def is_lagging(self, namespace: str, spec: ReplaySpec) -> bool:
-        """Whether the target's readers have more to do than the replay's owner would have them."""
+        """Return whether the target's readers have a larger backlog than the replay allows."""
         most, target = spec.request.pacing.lag_records_max, spec.request.target
         if most is None:
             return False
         if target.queue is not None:
             return (await self._queues.stats(QueueName(target.queue, namespace))).ready > most
         for group in await self._readers(namespace, spec):
-            with suppress(GroupNotFound):  # it was deleted meanwhile
+            with suppress(GroupNotFound):  # deleted in the meantime
                 lags = await self._groups.lag(group)
                 if sum(one.records for one in lags) > most:
                     return True
         return False
 
     async def check_target(self, namespace: str, spec: ReplaySpec) -> None:
-        """Raises StreamNotFound or QueueNotFound where the target is not the one that was meant."""
+        """Raise StreamNotFound or QueueNotFound unless the target is still the same."""
         await self._windows.check_target(namespace, spec.request, spec.target_id)
 
     async def _readers(self, namespace: str, spec: ReplaySpec) -> list[GroupName]:
-        """The consumer groups of the target stream."""
-        found: list[GroupName] = []
+        """Return the consumer groups of the target stream."""
+        groups: list[GroupName] = []
         after = ""
         while page := await self._groups.list_groups(namespace, after=after):
-            found += [group.name for group in page if group.stream_id == spec.target_id]
+            groups += [group.name for group in page if group.stream_id == spec.target_id]
             after = page[-1].name.name
-        return found
+        return groups
 
     async def forget(self, job: Job, spec: ReplaySpec) -> None:
-        """Let the target forget what it remembers of a replay that is over. May be repeated."""
+        """Retire the producers of a replay that is over from its target.
+
+        May be repeated.
+        """
         target = spec.request.target
         producers = [producer_of(job.job_id, part.part) for part in await self.parts(job.job_id)]
-        for some in _in_portions(producers):
+        for portion in _in_portions(producers):
             if target.queue is not None:
-                await self._queues.forget_rising(QueueName(target.queue, job.namespace), some)
+                await self._queues.forget_rising(QueueName(target.queue, job.namespace), portion)
             elif target.stream is not None:
-                await self._streams.forget_rising(StreamName(target.stream, job.namespace), some)
+                await self._streams.forget_rising(StreamName(target.stream, job.namespace), portion)
 
     # For the sweep
 
     async def tidy(self) -> int:
-        """Forget replays that ended without a worker: cancelled while none had them, or failed and never tried
-        again. Gives how many."""
+        """Forget replays that ended without a worker; return their number.
+
+        They were cancelled while no worker had them, or failed and were never retried.
+        """
         failed_before_ms = (
             self._clock.now_ms() - limits.JOB_KEPT_MS + limits.REPLAY_FORGOTTEN_BEFORE_MS
         )
@@ -262,16 +295,16 @@ class Replays:
         return done
 
     async def _ended(self, state: JobState, before_ms: int | None) -> list[Job]:
-        found: list[Job] = []
+        ended: list[Job] = []
         after: Place | None = None
         while page := await self._jobs.list(kind=JobKind.REPLAY, state=state, after=after):
-            found += [job for job in page if job.job_id not in self._forgotten]
+            ended += [job for job in page if job.job_id not in self._forgotten]
             after = (page[-1].created_at_ms, page[-1].job_id)
-        return [job for job in found if before_ms is None or (job.ended_at_ms or 0) < before_ms]
+        return [job for job in ended if before_ms is None or (job.ended_at_ms or 0) < before_ms]
 
 
 def spec_of(job: Job) -> ReplaySpec:
-    """What a replay's worker is told."""
+    """Return the specification of a replay's job."""
     return msgspec.convert(job.spec, ReplaySpec)
 
 

@@ -1,4 +1,4 @@
-"""What a replay would do, before it does it: how much, what for instance, and how long it would take."""
+"""Replay planner: an estimate of a replay's records, with a sample, and its duration."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ Holes = dict[LogId, list[tuple[int, int]]]
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A number, and whether it is known rather than made up from examples."""
+    """A number, and whether it is exact or estimated from samples."""
 
     count: int
     exact: bool
@@ -34,8 +34,11 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A replay that was not begun. `records` and `bytes`, keys and headers included, are what would be sent;
-    `seconds` is how long that takes at the least. `expired` of the window are gone already."""
+    """The plan of a replay that was not started.
+
+    `records` and `bytes`, keys and headers included, are what would be sent; `seconds` is how long that takes at the least.
+    `expired` of the window's records no longer exist.
+    """
 
     reaches: tuple[Reach, ...]
     records: Estimate
@@ -46,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Looked(msgspec.Struct):
-    """What was seen of the window."""
+    """Observations of the window's records."""
 
     records: int = 0
     selected: int = 0
@@ -55,21 +58,21 @@ class _Looked(msgspec.Struct):
     last_ms: int | None = None
     found: list[Found] = []
 
-    def add(self, shard: int, at: LogRecord, is_meant: Selects) -> None:
-        """One more record was looked at."""
+    def add(self, shard: int, record: LogRecord, is_meant: Selects) -> None:
+        """Count one more record."""
         self.records += 1
         self.first_ms = (
-            at.arrival_ms if self.first_ms is None else min(self.first_ms, at.arrival_ms)
+            record.arrival_ms if self.first_ms is None else min(self.first_ms, record.arrival_ms)
         )
-        self.last_ms = max(self.last_ms or 0, at.arrival_ms)
-        if is_meant(shard, at):
+        self.last_ms = max(self.last_ms or 0, record.arrival_ms)
+        if is_meant(shard, record):
             self.selected += 1
-            self.bytes += at.record.size_bytes
-            self.found.append(Found(shard, at))
+            self.bytes += record.record.size_bytes
+            self.found.append(Found(shard, record))
 
 
 class ReplayPlanner:
-    """Plans replays. Reads; changes nothing."""
+    """Read-only planner of replays."""
 
     def __init__(self, streams: Streams, windows: WindowResolver, rows: ArchiveRows) -> None:
         self._streams = streams
@@ -77,57 +80,58 @@ class ReplayPlanner:
         self._rows = rows
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
-        """What a replay would do now. With `exact` all of the window is read where that is needed.
+        """Plan what a replay would do now.
 
-        Raises ValidationFailed where that is too much, and what `WindowResolver` does.
+        With `exact`, all of the window is read where that is needed. Raises ValidationFailed where that is too much, and what
+        `WindowResolver` does.
         """
         source = await self._windows.source(namespace, request)
         await self._windows.target_id(namespace, request)
         reaches = await self._windows.reaches(source, request)
-        held, expired = await self._held(source, reaches)
-        looked = await self._look(source, reaches, request, held, whole=exact)
-        return _plan(request, reaches, held, expired, looked)
+        existing, expired = await self._held(source, reaches)
+        looked = await self._look(source, reaches, request, existing, whole=exact)
+        return _plan(request, reaches, existing, expired, looked)
 
     async def _held(self, source: Stream, reaches: Sequence[Reach]) -> tuple[int, int]:
-        """How many records the window has, and how many of it are gone."""
+        """Return how many records of the window exist, and how many no longer do."""
         states = {state.shard.index: state for state in await self._streams.shards(source.name)}
         holes: Holes = await self._rows.holes([state.shard.log_id for state in states.values()])
-        held = expired = 0
+        existing = expired = 0
         for reach in reaches:
             state = states[reach.shard]
             empty = holes.get(state.shard.log_id, [])
-            held += without_holes(max(reach.first, state.start), reach.end, empty)
+            existing += without_holes(max(reach.first, state.start), reach.end, empty)
             expired += without_holes(reach.first, min(state.start, reach.end), empty)
-        return held, expired
+        return existing, expired
 
     async def _look(
         self,
         source: Stream,
         reaches: Sequence[Reach],
         request: ReplayRequest,
-        held: int,
+        existing: int,
         *,
         whole: bool,
     ) -> _Looked:
-        if whole and not request.filter.takes_all and held > limits.REPLAY_SCAN_RECORDS_MAX:
+        if whole and not request.filter.takes_all and existing > limits.REPLAY_SCAN_RECORDS_MAX:
             detail = (
-                f"The window has {held} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} are"
+                f"The window has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} are"
                 " counted one by one"
             )
             raise ValidationFailed.at("/exact", detail, "too_many")
         looked, is_meant = _Looked(), selects(request.filter)
         places = list(reaches) if whole and not request.filter.takes_all else _places(reaches)
-        for some in _in_turn(places):
+        for batch in _in_turn(places):
             await asyncio.gather(
-                *(self._look_at(source.name, place, looked, is_meant) for place in some)
+                *(self._look_at(source.name, place, looked, is_meant) for place in batch)
             )
         return looked
 
     async def _look_at(
         self, name: StreamName, place: Reach, looked: _Looked, is_meant: Selects
     ) -> None:
-        async for at in self._records(name, place):
-            looked.add(place.shard, at, is_meant)
+        async for record in self._records(name, place):
+            looked.add(place.shard, record, is_meant)
 
     async def _records(self, name: StreamName, place: Reach) -> AsyncIterator[LogRecord]:
         offset = place.first
@@ -138,13 +142,13 @@ class ReplayPlanner:
             )
             if not reads or reads[0].next_offset <= offset:
                 return
-            for at in reads[0].records:
-                if at.offset < place.end:
-                    yield at
+            for record in reads[0].records:
+                if record.offset < place.end:
+                    yield record
             offset = reads[0].next_offset
 
 
-_AT_ONCE = 8  # places that are looked at
+_AT_ONCE = 8  # ranges that are read
 
 
 def _in_turn(places: Sequence[Reach]) -> list[Sequence[Reach]]:
@@ -152,37 +156,45 @@ def _in_turn(places: Sequence[Reach]) -> list[Sequence[Reach]]:
 
 
 def _places(reaches: Sequence[Reach]) -> list[Reach]:
-    """Where to look for an estimate: all of a small shard, or a few places that lie apart; of some shards, where
-    there are many."""
+    """Return the ranges to read for an estimate.
+
+    All of a small shard, or a few ranges that lie apart; only of some shards, if there are many.
+    """
     per_shard = limits.REPLAY_LOOKS_PER_SHARD
     every = -(-len(reaches) * per_shard // limits.REPLAY_LOOKS_MAX) or 1
-    found = []
+    places = []
     for reach in reaches[::every]:
         whole, step = reach.end - reach.first, limits.REPLAY_LOOK_RECORDS
         if whole <= per_shard * step:
-            found.append(reach)
+            places.append(reach)
             continue
         firsts = (reach.first + (whole - step) * nth // (per_shard - 1) for nth in range(per_shard))
-        found += [Reach(reach.shard, first, first + step) for first in firsts]
-    return found
+        places += [Reach(reach.shard, first, first + step) for first in firsts]
+    return places
 
 
 def _plan(
-    request: ReplayRequest, reaches: Sequence[Reach], held: int, expired: int, looked: _Looked
+    request: ReplayRequest, reaches: Sequence[Reach], existing: int, expired: int, looked: _Looked
 ) -> Plan:
-    saw_all = looked.records >= held
+    saw_all = looked.records >= existing
     share = looked.selected / looked.records if looked.records else 0.0
     each = looked.bytes / looked.selected if looked.selected else 0.0
-    known = saw_all or request.filter.takes_all
-    count = held if request.filter.takes_all else looked.selected if saw_all else int(held * share)
+    is_exact = saw_all or request.filter.takes_all
+    count = (
+        existing
+        if request.filter.takes_all
+        else looked.selected
+        if saw_all
+        else int(existing * share)
+    )
     count = count if request.max_records is None else min(count, request.max_records)
     size = looked.bytes if saw_all and count == looked.selected else int(count * each)
     span_ms = (looked.last_ms or 0) - (looked.first_ms or 0)
     seconds = request.pacing.seconds_for(count, size, span_ms)
-    shown = sorted(looked.found, key=lambda one: (one.shard, one.at.offset))
+    shown = sorted(looked.found, key=lambda example: (example.shard, example.at.offset))
     return Plan(
         reaches=tuple(reaches),
-        records=Estimate(count, known),
+        records=Estimate(count, is_exact),
         bytes=Estimate(size, saw_all and count == looked.selected),
         expired=expired,
         seconds=count / limits.REPLAY_RECORDS_PER_SECOND if seconds is None else seconds,
@@ -190,9 +202,9 @@ def _plan(
     )
 
 
-def _spread(found: Sequence[Found]) -> Sequence[Found]:
-    """Some of them, over all."""
+def _spread(records: Sequence[Found]) -> Sequence[Found]:
+    """Return an evenly spread sample of the records."""
     most = limits.REPLAY_SAMPLE_MAX
-    if len(found) <= most:
-        return found
-    return [found[nth * len(found) // most] for nth in range(most)]
+    if len(records) <= most:
+        return records
+    return [records[nth * len(records) // most] for nth in range(most)]

@@ -1,4 +1,4 @@
-"""The window of a replay: which offsets of which shards are meant, as of now."""
+"""Window of a replay: the offsets of each shard to replay, as of now."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from storage.streams.engine import Streams
 
 
 class WindowResolver:
-    """Looks where a window's ends lie."""
+    """Resolver of a window's bounds to offsets."""
 
     def __init__(self, streams: Streams, groups: Groups, catalog: Catalog) -> None:
         self._streams = streams
@@ -27,11 +27,14 @@ class WindowResolver:
         self._catalog = catalog
 
     async def source(self, namespace: str, request: ReplayRequest) -> Stream:
-        """The stream that is replayed, or a queue's view. Raises StreamNotFound."""
+        """Return the stream that is replayed, or a queue's view.
+
+        Raises StreamNotFound.
+        """
         return await self._catalog.fresh_stream(StreamName(request.stream, namespace))
 
     async def target_id(self, namespace: str, request: ReplayRequest) -> LogId:
-        """What the target is known by, for as long as it is the same.
+        """Return the target's id, which is the same as long as the target is.
 
         Raises StreamNotFound, QueueNotFound, and ValidationFailed where it is a view, or the source's own queue.
         """
@@ -47,7 +50,7 @@ class WindowResolver:
         return stream.stream_id
 
     async def reaches(self, source: Stream, request: ReplayRequest) -> list[Reach]:
-        """What of each shard is meant, by shard, without those of which nothing is.
+        """Return the range of offsets of each shard, by shard, without empty ones.
 
         Raises ShardNotFound, GroupNotFound, BookmarkNotFound, and ValidationFailed for a bookmark in another stream.
         """
@@ -56,8 +59,8 @@ class WindowResolver:
         tips = {state.shard.index: state.next for state in states}
         firsts = await self._edges(source, request.start, states, starts, "/from")
         ends = await self._edges(source, request.end, states, tips, "/to")
-        found = [Reach(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()]
-        return [reach for reach in found if reach.first < reach.end]
+        ranges = [Reach(index, firsts[index], min(ends[index], tip)) for index, tip in tips.items()]
+        return [reach for reach in ranges if reach.first < reach.end]
 
     async def _edges(
         self,
@@ -67,7 +70,7 @@ class WindowResolver:
         unbounded: dict[int, int],
         pointer: str,
     ) -> dict[int, int]:
-        """Where a bound lies in each shard."""
+        """Return the offset of a bound in each shard."""
         if bound is None:
             return unbounded
         if bound.offsets is not None:
@@ -75,16 +78,16 @@ class WindowResolver:
             return unbounded | dict(bound.offsets)
         if bound.time_ms is not None:
             time_ms = bound.time_ms
-            found = await asyncio.gather(
+            offsets = await asyncio.gather(
                 *(self._at_time(source, state, time_ms) for state in states)
             )
-            return dict(zip(unbounded, found, strict=True))
+            return dict(zip(unbounded, offsets, strict=True))
         assert bound.bookmark is not None
         marked = await self._bookmark(source, *bound.bookmark, pointer)
         return {state.shard.index: marked.get(state.shard.index, state.start) for state in states}
 
     async def _at_time(self, source: Stream, state: ShardState, time_ms: int) -> int:
-        """The offset of the first record that arrived then or later, or else of the next one."""
+        """Return the offset of the first record that arrived then or later, or the next one."""
         where = ReadFrom(time_ms=time_ms)
         read = await self._streams.read_shard(
             source.name, state.shard.index, where, records_max=1, bytes_max=1
@@ -104,8 +107,10 @@ class WindowResolver:
         raise BookmarkNotFound(f"There is no bookmark '{name}'.")
 
     async def check_target(self, namespace: str, request: ReplayRequest, target_id: LogId) -> None:
-        """Raises StreamNotFound or QueueNotFound unless the target is the one of this id, as far as this process has
-        heard."""
+        """Raise StreamNotFound or QueueNotFound unless the target still has this id.
+
+        As far as this process's cache knows.
+        """
         target = request.target
         if target.queue is not None:
             if (await self._catalog.queue(QueueName(target.queue, namespace))).log_id != target_id:
@@ -116,7 +121,10 @@ class WindowResolver:
                 raise StreamNotFound("The target was deleted, and made anew.")
 
     async def check_same(self, namespace: str, request: ReplayRequest, *ids: LogId) -> Stream:
-        """The source, which like the target is still the one of these ids. Raises StreamNotFound."""
+        """Return the source if it and the target still have these ids.
+
+        Raises StreamNotFound.
+        """
         source = await self.source(namespace, request)
         if (source.stream_id, await self.target_id(namespace, request)) != ids:
             raise StreamNotFound("The source or the target was deleted, and made anew.")
@@ -130,7 +138,7 @@ def _chosen(states: Sequence[ShardState], shards: Sequence[int] | None) -> list[
     return [state for state in states if state.shard.index in shards]
 
 
-def _check_known(known: dict[int, int], shards: Sequence[int]) -> None:
+def _check_known(offsets: dict[int, int], shards: Sequence[int]) -> None:
     for shard in shards:
-        if shard not in known:
+        if shard not in offsets:
             raise ShardNotFound(f"The stream has no shard {shard}.")
