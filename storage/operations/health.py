@@ -1,4 +1,4 @@
-"""Is everything there that the service stands on, and set as it should be?"""
+"""Health checks of the stores: reachability, versions and configuration."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,10 @@ _POSTGRES_MIN = 140_000
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of `millstream doctor`. `ok` is None for a warning; `hint` says what to do."""
+    """One line of `millstream doctor`.
+
+    `ok` is None for a warning; `hint` is the remedy.
+    """
 
     check: str
     ok: bool | None
@@ -48,7 +51,7 @@ class Health:
         self._was_at_head = False
 
     async def check(self) -> dict[str, str]:
-        """Name of each check -> 'ok' or what is wrong; each takes a second at most."""
+        """Map the name of each check to 'ok' or the problem; each takes a second at most."""
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "redis": self._hot,
             "postgres": self._postgres,
@@ -67,16 +70,22 @@ class Health:
         return "ok"
 
     async def _migrations(self) -> str:
-        """A process that had its schema goes on while a newer version brings its own: migrations only add. One that starts
-        on a newer schema does not."""
-        found, wanted = await read_revision(self._database), head()
-        self._was_at_head = self._was_at_head or found == wanted
-        if found == wanted or (self._was_at_head and not is_known(found)):
+        """Check the database's schema revision.
+
+        A process that had its schema continues while a newer version migrates to its own: migrations only add. A process that
+        starts on a newer schema does not.
+        """
+        revision, expected = await read_revision(self._database), head()
+        self._was_at_head = self._was_at_head or revision == expected
+        if revision == expected or (self._was_at_head and not is_known(revision)):
             return "ok"
-        return f"the database is at {found}, this version needs {wanted}"
+        return f"the database is at {revision}, this version needs {expected}"
 
     async def diagnose(self, pings: int = _PINGS) -> list[Finding]:
-        """Everything an operator should know. Raises StorageUnavailable when a store cannot be asked."""
+        """Return all findings for operators.
+
+        Raises StorageUnavailable when a store is unreachable.
+        """
         return [
             *await self._hot_findings(),
             await self._latency_finding(pings),
@@ -85,15 +94,24 @@ class Health:
         ]
 
     async def hot_figures(self) -> HotFigures:
-        """What the hot store says of itself. Raises StorageUnavailable."""
+        """Return the hot store's statistics.
+
+        Raises StorageUnavailable.
+        """
         return await self._store.figures()
 
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
-        """The latest of the hot store's slow log, None where it may not be read. Raises StorageUnavailable."""
+        """Return the latest of the hot store's slow log; None where it may not be read.
+
+        Raises StorageUnavailable.
+        """
         return await self._store.slow_commands()
 
     async def postgres_figures(self) -> PostgresFigures:
-        """What Postgres says of itself. Raises StorageUnavailable."""
+        """Return Postgres's statistics.
+
+        Raises StorageUnavailable.
+        """
         async with self._database.reading() as session:
             row = (await session.execute(query("postgres_figures"))).one()
         return PostgresFigures(**row._mapping)
@@ -133,16 +151,16 @@ class Health:
         ]
 
     def _fsync_finding(self, fsync: str | None) -> Finding:
-        wanted = self._settings.durability
+        expected = self._settings.durability
         if fsync is None:
             return Finding(
                 "fsync", None, "the server does not say", "make sure of appendfsync yourself"
             )
         return Finding(
             "fsync",
-            fsync == wanted,
+            fsync == expected,
             fsync,
-            f"appendfsync {wanted}, as durability={wanted} promises",
+            f"appendfsync {expected}, as durability={expected} promises",
         )
 
     async def _latency_finding(self, pings: int) -> Finding:
@@ -201,7 +219,7 @@ def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Finding
 
 
 def memory_finding(info: dict[str, Any]) -> Finding:
-    """Whether the store has room, and a limit by which that is known."""
+    """Check the store's memory use, and that it has a limit to compare it with."""
     used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
     if not most:
         return Finding(
@@ -218,8 +236,8 @@ def memory_finding(info: dict[str, Any]) -> Finding:
     )
 
 
-def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
-    return tuple(int(part) for part in version.split(".")[: len(wanted)]) >= wanted
+def _at_least(version: str, minimum: tuple[int, ...]) -> bool:
+    return tuple(int(part) for part in version.split(".")[: len(minimum)]) >= minimum
 
 
 async def _bounded(check: Callable[[], Awaitable[str]]) -> str:

@@ -1,4 +1,4 @@
-"""What the sweeper does for the store as a whole; queues and streams see to themselves."""
+"""Store-wide maintenance for the sweeper; queues and streams maintain themselves."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +15,10 @@ from storage.redis.streams.logs import HotLogs
 
 
 class Maintenance:
-    """Duties that one process at a time does for all. All raise StorageUnavailable."""
+    """Maintenance tasks that one process at a time runs for all.
+
+    All raise StorageUnavailable.
+    """
 
     def __init__(
         self,
@@ -33,19 +36,22 @@ class Maintenance:
 
     @asynccontextmanager
     async def alone(self, duty: str) -> AsyncGenerator[bool]:
-        """Whether this process has the duty for the length of the block: a Postgres advisory lock."""
+        """Try to get a task's Postgres advisory lock for the block; yield whether it is held."""
         async with alone(self._database, duty) as mine:
             yield mine
 
     async def beat(self) -> None:
-        """Raise the beacon in the hot store, then in Postgres: a store restored from a copy is behind."""
+        """Advance the restore marker in the hot store, then in Postgres.
+
+        A store restored from a copy is behind.
+        """
         identity = await self._identities.read()
         await self._identities.beat(await self._store.beat(), epoch=identity.epoch)
 
     async def bury_deleted(self) -> int:
-        """Bury again what was deleted, in case the deletion could not; forget what no cache can know.
+        """Write tombstones of deleted logs again; forget those too old for any cache.
 
-        Gives the number of logs forgotten.
+        Again, in case the deletion could not write them. Returns the number of logs forgotten.
         """
         after: LogId = ""
         while page := await self._catalog.deleted_logs(0, after=after):

@@ -1,10 +1,10 @@
-"""Which processes are there, and who is connected to them: what operators see, and what they may end.
+"""Registry of running processes and their sockets, which operators can list and close.
 
     Beat.say ──every PRESENCE_BEAT_MS──▶ seen by every process of the deployment
         ▲                                             │
         └── woken: close these ◀── ask_to_close ◀─────┘
 
-Nothing is kept: a process that is gone is not there, and its sockets with it.
+Nothing is stored permanently: a process that has ended is not listed, nor are its sockets.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ from storage.redis.transport.wakeups import Waiter, Wakeups
 
 logger = logging.getLogger(__name__)
 
-_LEAVE_S = 1.0  # a process that ends waits no longer for a store that does not answer
+_LEAVE_S = 1.0  # a process that ends waits at most this long for a store that does not answer
 
 
 class Presence:
-    """What every process of a deployment says of itself."""
+    """The published state of all processes of a deployment."""
 
     def __init__(self, hot: HotPresence, wakeups: Wakeups, clock: Clock) -> None:
         self._hot = hot
@@ -43,65 +43,79 @@ class Presence:
     async def beat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen] = ()
     ) -> tuple[str, ...]:
-        """Say that a process is here; which of its sockets it is asked to close. Raises StorageUnavailable."""
+        """Publish a process's state; return the ids of its sockets that it is to close.
+
+        Raises StorageUnavailable.
+        """
         return await self._hot.beat(process, sockets, self.clock.script_time())
 
     async def leave(self, process: str) -> None:
-        """Say that it ends. Raises StorageUnavailable."""
+        """Remove a process that ends.
+
+        Raises StorageUnavailable.
+        """
         await self._hot.leave(process, self.clock.script_time())
 
     async def processes(self) -> tuple[ProcessSeen, ...]:
-        """Who is there, by role and age. Raises StorageUnavailable."""
+        """Return the running processes, by role and age.
+
+        Raises StorageUnavailable.
+        """
         seen = await self._hot.see(self.clock.script_time(), sockets=False)
-        found = (one.process for one in seen)
-        return tuple(sorted(found, key=lambda one: (one.role, one.started_at_ms, one.id)))
+        running = (process.process for process in seen)
+        return tuple(
+            sorted(running, key=lambda process: (process.role, process.started_at_ms, process.id))
+        )
 
     async def sockets(self, namespace: str) -> tuple[SocketSeen, ...]:
-        """The sockets of a namespace, by id; of a process with very many, some. Raises StorageUnavailable."""
+        """Return the sockets of a namespace, by id; of a process with very many, some.
+
+        Raises StorageUnavailable.
+        """
         seen = await self._hot.see(self.clock.script_time(), sockets=True)
-        found = (one for each in seen for one in each.sockets if one.namespace == namespace)
-        return tuple(sorted(found, key=lambda one: one.id))
+        matching = (
+            entry for each in seen for entry in each.sockets if entry.namespace == namespace
+        )
+        return tuple(sorted(matching, key=lambda entry: entry.id))
 
     async def ask_to_close(self, namespace: str, socket_id: str) -> None:
-        """Have the process that has a socket close it, which it does within a beat.
+        """Request that a socket's process closes it, which happens within a heartbeat.
 
         Raises SocketNotFound, also for another namespace's; StorageUnavailable.
         """
-        for one in await self.sockets(namespace):
-            if one.id == socket_id:
-                await self._hot.ask_to_close(one.process, one.id, self.clock.script_time())
+        for entry in await self.sockets(namespace):
+            if entry.id == socket_id:
+                await self._hot.ask_to_close(entry.process, entry.id, self.clock.script_time())
                 return
         raise SocketNotFound(f"There is no socket '{socket_id}'.")
 
     def waiter(self, process: str) -> Waiter:
-        """Wakes a process of which something is asked."""
+        """Return a waiter that wakes a process when it has a request."""
         return Waiter(self._wakeups, (channel_of(process),), alone=False)
 
 
 class SocketOwner(Protocol):
-    """What holds the sockets of a process."""
+    """The owner of a process's sockets."""
 
     def told(self, process: ProcessSeen) -> ProcessSeen:
-        """What is said of the process, with how many sockets and sessions it has."""
+        """Return the process's state, with the numbers of its sockets and sessions."""
         ...
 
     def sockets(self, process: str) -> Sequence[SocketSeen]:
-        """The sockets of the process, PRESENCE_SOCKETS_MAX at most."""
+        """Return the sockets of the process, PRESENCE_SOCKETS_MAX at most."""
         ...
 
     async def close(self, sockets: Sequence[str]) -> None:
-        """Close those of these ids that are there."""
+        """Close the sockets with these ids, if they exist."""
 
 
 class NoSockets:
-    """Of a process that nobody connects to."""
+    """Socket owner of a process that has no sockets."""
 
     def told(self, process: ProcessSeen) -> ProcessSeen:
-        """As Holder."""
         return process
 
     def sockets(self, process: str) -> Sequence[SocketSeen]:
-        """As Holder."""
         return ()
 
     async def close(self, sockets: Sequence[str]) -> None:
@@ -112,7 +126,7 @@ _NO_SOCKETS = NoSockets()
 
 
 class Beat:
-    """This process, said again and again."""
+    """Heartbeat loop of this process."""
 
     def __init__(
         self, presence: Presence, role: ProcessRole, holder: SocketOwner, every_ms: int
@@ -131,7 +145,10 @@ class Beat:
         )
 
     async def run(self) -> None:
-        """Until cancelled. While the store is away nobody can look, and nothing is lost."""
+        """Send heartbeats until cancelled; errors are ignored.
+
+        While the store is unreachable, no process can read the registry, and nothing is lost.
+        """
         with self._presence.waiter(self.process.id) as waiter:
             while True:
                 waiter.start_over()
@@ -140,16 +157,19 @@ class Beat:
                 await self._pause(waiter)
 
     async def say(self) -> None:
-        """Once; and close what is asked for. Raises StorageUnavailable, OutcomeUnknown."""
-        told = self._holder.told(self.process)
-        sockets = self._holder.sockets(told.id)
-        asked = await self._presence.beat(_with_lag(told, self._lag_ms), sockets)
-        if asked:
-            logger.info("sockets closed on request", extra={"count": len(asked)})
-            await self._holder.close(asked)
+        """Send one heartbeat, and close the sockets as requested.
+
+        Raises StorageUnavailable, OutcomeUnknown.
+        """
+        process = self._holder.told(self.process)
+        sockets = self._holder.sockets(process.id)
+        to_close = await self._presence.beat(_with_lag(process, self._lag_ms), sockets)
+        if to_close:
+            logger.info("sockets closed on request", extra={"count": len(to_close)})
+            await self._holder.close(to_close)
 
     async def _pause(self, waiter: Waiter) -> None:
-        """Until the next beat is due, or something is asked; and see how much too late the loop comes back."""
+        """Wait until the next heartbeat is due or a request arrives; measure the event-loop lag."""
         loop = asyncio.get_running_loop()
         due_s = loop.time() + self._every_s
         await waiter.wait(self._every_s)
@@ -168,7 +188,7 @@ async def present(
     holder: SocketOwner = _NO_SOCKETS,
     every_ms: int = limits.PRESENCE_BEAT_MS,
 ) -> AsyncGenerator[ProcessSeen]:
-    """This process is seen while the block runs."""
+    """Register this process in the registry while the block runs."""
     beat = Beat(presence, role, holder, every_ms)
     task = asyncio.create_task(beat.run(), name="presence")
     try:

@@ -1,4 +1,4 @@
-"""What this process knows of its exchanges with the stores, for metrics."""
+"""Metrics of this process's calls to the stores."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from storage.redis.transport.pipeline import Pipeline
 
 
 class StoreMetrics:
-    """Durations and errors since somebody took them, and how busy the connections are now."""
+    """Durations and errors since they were last collected, and the connections in use now."""
 
     def __init__(self, pipeline: Pipeline, database: Database) -> None:
         self.redis: Mapping[str, LatencyBuffer] = pipeline.timings
@@ -17,9 +17,9 @@ class StoreMetrics:
         self._database = database
 
     def postgres_in_use(self) -> int:
-        """Connections that a transaction has."""
+        """Return the number of connections in use by transactions."""
         return self._database.in_use
 
     def postgres_waiting(self) -> int:
-        """Transactions that have no connection yet."""
+        """Return the number of transactions that wait for a connection."""
         return max(0, self._database.open_transactions - self._database.in_use)
