@@ -1,8 +1,9 @@
-"""The archive's files out into a backup, and back.
+"""Copies of archive files into a backup, and back.
 
-A file is written once and never changed, so it may be copied at any time after the moment at which Postgres named it. It may be gone by then: what
-retention has removed since is left out, and a restored deployment, in which it is as old, removes its row. What a writer put aside goes when its batch is
-appended, so all of that is copied before that moment, and afterwards what is named and was not there yet.
+A file is written once and never changed, so it may be copied at any time after the snapshot in which Postgres named it. It
+may have been deleted by then: files that retention has removed since are left out, and a restored deployment, in which
+they are as old, removes their rows. Staged files are deleted when their batch is appended, so all of them are copied before
+that snapshot, and afterwards those that are named and did not exist yet.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,22 +19,25 @@ from storage.postgres.dump import DatabaseMoment, moment_of
 _PIECE = 8 << 20
 
 PartWriter = Callable[[str], AbstractContextManager[Callable[[bytes], None]]]
-"""Makes a new file of the backup, by its path in it."""
+"""Opens a new file of the backup, by its path in it."""
 
 
 def copy_staged(root: Root, part: PartWriter) -> set[str]:
-    """Copy all that is put aside now; gives its paths."""
+    """Copy all files that are staged now; return their paths."""
     paths = {file.path for file in root.files(STAGED_FOLDER)}
     return {path for path in paths if _copied(root, path, part)}
 
 
 def named_in(moment: DatabaseMoment) -> set[str]:
-    """The paths that a moment of the database names: files of the archive, and what open batches are made of."""
+    """Return the paths named in a database snapshot: archive files and open batches' files."""
     return moment.names("paths_of_the_archive") | moment.names("paths_put_aside")
 
 
 def copy_named(root: Root, paths: Iterable[str], database_url: str, part: PartWriter) -> None:
-    """Copy these files. Raises BackupError for one that is missing and still named."""
+    """Copy these files.
+
+    Raises BackupError for one that is missing and still named.
+    """
     missing = {path for path in sorted(paths) if not _copied(root, path, part)}
     if missing:
         with moment_of(database_url) as now:
@@ -45,7 +49,7 @@ def copy_named(root: Root, paths: Iterable[str], database_url: str, part: PartWr
 
 
 def put_back(root: Root, source: Path, parts: Iterable[Part]) -> None:
-    """Write a backup's files of the archive to where they were, below another root."""
+    """Write a backup's archive files to their old paths, below another root."""
     for part in parts:
         if part.path.startswith(FOLDER_OF_ARCHIVE):
             with (
@@ -57,13 +61,13 @@ def put_back(root: Root, source: Path, parts: Iterable[Part]) -> None:
 
 
 def _copied(root: Root, path: str, part: PartWriter) -> bool:
-    """Copy a file whole; whether it was there."""
+    """Copy a whole file; return whether it existed."""
     size = root.size(path)
     if size is None:
         return False
     try:
         pieces = _pieces(root, path, size)
-        first = next(pieces, b"")  # before a file is made for it
+        first = next(pieces, b"")  # before a file is created for it
         with part(FOLDER_OF_ARCHIVE + path) as write:
             write(first)
             for piece in pieces:

@@ -1,21 +1,22 @@
-"""A backup of both stores, and a restore of it into empty ones.
+"""Backup of both stores, and its restore into empty ones.
 
     backup    jobs ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
     restore   digests ─▶ both stores empty? ─▶ mark ─▶ Postgres, one transaction ─▶ hot store ─▶ unmark
 
-The two moments differ, and the order of them decides what a restored deployment may find.
+The two moments differ, and their order decides the state of a restored deployment.
 
-The hot store comes first. Postgres then knows all that the store can refer to, and may know more: logs that the store has not
-are made at their first use; a shard that was closed meanwhile is closed when it is next opened. The archive's manifest may
-reach further than what the store holds, never less far: nothing is trimmed in the copy that no file has (S3). Ceilings are
-no lower than what the store handed out, and a restore raises them by 2^32: what the lost deployment handed out after
-its backup is not handed out again either (S1). The other way round, records that were archived and trimmed between the
-two moments would be in neither; children of a shard would hold records that Postgres has no row for.
+The hot store comes first. Postgres then has all that the store can refer to, and may have more: logs that the store lacks
+are created at their first use; a shard that was closed in between is closed when it is next opened. The archive's manifest
+may reach further than the store's records, never less far: nothing is trimmed in the copy that no file has (S3). Ceilings
+are no lower than the offsets that the store assigned, and a restore raises them by 2^32: offsets that the lost deployment
+assigned after its backup are not assigned again either (S1). The other way round, records that were archived and trimmed
+between the two moments would be in neither; children of a shard would have records that Postgres has no row for.
 
-Jobs come before the store. How far a replay is lies in Postgres, and what it sent in the store: where it counts too little, the
-target knows what it has and takes nothing twice (R1); where it counted too much, records would be passed over in silence.
+Jobs come before the store. A replay's progress is in Postgres, and the records that it sent are in the store: where the
+progress is too small, the target knows its records and adds none twice (R1); where it was too large, records would be
+skipped silently.
 
-What was acknowledged before the backup began is in it. Of what came while it was made, some is.
+All that was acknowledged before the backup began is in it. Of what arrived while it was made, some is.
 """
 
 import hashlib
@@ -69,8 +70,9 @@ def backup(
     *,
     with_archive: bool = False,
 ) -> Manifest:
-    """Write a backup to `target`, a directory that is not there yet, or one file if that is what its name says; until it is
-    whole it has another name. `with_archive`: the archive's files are in it too.
+    """Write a backup to `target`: a new directory, or one file if the name's suffix says so.
+
+    Until it is complete it has another name. `with_archive`: the archive's files are in it too.
 
     Raises BackupError, ArchiveOff, StorageUnavailable.
     """
@@ -113,7 +115,10 @@ def backup(
 
 
 def read_backup(source: Path) -> Manifest:
-    """What a backup says it is; its parts are not looked at. Raises BackupError."""
+    """Read a backup's manifest, without checking its parts.
+
+    Raises BackupError.
+    """
     try:
         text = (source / MANIFEST).read_bytes()
     except FileNotFoundError:
@@ -126,23 +131,27 @@ def read_backup(source: Path) -> Manifest:
 
 
 def check_parts(source: Path, manifest: Manifest) -> None:
-    """Read every file of a backup whole. Raises BackupError for the first that is not what was written."""
+    """Read every file of a backup whole, and check its digest.
+
+    Raises BackupError for the first that is not as it was written.
+    """
     for part in manifest.parts:
         try:
             with (source / part.path).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise BackupError(f"{part.path} is missing: {error.strerror}") from None
-        if found != part.sha256:
+        if digest != part.sha256:
             raise BackupError(f"{part.path} is damaged: it is not what was written")
 
 
 def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Manifest:
-    """Put a backup into two empty stores, and what it has of the archive where the settings say. `server`: which program reads
-    the store's snapshot.
+    """Restore a backup into two empty stores, and its archive files where the settings say.
 
-    Until all of it is there, both stores say that they are being restored, and no service starts on them. Raises BackupError,
-    StoreInUse, StorageUnavailable, DatabaseTooNew; where nothing was restored yet, the stores are as they were.
+    `server`: the program that reads the store's snapshot.
+
+    Until the restore is complete, both stores are marked as being restored, and no service starts on them. Raises BackupError,
+    StoreInUse, StorageUnavailable, DatabaseTooNew; if nothing was restored yet, the stores are as they were.
     """
     manifest = read_backup(source)
     if manifest.layout != LAYOUT:
@@ -157,7 +166,7 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
         backed_store(settings.redis_url) as store,
     ):
         dump.check_empty(settings.database_url)
-        if root:  # what no row names yet is a leftover, should this break off
+        if root:  # files that no row names yet are garbage if this is interrupted
             put_back(root, source, manifest.parts)
         store.take()
         try:
@@ -182,12 +191,12 @@ def _is_of_jobs(name: str) -> bool:
 
 
 def _copied(
-    moment: DatabaseMoment, folder: Path, parts: list[Part], wanted: Callable[[str], bool]
+    moment: DatabaseMoment, folder: Path, parts: list[Part], is_included: Callable[[str], bool]
 ) -> list[Table]:
-    """Tables of the database as they are at a moment; their files are added to `parts`."""
+    """Copy tables of a database snapshot; their files are added to `parts`."""
     tables = []
     for name, columns in moment.tables():
-        if wanted(name):
+        if is_included(name):
             with _part(folder, path_of_table(name), parts=parts) as write:
                 rows = moment.copy(name, columns, write)
             tables.append(Table(name, columns, rows))
@@ -196,7 +205,10 @@ def _copied(
 
 @contextmanager
 def _part(folder: Path, path: str, *, parts: list[Part]) -> Iterator[Callable[[bytes], None]]:
-    """A new file of the backup, for its owner alone; on disk and in `parts` when the block ends."""
+    """Open a new file of the backup, readable by its owner alone.
+
+    It is on disk and in `parts` when the block ends.
+    """
     place, digest, size = folder / path, hashlib.sha256(), 0
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(place, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
@@ -223,8 +235,10 @@ def _written(folder: Path, path: str, pieces: Iterable[bytes]) -> Part:
 
 @contextmanager
 def _named_at_the_end(target: Path) -> Iterator[Path]:
-    """A folder that gets its name when the block has ended well, or becomes a file of that name, and is gone when it has
-    not."""
+    """Yield a temporary folder that gets its name, or becomes a file of it, on success.
+
+    After a failure it is deleted.
+    """
     target = target.absolute()
     if os.path.lexists(target):
         raise BackupError(f"{target} already exists: choose another name")
@@ -237,8 +251,8 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
             bundle(folder, whole)
             whole.rename(target)
         else:
-            for one in (*(place for place in folder.rglob("*") if place.is_dir()), folder):
-                _put_on_disk(one)
+            for directory in (*(place for place in folder.rglob("*") if place.is_dir()), folder):
+                _put_on_disk(directory)
             folder.rename(target)
         _put_on_disk(target.parent)
     except OSError as error:
@@ -258,7 +272,7 @@ def _put_on_disk(folder: Path) -> None:
 
 @contextmanager
 def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
-    """A private server that has loaded the backup's snapshot; its URL."""
+    """Run a private server with the backup's snapshot loaded; yield its URL."""
     with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as scratch:
         reader = SnapshotServer(Path(scratch), source / SNAPSHOT, server=server)
         try:

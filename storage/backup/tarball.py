@@ -1,4 +1,4 @@
-"""A backup as one file, a tar, and back into a folder."""
+"""Conversion of a backup to one tar file, and back into a folder."""
 
 import os
 import shutil
@@ -14,7 +14,10 @@ SUFFIX = ".tar"
 
 
 def bundle(folder: Path, target: Path) -> None:
-    """Write a folder as one file that only its owner can read, on disk when this returns. Its manifest is the first in it."""
+    """Write a folder as one file that only its owner can read, its manifest first.
+
+    It is on disk when this returns.
+    """
     with (
         open(target, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file,
         tarfile.open(fileobj=file, mode="w") as tar,
@@ -29,7 +32,10 @@ def bundle(folder: Path, target: Path) -> None:
 
 @contextmanager
 def unbundled(source: Path) -> Iterator[Path]:
-    """The folder that a backup is: itself, or what a file was made of, for as long as the block runs. Raises BackupError."""
+    """Yield a backup's folder: itself, or a file's contents unpacked while the block runs.
+
+    Raises BackupError.
+    """
     if not source.is_file():
         yield source
         return
@@ -45,7 +51,10 @@ def unbundled(source: Path) -> Iterator[Path]:
 
 
 def _unpack(tar: tarfile.TarFile, folder: Path) -> None:
-    """What `extractall` does with its filter, which the Python 3.11.2 of Debian 12 does not have. Raises TarError."""
+    """Unpack like `extractall` with its filter, which Debian 12's Python 3.11.2 lacks.
+
+    Raises TarError.
+    """
     for member in tar:
         place = PurePosixPath(member.name)
         content = tar.extractfile(member) if member.isreg() else None
