@@ -1,4 +1,7 @@
-"""The audit log of a deployment: what was begun, what became of it, and reading it. See `storage.domain.access.audit`."""
+"""Audit log of a deployment: intents, outcomes, and reads.
+
+See `storage.domain.access.audit`.
+"""
 
 import logging
 import uuid
@@ -14,32 +17,38 @@ logger = logging.getLogger(__name__)
 
 
 class Audit:
-    """The log. It holds every namespace's entries in one order, and nothing is ever deleted from it."""
+    """The audit log, with every namespace's entries in one order.
+
+    Nothing is ever deleted from it.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._rows = AuditRows(database)
         self._clock = clock
 
     def now_ms(self) -> int:
-        """The time that entries go by."""
+        """Return the time used for entries, in milliseconds."""
         return self._clock.now_ms()
 
-    async def intend(self, asked: Asked, before: Shown | None) -> Intent:
-        """Note that a call begins: what is not noted is not done. Raises StorageUnavailable, StorageBusy."""
-        intent = Intent(uuid.uuid4().hex, asked, before)
+    async def intend(self, request: Asked, before: Shown | None) -> Intent:
+        """Record that a call begins: a call that cannot be recorded is not executed.
+
+        Raises StorageUnavailable, StorageBusy.
+        """
+        intent = Intent(uuid.uuid4().hex, request, before)
         await self._rows.intend(intent)
         return intent
 
     async def conclude(
-        self, intent: Intent, outcome: str, after: Shown | None, told: Shown | None = None
+        self, intent: Intent, outcome: str, after: Shown | None, details: Shown | None = None
     ) -> None:
-        """Append what became of it. `told`: what there is to say where the definition is as it was.
+        """Append the outcome of a call; `details` is recorded if no definition changed.
 
-        What cannot be written now is found by a sweep later, and told as unknown: the call is over.
+        An outcome that cannot be written now is found by a sweep later, and recorded as unknown: the call is over.
         """
         was, became = changes(intent.before, after)
         if was is became is None:
-            became = told
+            became = details
         try:
             await self._rows.conclude(intent.intent_id, intent.asked, outcome, was, became)
         except MillstreamError as error:
@@ -47,27 +56,36 @@ class Audit:
             logger.warning("audit entry put off", extra=facts)
 
     async def withdraw(self, intent: Intent) -> None:
-        """It changed nothing, and is not told. Raises StorageUnavailable."""
+        """Withdraw the intent of a call that changed nothing, so that it is not logged.
+
+        Raises StorageUnavailable.
+        """
         await self._rows.withdraw(intent.intent_id)
 
-    async def record(self, asked: Asked, outcome: str, after: Shown | None = None) -> Entry:
-        """Append a call that had no intent: one that was refused at the door. Raises StorageUnavailable."""
-        return await self._rows.conclude(None, asked, outcome, None, after)
+    async def record(self, request: Asked, outcome: str, after: Shown | None = None) -> Entry:
+        """Append a call without an intent: one that was rejected before it began.
+
+        Raises StorageUnavailable.
+        """
+        return await self._rows.conclude(None, request, outcome, None, after)
 
     async def close_abandoned(self) -> int:
-        """Append what processes did not live to conclude, as unknown."""
+        """Append intents of processes that died before they concluded them, as unknown."""
         before_ms = self._clock.now_ms() - limits.AUDIT_INTENT_MS
-        found = await self._rows.abandoned(before_ms, limits.AUDIT_INTENTS_PER_ROUND)
-        closed = [await self._rows.give_up(intent_id, UNKNOWN) for intent_id in found]
+        abandoned = await self._rows.abandoned(before_ms, limits.AUDIT_INTENTS_PER_ROUND)
+        closed = [await self._rows.give_up(intent_id, UNKNOWN) for intent_id in abandoned]
         return sum(closed)
 
     async def page(
         self,
-        wanted: Wanted,
+        query: Wanted,
         *,
         after: int | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
         oldest_first: bool = False,
     ) -> list[Entry]:
-        """Entries, strictly beyond the number `after`: below it, or above it where the oldest come first."""
-        return await self._rows.page(wanted, after, limit, oldest_first=oldest_first)
+        """Return entries strictly beyond the number `after`.
+
+        Below it, or above it if the oldest come first.
+        """
+        return await self._rows.page(query, after, limit, oldest_first=oldest_first)

@@ -1,7 +1,8 @@
-"""Definitions as the audit log shows them: plain values, and nothing secret.
+"""Snapshots of definitions for the audit log: plain values, without secrets.
 
-What a definition holds is what its owner asked (`QueueSpec`, `StreamSpec` …), so its fields are the ones that are
-listed there. Of a webhook there are the names of its headers, and of its URL the place: the rest may be a password.
+A definition consists of its owner's request (`QueueSpec`, `StreamSpec` …), so its fields are the ones that are
+listed there. A webhook is shown with the names of its headers, and the scheme and host of its URL: the rest may be a
+password.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ _ABSENT = (
 
 
 class AuditSnapshots:
-    """Looks at definitions by what a native path calls them."""
+    """Reader of definitions by the nouns of native paths."""
 
     def __init__(
         self, catalog: Catalog, groups: Groups, webhooks: Webhooks, credentials: Credentials
@@ -55,10 +56,10 @@ class AuditSnapshots:
         self._credentials = credentials
 
     async def of(self, by: Principal, noun: str, name: str) -> Shown | None:
-        """What `queues`, `streams`, `groups`, `webhooks`, `keys` or `namespaces` have of a name, as `by` may see it.
-        None when they have none, and of other nouns.
+        """Return the snapshot of a resource, as `by` may see it; None if it does not exist.
 
-        Raises StorageUnavailable.
+        `noun` is `queues`, `streams`, `groups`, `webhooks`, `keys` or `namespaces`; None for other nouns. Raises
+        StorageUnavailable.
         """
         try:
             if noun == "keys":
@@ -85,20 +86,20 @@ class AuditSnapshots:
 
 
 def shown(spec: msgspec.Struct) -> Shown:
-    """A definition as the log has it; of a huge one its size and digest."""
-    found: Shown = msgspec.to_builtins(spec)
+    """Return a definition for the log; for a huge one its size and digest."""
+    values: Shown = msgspec.to_builtins(spec)
     if isinstance(spec, WebhookSpec):
-        found |= _of_webhook(spec)
-    encoded = canonical(found).encode()
+        values |= _of_webhook(spec)
+    encoded = canonical(values).encode()
     if len(encoded) > limits.AUDIT_SHOWN_BYTES_MAX:
         return {"bytes": len(encoded), "sha256": hashlib.sha256(encoded).hexdigest()}
-    return found
+    return values
 
 
 def _of_key(issued: IssuedCredential) -> Shown:
-    kept = {name: getattr(issued, name) for name in _OF_KEY}
-    found: Shown = msgspec.to_builtins(kept)
-    return found
+    fields = {name: getattr(issued, name) for name in _OF_KEY}
+    values: Shown = msgspec.to_builtins(fields)
+    return values
 
 
 def _of_webhook(spec: WebhookSpec) -> dict[str, Any]:
