@@ -1,7 +1,7 @@
-"""Many callers, one statement: what is asked while a statement is under way leaves together in the next.
+"""Request coalescing: requests that arrive during a statement leave together in the next.
 
-It is the hot tier's pipeline in front of Postgres: one commit to disk for all of them. Each is answered for
-itself; when the statement fails, all that shared it hear of it.
+The counterpart of the hot tier's pipeline in front of Postgres: group commit, one commit to disk for all of them. Each
+request gets its own result; when the statement fails, all that shared it get the error.
 """
 
 import asyncio
@@ -16,11 +16,14 @@ Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
 
 Flush = Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | MillstreamError]]]
-"""Answers all that were asked, in their order."""
+"""Returns the results of all requests, in their order."""
 
 
 class Batcher(Generic[Ask, Answer]):
-    """One kind of question, at most one statement at a time. `when_idle` is called when nobody waits any more."""
+    """Batcher of one kind of request, with at most one statement at a time.
+
+    `when_idle` is called when no request waits any longer.
+    """
 
     def __init__(
         self,
@@ -38,9 +41,10 @@ class Batcher(Generic[Ask, Answer]):
         self._working: asyncio.Task[None] | None = None
 
     async def ask(self, question: Ask) -> Answer:
-        """The answer. Raises what is answered, and StorageBusy when too many wait.
+        """Submit a request and return its result.
 
-        A caller that gives up before its question leaves is not asked for.
+        Raises the request's error, and StorageBusy when too many wait. The request of a caller that gives up before it leaves is
+        dropped.
         """
         if len(self._waiting) >= self._backlog_max:
             raise StorageBusy("Too many callers are waiting for Postgres.")
@@ -51,7 +55,7 @@ class Batcher(Generic[Ask, Answer]):
         return await done
 
     async def close(self) -> None:
-        """Stop; whoever waits is told so."""
+        """Stop; waiting callers are cancelled."""
         if self._working is not None:
             await end(self._working)
         for _, done in self._waiting:
@@ -60,23 +64,23 @@ class Batcher(Generic[Ask, Answer]):
     async def _work(self) -> None:
         try:
             while self._waiting:
-                some, self._waiting = (
+                batch, self._waiting = (
                     self._waiting[: self._asks_max],
                     self._waiting[self._asks_max :],
                 )
-                await self._answer([one for one in some if not one[1].done()])
+                await self._answer([one for one in batch if not one[1].done()])
         finally:
             self._working = None
             self._when_idle()
 
-    async def _answer(self, some: Sequence[tuple[Ask, "asyncio.Future[Answer]"]]) -> None:
+    async def _answer(self, batch: Sequence[tuple[Ask, "asyncio.Future[Answer]"]]) -> None:
         try:
-            answers = await self._flush([question for question, _ in some]) if some else []
+            answers = await self._flush([question for question, _ in batch]) if batch else []
         except asyncio.CancelledError:
-            for _, done in some:
+            for _, done in batch:
                 done.cancel()
             raise
         except Exception as error:
-            answers = [error] * len(some)  # type: ignore[list-item]
-        for (_, done), answer in zip(some, answers, strict=True):
+            answers = [error] * len(batch)  # type: ignore[list-item]
+        for (_, done), answer in zip(batch, answers, strict=True):
             give(done, answer)

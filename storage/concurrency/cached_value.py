@@ -1,4 +1,4 @@
-"""What is kept in the process, for as long as it may be used without asking again."""
+"""Cached value with an expiry, which its cache can end early."""
 
 from typing import Generic, TypeVar
 
@@ -6,9 +6,9 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """A value that was read at `read_at_ms`, and may be used until `until_ms`, in milliseconds since 1970.
+    """A value read at `read_at_ms` and usable until `until_ms`, in milliseconds since 1970.
 
-    Whoever keeps it ends it when the value may have changed; others who hold it see that by the time alone. A clock that
+    The cache ends it when the value may have changed; other holders see that by the time alone. A clock that
     was set back makes it old.
     """
 
@@ -20,9 +20,9 @@ class Kept(Generic[T]):
         self.until_ms = until_ms
 
     def at(self, now_ms: int) -> T | None:
-        """The value, if it may be used now."""
+        """Return the value if it may be used now."""
         return self.value if self.read_at_ms <= now_ms < self.until_ms else None
 
     def end(self) -> None:
-        """It may not be used any more."""
+        """Invalidate the value."""
         self.until_ms = 0

@@ -1,13 +1,13 @@
-"""Definitions kept in the process, so that reading one costs nothing.
+"""In-process cache of definitions, so that reading one costs nothing.
 
-What keeps the cache true:
+How the cache is kept current:
 
     this process changes a definition      dropped when the change is committed, or may have been
     another process does                   its announcement drops it (LISTEN/NOTIFY)
     announcements may have been missed     everything is dropped once they come again, or after a grace; until then
-                                           nothing new is kept
+                                           nothing new is cached
     an announcement was lost all the same  a definition is read again after `age_ms_max`
-    it changed while it was being read     that read is not kept
+    it changed while it was being read     that read is not cached
 """
 
 import asyncio
@@ -25,10 +25,10 @@ D = TypeVar("D", bound=Struct)  # a value that is always true
 
 
 class DefinitionCache(Generic[N, D]):
-    """Definitions of one kind, and the reads of them that are under way: at most one for each name.
+    """Cache of definitions of one kind, with at most one read in progress for each name.
 
-    A read counts as long as it stands in `_reading`. What drops a name takes its read out too, so that
-    an answer that may be old is given only to those who asked before, and is not kept.
+    A read is valid as long as it is in `_reading`. Dropping a name removes its read too, so that
+    a result that may be old is returned only to those who asked before, and is not cached.
     """
 
     def __init__(
@@ -49,39 +49,45 @@ class DefinitionCache(Generic[N, D]):
         self._tasks: set[asyncio.Task[D]] = set()
 
     def peek(self, name: N) -> D | None:
-        """The definition, if it is here and young enough."""
-        kept = self._kept.get(name)
-        return None if kept is None else kept.at(self._clock.now_ms())
+        """Return the definition if it is cached and young enough."""
+        entry = self._kept.get(name)
+        return None if entry is None else entry.at(self._clock.now_ms())
 
     def kept(self, name: N) -> Kept[D] | None:
-        """What is here of it, which says by itself whether it may still be used."""
+        """Return the cache entry, which has its own expiry."""
         return self._kept.get(name)
 
     async def get(self, name: N) -> D:
-        """The definition, from here if it is young enough. Raises what the read raises."""
+        """Return the definition, from the cache if it is young enough.
+
+        Raises what the read raises.
+        """
         return self.peek(name) or await self._join(name)
 
     async def fresh(self, name: N) -> D:
-        """The definition by a read that began after this call; callers at one time share it."""
+        """Return the definition by a read that began after this call.
+
+        Concurrent callers share it.
+        """
         earlier = self._reading.get(name)
         if earlier is not None:
             await asyncio.wait([earlier])
         return await self._join(name)
 
     def drop(self, name: N) -> None:
-        """Forget one definition."""
+        """Invalidate one definition."""
         self._let_go(name)
         self._reading.pop(name, None)
 
     def drop_all(self) -> None:
-        """Forget every definition."""
-        for kept in self._kept.values():
-            kept.end()
+        """Invalidate every definition."""
+        for entry in self._kept.values():
+            entry.end()
         self._kept.clear()
         self._reading.clear()
 
     async def close(self) -> None:
-        """End the reads that are under way."""
+        """Stop the reads in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -103,20 +109,20 @@ class DefinitionCache(Generic[N, D]):
             self._keep(name, Kept(definition, read_at_ms, read_at_ms + self._age_ms_max))
         return definition
 
-    def _keep(self, name: N, kept: Kept[D]) -> None:
+    def _keep(self, name: N, entry: Kept[D]) -> None:
         self._let_go(name)
         if len(self._kept) >= self._kept_max:
             self._let_go(next(iter(self._kept)))
-        self._kept[name] = kept
+        self._kept[name] = entry
 
     def _let_go(self, name: N) -> None:
-        kept = self._kept.pop(name, None)
-        if kept is not None:
-            kept.end()
+        entry = self._kept.pop(name, None)
+        if entry is not None:
+            entry.end()
 
     def _finish(self, name: N, task: asyncio.Task[D]) -> None:
         self._tasks.discard(task)
         if self._reading.get(name) is task:
             del self._reading[name]
         if not task.cancelled():
-            task.exception()  # whoever waited has seen it; perhaps nobody waited to the end
+            task.exception()  # waiting callers get it, if any waited to the end

@@ -1,6 +1,6 @@
-"""When something was last used: noted at once, written later and together, at most once a minute for each.
+"""Write-behind of last-used times: recorded immediately, written later in batches.
 
-A note that cannot be written is lost; the next use is noted again.
+At most once a minute for each key. A time that cannot be written is lost; the next use is recorded again.
 """
 
 import asyncio
@@ -21,7 +21,10 @@ _FLUSH_SECONDS = limits.CREDENTIAL_USED_FLUSH_MS / limits.SECOND_MS
 
 
 class LastUsedWriter(Generic[K]):
-    """Notes of one kind. `write` is given keys and milliseconds since 1970."""
+    """Writer of last-used times of one kind.
+
+    `write` is given keys and milliseconds since 1970.
+    """
 
     def __init__(self, write: Callable[[Mapping[K, int]], Awaitable[None]], clock: Clock) -> None:
         self._write = write
@@ -31,7 +34,7 @@ class LastUsedWriter(Generic[K]):
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, key: K) -> None:
-        """It is used now."""
+        """Record that a key is used now."""
         now_ms = self._clock.now_ms()
         noted_ms = self._noted.get(key)
         if noted_ms is not None and 0 <= now_ms - noted_ms < limits.CREDENTIAL_USED_MS:
@@ -43,7 +46,7 @@ class LastUsedWriter(Generic[K]):
             self._writing = asyncio.create_task(self._write_soon(), name="noted-uses")
 
     async def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending times."""
         waiting, self._waiting = self._waiting, {}
         if not waiting:
             return
@@ -53,13 +56,13 @@ class LastUsedWriter(Generic[K]):
             logger.info("the last use of %d credentials is not noted: %s", len(waiting), error)
 
     async def close(self) -> None:
-        """Write what waits, and stop."""
+        """Write the pending times, and stop."""
         if self._writing is not None:
             await end(self._writing)
         await self.flush()
 
     async def _write_soon(self) -> None:
-        """A while later, so that many uses are one statement."""
+        """Write after a delay, so that many uses are one statement."""
         try:
             await asyncio.sleep(_FLUSH_SECONDS)
         finally:

@@ -1,19 +1,19 @@
-"""Ending a background task for certain, and answering one that waits."""
+"""Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
-_PATIENCE_S = 0.02  # at first: what swallowed a cancellation is soon ready for the next
+_PATIENCE_S = 0.02  # at first: a task that swallowed a cancellation is soon ready for the next
 _PATIENCE_S_MAX = 0.5
 
 
 async def end(*tasks: "asyncio.Task[None]") -> None:
     """Cancel tasks and wait until they have ended, however they end.
 
-    A library may swallow a cancellation that meets it at the wrong moment (one that turns it into an error of
-    its own, which a loop then survives), so it is said again until it is heard.
+    A library may swallow a cancellation that arrives at the wrong moment (one that turns it into an error of
+    its own, which a loop then survives), so cancellation is repeated until it takes effect.
     """
     waiting = {task for task in tasks if not task.done()}
     patience_s = _PATIENCE_S
@@ -25,7 +25,7 @@ async def end(*tasks: "asyncio.Task[None]") -> None:
 
 
 def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
-    """Hand an answer, or an error, to whoever waits; nobody may wait any more."""
+    """Complete a future with a result or an error, unless its caller has given up."""
     if done.done():
         return
     if isinstance(answer, Exception):

@@ -1,4 +1,4 @@
-"""What was read a moment ago, for all who ask meanwhile."""
+"""TTL cache that coalesces concurrent loads."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -8,11 +8,11 @@ from storage.domain.clock import Clock
 
 V = TypeVar("V")
 
-_KEPT_MAX = 1_000  # answers of one process: beyond it the oldest is read again
+_KEPT_MAX = 1_000  # results of one process: beyond it the oldest is dropped, and loaded again
 
 
 class TtlCache(Generic[V]):
-    """Answers by question, each kept for a while; who asks while one is being read waits for that one."""
+    """Cache of results by key with an expiry; concurrent callers share one load."""
 
     def __init__(self, age_ms: int, clock: Clock) -> None:
         self._age_ms = age_ms
@@ -20,7 +20,10 @@ class TtlCache(Generic[V]):
         self._known: dict[Hashable, tuple[int, asyncio.Task[V]]] = {}
 
     async def get(self, question: Hashable, read: Callable[[], Awaitable[V]]) -> V:
-        """The answer, at most so old. What `read` raises is raised to all who wait, and asked anew by the next."""
+        """Return the cached result, or load it with `read`.
+
+        An error of `read` is raised to all who wait, and the next caller loads again.
+        """
         now_ms = self._clock.now_ms()
         asked_ms, answer = self._known.get(question, (0, None))
         if (

@@ -32,7 +32,7 @@ from storage.postgres.repositories.groups import GroupRows
 _AT_ONCE = 2  # groups that one process changes: each needs a connection to Postgres
 
 Step = Callable[[Assignment, int], Assignment]
-"""What one caller wants changed, given the time in ms. Raises MillstreamError when that cannot be."""
+"""One caller's change of an assignment, given the time in ms. Raises MillstreamError if it is not possible."""
 
 
 class Change(msgspec.Struct, frozen=True):

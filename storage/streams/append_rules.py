@@ -13,7 +13,7 @@ from storage.domain.streams.stream import RING_SIZE, EventTimes, Stream, StreamS
 from storage.domain.trace_context import without_context
 
 OWN_HEADERS = frozenset({CONTENT_TYPE})
-"""What a front door may say of a record in a reserved header."""
+"""Reserved headers that protocol endpoints may set on a record."""
 
 
 def check_records(

@@ -210,7 +210,7 @@ _COUNTED = (
     *("moved_out", "parked", "dropped", "bytes_held", "dead_exhausted", "dead_rejected"),
     "dead_full",
 )
-"""As sample_queue.lua lists them."""
+"""Counts in the order of sample_queue.lua."""
 
 _PLACES = tuple(_COUNTED.index(name) for name in QUEUE.names)
 _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
@@ -246,7 +246,7 @@ def stream_sample(seen: SeenStream, records_in: int, bytes_in: int) -> StreamSam
 
 
 _TAKEN_WIDTH, _READ_WIDTH = 5, 3
-"""What another version noted in another way is as good as not noted."""
+"""Observations stored by another version in another format are ignored."""
 
 
 def taken_by(seen: SeenStream) -> Behind:

@@ -13,7 +13,7 @@ from storage.timeseries.totals import DEPLOYMENT, ticks_of
 KINDS: tuple[Shape[Any], ...] = (QUEUE, STREAM, GROUP)
 
 Place = tuple[str, str]
-"""A namespace and a name in it. Totals have the name '', and the deployment's the namespace '' too."""
+"""A namespace and a name in it; totals have the name '', the deployment's also the namespace ''."""
 
 
 class Memory:

@@ -21,7 +21,7 @@ from storage.domain.timeseries.samples import (
 
 DEPLOYMENT = "deployment"
 NAMESPACE = "namespace"
-"""What stands for an id where totals are kept: no id is such a word."""
+"""Used as the id of totals; no resource has such an id."""
 
 Increments = dict[str, int]
 """Increase of each count of a total since the last sample."""
