@@ -1,4 +1,4 @@
-"""The blocks that were read last, of all feeds of a process, in a bounded number of bytes."""
+"""LRU cache of blocks over all feeds of a process, bounded in bytes."""
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -7,7 +7,7 @@ from consumers.feeds.blocks import Block
 
 
 class Shelf:
-    """The remembered blocks of one shard, by where they begin."""
+    """The cached blocks of one shard, by their first offset."""
 
     __slots__ = ("blocks", "firsts")
 
@@ -16,14 +16,14 @@ class Shelf:
         self.blocks: list[Block] = []
 
     def find(self, offset: int) -> Block | None:
-        """The block in which this offset lies."""
+        """Return the block in which this offset lies."""
         number = bisect_right(self.firsts, offset) - 1
         if number < 0 or self.blocks[number].next <= offset:
             return None
         return self.blocks[number]
 
     def put(self, block: Block) -> Block | None:
-        """Add a block; gives the one that it takes the place of."""
+        """Add a block; return the one that it replaces."""
         number = bisect_left(self.firsts, block.first)
         if number < len(self.firsts) and self.firsts[number] == block.first:
             before, self.blocks[number] = self.blocks[number], block
@@ -33,14 +33,14 @@ class Shelf:
         return None
 
     def remove(self, block: Block) -> None:
-        """Forget a block."""
+        """Remove a block."""
         number = bisect_left(self.firsts, block.first)
         assert self.blocks[number] is block
         del self.firsts[number], self.blocks[number]
 
 
 class Recent:
-    """Keeps what was asked for last, and lets go of the rest."""
+    """LRU cache of blocks."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -48,14 +48,14 @@ class Recent:
         self.size_bytes = 0
 
     def find(self, shelf: Shelf, offset: int) -> Block | None:
-        """The block of a shard in which this offset lies."""
+        """Return the block of a shard in which this offset lies."""
         block = shelf.find(offset)
         if block is not None:
             self._shelves.move_to_end(block)
         return block
 
     def keep(self, shelf: Shelf, block: Block) -> None:
-        """Remember a block."""
+        """Cache a block."""
         before = shelf.put(block)
         if before is not None:
             self._let_go(before)
@@ -64,18 +64,18 @@ class Recent:
         self._shrink()
 
     def grew(self, block: Block, count: int) -> None:
-        """A block has got so many bytes more: it was encoded."""
+        """Add `count` bytes to the size of a block, after it was encoded."""
         if block in self._shelves:
             self.size_bytes += count
             self._shrink()
 
     def drop_below(self, shelf: Shelf, offset: int) -> None:
-        """Forget what lies before an offset: it is not to be read any more."""
+        """Remove blocks before an offset, which are no longer readable."""
         while shelf.blocks and shelf.blocks[0].next <= offset:
             self._drop(shelf, shelf.blocks[0])
 
     def drop_all(self, shelf: Shelf) -> None:
-        """Forget everything of a shard."""
+        """Remove all blocks of a shard."""
         while shelf.blocks:
             self._drop(shelf, shelf.blocks[-1])
 

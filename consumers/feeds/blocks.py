@@ -1,11 +1,11 @@
-"""What a feed hands to its readers: blocks, which are read and encoded once, and chunks, which are parts of them.
+"""Blocks, read and encoded once for all readers of a feed, and chunks, parts of them.
 
-    block    what one read found: perhaps a gap, then records without a hole between them
+    block    the result of one read: perhaps a gap, then records without a hole between them
              first ── gap ── records[0] ─────────── next
-    chunk          └───── a reader's part of it ─────┘   from where the reader stands, as far as it likes
+    chunk          └───── a reader's part of it ─────┘   from the reader's position, as far as it likes
 
-A record is encoded when its first reader asks for it, in that format, and then no more: the bytes belong to the
-block. So do those of all its records together, which is what most readers at the tip take.
+A record is encoded in a format when its first reader in that format needs it, and only once: the bytes belong to the
+block. So do those of all its records joined, which most readers at the tip take.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +15,18 @@ import msgspec
 from storage.domain import limits
 from storage.domain.streams.stream import Gap, LogRecord, Shard, ShardRead
 
-_RECORD_BYTES = 300  # that Python takes for a record, beside what is in it
+_RECORD_BYTES = 300  # memory that Python needs for a record, beside its contents
 _BLOCK_BYTES = 1_000
 
 Encode = Callable[[int, LogRecord], bytes]
-"""The bytes of a record of a shard."""
+"""Encodes a record of a shard."""
 
 Grew = Callable[["Block", int], None]
-"""Told how many bytes a block has got more."""
+"""Called with the number of bytes by which a block has grown."""
 
 
 class Format(msgspec.Struct, frozen=True):
-    """How records are written, and what stands between two of them where they are written together."""
+    """A record encoding, and the separator between two records that are written together."""
 
     encode: Encode
     between: bytes = b""
@@ -37,7 +37,7 @@ Formats = Mapping[str, Format]
 
 
 class Block:
-    """What one read of a shard found, for all of its readers."""
+    """The result of one read of a shard, for all of its readers."""
 
     __slots__ = (
         "_encoded",
@@ -77,7 +77,7 @@ class Block:
         self._joined: dict[str, bytes] = {}
 
     def chunk(self, offset: int, tip: int) -> "Chunk":
-        """What is here from an offset on that lies in it."""
+        """Return the part of the block from an offset in it."""
         if offset == self.first:
             return Chunk(self, offset, 0, len(self.records), self.gap, tip)
         start = offset - (self.records[0].offset if self.records else self.next)
@@ -88,33 +88,33 @@ class Block:
         return Chunk(self, offset, 0, len(self.records), gap, tip)
 
     def encoded(self, name: str, numbers: Sequence[int]) -> list[bytes]:
-        """The records with these numbers in the block, in a format."""
-        known = self._encoded.get(name)
-        if known is None:
-            known = self._encoded[name] = [None] * len(self.records)
-        found, new_bytes = [], 0
+        """Return the records with these numbers in the block, in a format."""
+        cached = self._encoded.get(name)
+        if cached is None:
+            cached = self._encoded[name] = [None] * len(self.records)
+        result, new_bytes = [], 0
         encode = self._formats[name].encode
         for number in numbers:
-            told = known[number]
-            if told is None:
-                told = known[number] = encode(self.shard, self.records[number])
-                new_bytes += len(told)
-            found.append(told)
+            data = cached[number]
+            if data is None:
+                data = cached[number] = encode(self.shard, self.records[number])
+                new_bytes += len(data)
+            result.append(data)
         if new_bytes:
             self._grow(new_bytes)
-        return found
+        return result
 
     def joined(self, name: str) -> bytes:
-        """All records together, in a format."""
-        told = self._joined.get(name)
-        if told is None:
+        """Return all records joined, in a format."""
+        data = self._joined.get(name)
+        if data is None:
             encoded = self.encoded(name, range(len(self.records)))
-            told = self._joined[name] = self.between(name).join(encoded)
-            self._grow(len(told))
-        return told
+            data = self._joined[name] = self.between(name).join(encoded)
+            self._grow(len(data))
+        return data
 
     def between(self, name: str) -> bytes:
-        """What stands between two records in a format."""
+        """Return the separator between two records in a format."""
         return self._formats[name].between
 
     def _grow(self, count: int) -> None:
@@ -123,10 +123,11 @@ class Block:
 
 
 class Chunk:
-    """Records of a shard for one reader: offsets [first, next_offset), of which `gap`, if any, cannot be read.
+    """Records of a shard for one reader: offsets [first, next_offset), with an optional gap.
 
-    `tip` is the next offset to be written, as far as is known, and `behind_ms` how old the last record is, or 0 at the
-    tip. `ended`: the shard is closed and nothing follows; go on with its `children`, each after all of its parents.
+    `gap` are offsets of it that cannot be read. `tip` is the next offset to be written, as far as is known, and `behind_ms`
+    the age of the last record, or 0 at the tip. `ended`: the shard is closed and nothing follows; continue with its
+    `children`, each after all of its parents.
     """
 
     __slots__ = ("_block", "_start", "_stop", "first", "gap", "tip")
@@ -146,12 +147,12 @@ class Chunk:
 
     @property
     def shard(self) -> int:
-        """The shard that it is of."""
+        """The chunk's shard."""
         return self._block.shard
 
     @property
     def is_empty(self) -> bool:
-        """It tells nothing: no record, no gap, no end."""
+        """Return whether the chunk has no record, no gap and no end."""
         return self._start == self._stop and self.gap is None and not self.ended
 
     @property
@@ -163,24 +164,24 @@ class Chunk:
 
     @property
     def next_offset(self) -> int:
-        """Where to go on."""
+        """The offset to continue at."""
         if self._stop == len(self._block.records):
             return self._block.next
         return self._block.records[self._stop].offset
 
     @property
     def ended(self) -> bool:
-        """Nothing follows it in its shard."""
+        """Return whether nothing follows the chunk in its shard."""
         return self._block.ended and self._stop == len(self._block.records)
 
     @property
     def children(self) -> tuple[Shard, ...]:
-        """The shards to go on with, where the shard has ended."""
+        """The shards to continue with, if the shard has ended."""
         return self._block.children if self.ended else ()
 
     @property
     def behind_ms(self) -> int:
-        """How old its last record is, or 0 at the tip."""
+        """The age of the last record in ms, or 0 at the tip."""
         block = self._block
         if self._start == self._stop or self._stop == len(block.records):
             return block.behind_ms
@@ -189,13 +190,16 @@ class Chunk:
 
     @property
     def data_bytes(self) -> int:
-        """The bytes of its records' data."""
+        """The bytes of the records' data."""
         if self._is_whole:
             return self._block.data_bytes
         return sum([len(at.record.data) for at in self.records])
 
     def within(self, records_max: int, bytes_max: int = limits.OFFSET_MAX) -> "Chunk":
-        """As much of its beginning as a reader has credit for: so many records, and bytes of their data."""
+        """Return the beginning of the chunk that a reader's credit covers.
+
+        At most `records_max` records and `bytes_max` bytes of their data.
+        """
         if records_max >= len(self) and bytes_max >= self._block.size_bytes:
             return self
         stop = min(self._stop, self._start + records_max)
@@ -208,19 +212,22 @@ class Chunk:
         return Chunk(self._block, self.first, self._start, stop, self.gap, self.tip)
 
     def before(self, offset: int) -> "Chunk":
-        """Its records below an offset."""
+        """Return the chunk's records below an offset."""
         if not len(self):
             return self
         return self.within(max(0, offset - self._block.records[self._start].offset))
 
     def encoded(self, name: str, chosen: Sequence[int] | None = None) -> list[bytes]:
-        """The records in a format, or only those with the numbers `chosen`, counted from its first."""
+        """Return the records in a format, or only those with the numbers `chosen`.
+
+        Numbers count from the chunk's first record.
+        """
         if chosen is None:
             return self._block.encoded(name, range(self._start, self._stop))
         return self._block.encoded(name, [self._start + number for number in chosen])
 
     def joined(self, name: str, chosen: Sequence[int] | None = None) -> bytes:
-        """As `encoded`, written together. All of a block is joined once for everybody."""
+        """Return the records of `encoded` joined; a whole block is joined once for all readers."""
         if chosen is None and self._is_whole:
             return self._block.joined(name)
         return self._block.between(name).join(self.encoded(name, chosen))

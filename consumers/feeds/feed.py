@@ -1,12 +1,12 @@
-"""Feeds: what many read of a shard is read and encoded once.
+"""Feeds: shared reads of shards, each read and encoded once for all readers.
 
     reader ─┐ at(7)                            ┌─ recent blocks, bounded in bytes over all feeds
     reader ─┼ at(7) ──▶ feed of the shard ─────┤
-    reader ─┘ at(3)     one in a process       └─ else one read of the store for all who ask for the same place;
+    reader ─┘ at(3)     one in a process       └─ else one read of the store for all readers at the same offset;
                                                   at the tip it waits, and all wait on it
 
-A feed lives as long as it has readers. It belongs to one stream: where another one takes the name, its readers hear
-that their stream is gone.
+A feed lives as long as it has readers. It belongs to one stream: if another one takes the name, its readers get
+StreamNotFound.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class _Key(NamedTuple):
 
 
 class Feeds:
-    """The feeds of a process. Close it when no reader is left."""
+    """The feeds of a process; to be closed when no reader is left."""
 
     def __init__(
         self,
@@ -56,14 +56,17 @@ class Feeds:
         self._tasks: set[asyncio.Task[None]] = set()
         self._readers = 0
         self.draining = False
-        """The process is to end, and its readers with it."""
+        """The process is about to end, and its readers with it."""
 
     def of(self, name: StreamName, shard: int) -> "Reader":
-        """The feed of a shard, shared with its other readers: `async with`. Raises StreamNotFound."""
+        """Open the feed of a shard, shared with its other readers: `async with`.
+
+        Raises StreamNotFound.
+        """
         return Reader(self, name, shard)
 
     async def enter(self, name: StreamName, shard: int) -> "Feed":
-        """For a reader that begins."""
+        """Count a reader that begins."""
         key = _Key((await self._catalog.stream(name)).stream_id, shard)
         feed = self._feeds.get(key)
         if feed is None:
@@ -72,54 +75,60 @@ class Feeds:
         return feed
 
     def leave(self, feed: "Feed") -> None:
-        """For a reader that ends."""
+        """Count a reader that ends."""
         feed.readers -= 1
         if feed.readers == 0:
             del self._feeds[feed.key]
             self._recent.drop_all(feed.shelf)
 
     def check_room(self) -> None:
-        """Raise StorageBusy when as many answers go on as may."""
+        """Raise StorageBusy if the maximum number of long-lived responses is reached."""
         if self._readers >= limits.EVENT_READERS_MAX:
             raise StorageBusy("Too many readers of events.")
 
     def begin(self) -> None:
-        """An answer that goes on begins, and is to `finish`. Raises StorageBusy."""
+        """Count a long-lived response that begins; to be ended with `finish`.
+
+        Raises StorageBusy.
+        """
         self.check_room()
         self._readers += 1
 
     def finish(self) -> None:
-        """It is over."""
+        """Count the end of a long-lived response."""
         self._readers -= 1
 
     def drain(self) -> None:
-        """The process is to end: whoever waits until then hears that there is nothing more."""
+        """Wake all readers that wait until the drain, as the process is about to end.
+
+        They get an empty chunk.
+        """
         self.draining = True
         for feed in self._feeds.values():
             feed.release()
 
     async def close(self) -> None:
-        """End all reads; who still waits hears StorageUnavailable."""
+        """Stop all reads; readers that still wait get StorageUnavailable."""
         await end(*self._tasks)
 
     @property
     def count(self) -> int:
-        """How many shards are being read."""
+        """The number of shards that are being read."""
         return len(self._feeds)
 
     @property
     def size_bytes(self) -> int:
-        """What is remembered."""
+        """The size of the cached blocks."""
         return self._recent.size_bytes
 
     # For a feed
 
     def find(self, shelf: Shelf, offset: int) -> Block | None:
-        """A remembered block in which this offset lies."""
+        """Return a cached block in which this offset lies."""
         return self._recent.find(shelf, offset)
 
     def keep(self, shelf: Shelf, offset: int, read: ShardRead) -> Block:
-        """What was read from `offset` on, as a block; remembered, where there is anything in it."""
+        """Make a block of a read from `offset`, and cache it unless it is empty."""
         block = Block(offset, read, self._formats, self._recent.grew)
         if block.next > block.first:
             self._recent.keep(shelf, block)
@@ -127,16 +136,17 @@ class Feeds:
         return block
 
     def run(self, read: "_SharedRead", feed: "Feed") -> None:
-        """Begin a read."""
+        """Start a read."""
         task = asyncio.create_task(read.run(feed))
         read.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def read(self, name: StreamName, key: _Key, offset: int, wait_ms: int) -> ShardRead:
-        """One read of the store, of the stream that the key names. What expired is told as a gap.
+        """Read once from the store, from the stream that the key names.
 
-        Raises what `Streams.read_shard` does but OffsetExpired; StreamNotFound also when another stream has the name.
+        Expired records are reported as a gap. Raises what `Streams.read_shard` does except OffsetExpired; StreamNotFound also
+        when another stream has the name.
         """
         try:
             read = await self._read(name, key.shard, offset, wait_ms)
@@ -166,13 +176,13 @@ class Feeds:
             return replace(read, gap=Gap(offset, read.gap.next if read.gap else start, "expired"))
 
     async def _check(self, name: StreamName, key: _Key) -> None:
-        """A read that met another stream has made it known here."""
+        """Raise StreamNotFound if another stream has the name, which the read has cached here."""
         if (await self._catalog.stream(name)).stream_id != key.stream_id:
             raise StreamNotFound(f"Stream '{name.name}' was deleted.")
 
 
 class Reader:
-    """One of those who read a shard. Small: there are thousands."""
+    """A reader of a shard; small, as there are thousands."""
 
     __slots__ = ("_feed", "_feeds", "_name", "_shard")
 
@@ -190,7 +200,7 @@ class Reader:
 
 
 class Feed:
-    """What is read of one shard, for all who read it in this process."""
+    """Shared reads of one shard, for all of its readers in this process."""
 
     def __init__(self, feeds: Feeds, name: StreamName, key: _Key) -> None:
         self._feeds = feeds
@@ -198,40 +208,40 @@ class Feed:
         self.key = key
         self.shelf = Shelf()
         self.readers = 0
-        self._start = 0  # what lies below is not to be read any more, as far as is known
+        self._start = 0  # offsets below are no longer readable, as far as is known
         self._tip = 0
         self._end: Block | None = None  # of a closed shard, which stays as it is
         self._reads: dict[tuple[int, bool], _SharedRead] = {}
 
     @property
     def stream_id(self) -> LogId:
-        """The stream that it is of, whatever takes its name."""
+        """The id of the feed's stream, whatever stream takes its name."""
         return self.key.stream_id
 
     async def at(self, offset: int, wait_ms: float = 0, *, until_drain: bool = False) -> Chunk:
-        """What there is from an offset on; at the tip an empty chunk, after so long; with `until_drain`, as soon as
-        the process is to end.
+        """Return the records from an offset; at the tip, an empty chunk after `wait_ms`.
 
-        What expired is told as a gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was
-        deleted; StorageUnavailable and its like, after which it may be asked again.
+        With `until_drain`, the empty chunk is returned as soon as the process is about to end. Expired records are reported as a
+        gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was deleted; StorageUnavailable and its like,
+        after which the call may be repeated.
         """
-        known = self._known(offset)
-        if known is not None:
-            await asyncio.sleep(0)  # who finds everything here leaves room for others all the same
-            return known
+        cached = self._known(offset)
+        if cached is not None:
+            await asyncio.sleep(0)  # yields to other tasks also if everything is cached
+            return cached
         if until_drain and self._feeds.draining:
             wait_ms = 0
         read = self._joined((offset, wait_ms > 0))
         try:
-            found = await read.wait(wait_ms, until_drain)
+            block = await read.wait(wait_ms, until_drain)
         finally:
             self._left(read)
-        if found is None:
+        if block is None:
             return self._nothing(offset)
-        return found.chunk(offset, max(self._tip, found.next))
+        return block.chunk(offset, max(self._tip, block.next))
 
     def _known(self, offset: int) -> Chunk | None:
-        """What is remembered from there on."""
+        """Return the cached records from an offset."""
         block = None if offset < self._start else self._feeds.find(self.shelf, offset)
         if block is not None:
             return block.chunk(offset, max(self._tip, block.next))
@@ -241,7 +251,7 @@ class Feed:
         return Chunk(end, offset, len(end.records), len(end.records), None, offset)
 
     def _joined(self, key: tuple[int, bool]) -> "_SharedRead":
-        """The read that is under way there, or a new one: all who ask share it."""
+        """Return the read in progress at this offset, or start one: all callers share it."""
         read = self._reads.get(key)
         if read is None:
             read = self._reads[key] = _SharedRead(*key)
@@ -249,24 +259,24 @@ class Feed:
         return read
 
     def _left(self, read: "_SharedRead") -> None:
-        """One who waited does so no more; nobody reads for nobody."""
+        """Cancel a read when its last waiter has left."""
         if not read.waiters:
             self.forget(read)
             read.task.cancel()
 
     def release(self) -> None:
-        """The process is to end."""
+        """Release the readers that wait until the process is about to end."""
         for (_, waits), read in self._reads.items():
             if waits:
                 read.release()
 
     def forget(self, read: "_SharedRead") -> None:
-        """Nobody joins this read any more."""
+        """Let no more callers join this read."""
         if self._reads.get(read.key) is read:
             del self._reads[read.key]
 
     async def look(self, offset: int, waits: bool) -> Block:
-        """Read there, until there is something to tell if that is wanted."""
+        """Read at an offset; with `waits`, until there is a record, a gap or an end."""
         wait_ms = limits.WAIT_MS_MAX if waits else 0
         while True:
             read = await self._feeds.read(self._name, self.key, offset, wait_ms)
@@ -279,14 +289,14 @@ class Feed:
                 return block
 
     def _nothing(self, offset: int) -> Chunk:
-        """What is told when the time is up."""
+        """Return an empty chunk, for a wait that timed out."""
         tip = max(self._tip, offset)
         read = ShardRead(self.key.shard, (), offset, self._start, tip, 0)
         return Block(offset, read, {}).chunk(offset, tip)
 
 
 class _SharedRead:
-    """A read that is under way, and those who wait for it. It ends when nobody does."""
+    """A read in progress, and its waiters; cancelled when there are none."""
 
     __slots__ = ("key", "task", "waiters")
     task: "asyncio.Task[None]"
@@ -296,40 +306,43 @@ class _SharedRead:
         self.waiters: dict[asyncio.Future[Block | None], bool] = {}
 
     async def wait(self, wait_ms: float, until_drain: bool) -> Block | None:
-        """What it finds, or None after so long; infinity needs no timer. Raises what it raises."""
+        """Return the block that is read, or None after `wait_ms`; infinity needs no timer.
+
+        Raises the read's error.
+        """
         loop = asyncio.get_running_loop()
-        found: asyncio.Future[Block | None] = loop.create_future()
-        self.waiters[found] = until_drain
+        future: asyncio.Future[Block | None] = loop.create_future()
+        self.waiters[future] = until_drain
         timer = None
         if 0 < wait_ms < inf:
-            timer = loop.call_later(wait_ms / limits.SECOND_MS, give, found, None)
+            timer = loop.call_later(wait_ms / limits.SECOND_MS, give, future, None)
         try:
-            return await found
+            return await future
         except MillstreamError as error:
-            raise error.with_traceback(None) from None  # it is raised for each who waits
+            raise error.with_traceback(None) from None  # it is raised for each waiter
         finally:
-            del self.waiters[found]
+            del self.waiters[future]
             if timer:
                 timer.cancel()
 
     def release(self) -> None:
-        """The time is up for those who wait until the process is to end."""
+        """Release the waiters that wait until the process is about to end."""
         for waiter, until_drain in self.waiters.items():
             if until_drain:
                 give(waiter, None)
 
     async def run(self, feed: Feed) -> None:
-        """Read, and tell all who wait."""
+        """Read, and give the result to all waiters."""
         try:
-            told: Block | Exception = await feed.look(*self.key)
+            result: Block | Exception = await feed.look(*self.key)
         except Exception as error:
-            told = error
+            result = error
         except asyncio.CancelledError:
             self._tell(feed, StorageUnavailable("The service is shutting down."))
             raise
-        self._tell(feed, told)
+        self._tell(feed, result)
 
-    def _tell(self, feed: Feed, told: "Block | Exception") -> None:
+    def _tell(self, feed: Feed, result: "Block | Exception") -> None:
         feed.forget(self)
         for waiter in self.waiters:
-            give(waiter, told)
+            give(waiter, result)

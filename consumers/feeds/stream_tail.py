@@ -1,6 +1,8 @@
-"""Reading all shards of a stream at once, by their feeds: each in order, and a child after all its parents.
+"""Tail of all shards of a stream through their feeds, children after all their parents.
 
-positions    where the reader stands in each shard: `storage.domain.streams.lineage` draws it
+Each shard is read in order.
+
+positions    the reader's position in each shard: see `storage.domain.streams.lineage`
 next ──▶ a chunk of some shard ──▶ take (all of it, or its beginning) ──▶ the positions behind it
 """
 
@@ -20,7 +22,7 @@ from storage.domain.streams.lineage import ENDED, frontier, lost
 from storage.domain.streams.stream import Gap, ShardRead
 
 TO_ITS_END = limits.OFFSET_MAX + 1
-"""As far as a closed shard goes."""
+"""Up to the end of a closed shard."""
 
 
 class _Lane:
@@ -36,10 +38,10 @@ class _Lane:
 
 
 class Tail:
-    """One reader of a stream. To be used as `async with`.
+    """One reader of a stream, to be used as `async with`.
 
-    `until`: how far to read of each shard, where not for ever; others are not begun with. `alone`: the one shard that
-    there is a position in, and none of its children. Small, as there are thousands, most of them idle.
+    `until`: the offset up to which each shard is read, or None to follow; shards without one are not read. `alone`: only the
+    one shard that has a position is read, and none of its children. Small, as there are thousands, most of them idle.
     """
 
     __slots__ = (
@@ -77,7 +79,7 @@ class Tail:
         self._news: asyncio.Future[None] | None = None
         self._must_regroup = False  # a shard has ended, or was lost
         self.positions = dict(positions)
-        """The next offset wanted of each shard, or ENDED while a child of it waits for another parent."""
+        """The next offset to read of each shard, or ENDED while a child of it waits for another parent."""
 
     async def __aenter__(self) -> Self:
         try:
@@ -97,25 +99,25 @@ class Tail:
 
     @property
     def is_over(self) -> bool:
-        """Nothing is left to read."""
+        """Return whether nothing is left to read."""
         return not (self._lanes or self._gone or self._must_regroup)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the one shard that is read was read to its end."""
+        """Return whether the only shard that is read was read to its end."""
         return self._alone and ENDED in self.positions.values()
 
     @property
     def follows(self) -> bool:
-        """Whether it goes on at the tips."""
+        """Return whether reading continues at the tips."""
         return self._until is None
 
     # Reading
 
     async def next(self, wait_ms: int) -> Chunk | None:
-        """What is read of some shard; None when there is nothing for so long, or sooner.
+        """Return a chunk of some shard; None when there is nothing for `wait_ms`, or sooner.
 
-        What is not taken is given again. Raises what `Feed.at` raises; it may be called again after that.
+        A chunk that is not taken is returned again. Raises what `Feed.at` raises; it may be called again after that.
         """
         if self._must_regroup:
             await self._regroup()
@@ -128,7 +130,7 @@ class Tail:
         return await self._look_around(wait_ms)
 
     async def take(self, chunk: Chunk) -> None:
-        """Go on behind what was read: all of a chunk, or its beginning."""
+        """Advance behind the records that were used: all of a chunk, or its beginning."""
         if self._gone and chunk is self._gone[0]:
             self._gone.pop(0)
             return
@@ -190,7 +192,7 @@ class Tail:
             self._news = None
 
     async def _cut(self, lane: _Lane, chunk: Chunk) -> Chunk | None:
-        """What is wanted of it; a shard that has no more, though it should, is read to its end."""
+        """Cut a chunk at `until`; a shard that ends before it counts as read to its end."""
         if self._until is not None:
             if chunk.is_empty:
                 await self._leave(lane.shard)
@@ -199,18 +201,21 @@ class Tail:
         return None if chunk.is_empty else chunk
 
     async def _lose(self, lane: _Lane) -> None:
-        """The shard expired before it was read to its end. Raises ShardNotFound for one that was asked for alone."""
+        """Stop reading a shard that expired before it was read to its end.
+
+        Raises ShardNotFound if it is the only one to be read.
+        """
         if self._alone:
             raise ShardNotFound(f"Stream '{self._name.name}' has no shard {lane.shard}.")
         await self._leave(lane.shard)
         self._must_regroup = True
 
-    # Where it stands
+    # Positions
 
     async def _regroup(self) -> None:
-        """Children take the place of parents that were read to their ends; what expired unread is told.
+        """Replace parents that were read to their ends by their children.
 
-        Where it fails nothing is lost: it is done again at the next read.
+        Shards that expired unread are reported. After an error nothing is lost: it is repeated at the next read.
         """
         stream = await self._catalog.fresh_stream(self._name)
         self._gone.extend(
@@ -228,7 +233,7 @@ class Tail:
                 self._lanes[shard] = _Lane(shard, reader, await reader.__aenter__())
 
     def _is_done(self, shard: int) -> bool:
-        """Whether it was read as far as is wanted."""
+        """Return whether a shard was read up to `until`."""
         return self._until is not None and self.positions[shard] >= self._until.get(shard, 0)
 
     async def _leave(self, shard: int) -> None:
@@ -250,6 +255,6 @@ class Tail:
 
 
 def _gone(shard: int, offset: int) -> Chunk:
-    """What is told of a shard that expired before it was read to its end: how much was left is not known any more."""
+    """Return the chunk that reports an expired shard: how much was left is unknown."""
     read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
     return Block(offset, read, {}).chunk(offset, offset)

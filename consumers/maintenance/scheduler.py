@@ -1,7 +1,7 @@
-"""The periodic duties. Each is done by one process at a time, whatever the number of sweepers.
+"""Scheduler of maintenance tasks, each run by one process at a time.
 
-Nothing that a caller waits for depends on them: a receive moves what is due by itself. They keep counts
-fresh, memory small, and the beacon by which a store that was restored from a copy gives itself away.
+That holds whatever the number of sweepers. No caller waits for these tasks: a receive moves what is due by itself. They
+keep counts fresh, memory small, and the restore marker by which a store that was restored from a copy is detected.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from storage.domain.streams.stream import StreamMode
 
 logger = logging.getLogger(__name__)
 
-_ROUNDS_PER_VISIT = 20  # a busy queue does not keep the others waiting
+_ROUNDS_PER_VISIT = 20  # so that a busy queue does not delay the others
 _ENTRIES_PER_TRIM = 10_000
 _SHARES = (
-    6  # of the idle queues: with a round every five seconds, each has its turn in half a minute
+    6  # of the idle queues: with a round every five seconds, each is visited within half a minute
 )
 _VISITS_AT_ONCE = 50
-_AT_ONCE = 3  # duties: each holds a connection to Postgres for its lock, and its work needs another
+_AT_ONCE = 3  # tasks: each holds a connection to Postgres for its lock, and its work needs another
 
 
 class MaintenanceTask(msgspec.Struct, frozen=True):
-    """What is done, and how often at most."""
+    """A periodic task, with its minimum interval."""
 
     name: str
     every_ms: int
@@ -40,17 +40,17 @@ class MaintenanceTask(msgspec.Struct, frozen=True):
 
 
 async def tidy_queues(storage: Storage) -> int:
-    """Visit every queue: due messages move, expired ones go, stragglers leave the log."""
+    """Visit every queue: move due messages, drop expired ones, remove stragglers from the log."""
     queues = [queue async for queue in storage.catalog.every_queue()]
     return sum(await _visited(queues, partial(_tidy, storage)))
 
 
 class QueueVisits:
-    """Visits to the queues that may have work: those that had some at the last visit, those that are new or were
-    changed, and of the others a share, so that each has its turn in half a minute.
+    """Visits to the queues that may have work.
 
-    Ten thousand idle queues would keep a processor busy if all were visited each time. A duty that changes hands
-    forgets who had work: that one waits for its turn.
+    Those that had some at the last visit, those that are new or were changed, and a share of the others, so that each is
+    visited within half a minute. Ten thousand idle queues would keep a processor busy if all were visited each time. When
+    another process takes the task over, the busy queues are unknown there, and wait for their turn.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class QueueVisits:
         self._busy: set[QueueName] = set()
 
     async def __call__(self, storage: Storage) -> int:
-        """One round; gives the pieces of work done."""
+        """Run one round; return the number of items of work done."""
         nth, self._round = self._round % _SHARES, self._round + 1
         queues = {queue.name: queue async for queue in storage.catalog.queues_in_turn(nth, _SHARES)}
         for name in self._busy - queues.keys():
@@ -77,16 +77,16 @@ async def _tidy(storage: Storage, queue: Queue) -> int:
 async def _visited(
     queues: Iterable[Queue], visit: Callable[[Queue], Coroutine[None, None, int]]
 ) -> list[int]:
-    """What each visit did, some at a time: their calls of the store share its flushes."""
+    """Visit queues in batches, whose calls of the store share its flushes; return the results."""
     waiting = iter(queues)
     done: list[int] = []
-    while some := list(islice(waiting, _VISITS_AT_ONCE)):
-        done += await asyncio.gather(*map(visit, some))
+    while batch := list(islice(waiting, _VISITS_AT_ONCE)):
+        done += await asyncio.gather(*map(visit, batch))
     return done
 
 
 async def trim_streams(storage: Storage) -> int:
-    """Visit every stream: what its retention no longer covers goes."""
+    """Visit every stream: delete records that its retention no longer covers."""
     done = 0
     async for stream in storage.catalog.every_stream():
         done += await _until_idle(
@@ -100,7 +100,7 @@ async def trim_streams(storage: Storage) -> int:
 
 
 async def finish_reshards(storage: Storage) -> int:
-    """Visit every stream: a reshard that its process did not live to finish is finished."""
+    """Visit every stream: finish a reshard whose process died before its end."""
     done = 0
     async for stream in storage.catalog.every_stream():
         if stream.opening or stream.shards_target is not None:
@@ -109,7 +109,7 @@ async def finish_reshards(storage: Storage) -> int:
 
 
 async def scale_streams(storage: Storage) -> int:
-    """Visit every on-demand stream: it gets the shards that its load calls for."""
+    """Visit every on-demand stream: adjust its shards to its load."""
     done = 0
     async for stream in storage.catalog.every_stream():
         if stream.spec.mode is StreamMode.ON_DEMAND:
@@ -128,7 +128,7 @@ async def _finish_reshard(storage: Storage, name: StreamName) -> bool:
     try:
         return await storage.streams.finish_reshard(name)
     except (StreamNotFound, StreamBusy):
-        return False  # deleted since it was listed, or a process is at it
+        return False  # deleted since it was listed, or another process works on it
 
 
 async def _until_idle(visit: Callable[[], Awaitable[int]]) -> int:
@@ -136,11 +136,11 @@ async def _until_idle(visit: Callable[[], Awaitable[int]]) -> int:
     done = 0
     for _ in range(_ROUNDS_PER_VISIT):
         try:
-            found = await visit()
+            count = await visit()
         except (QueueNotFound, StreamNotFound):
             break  # deleted since it was listed
-        done += found
-        if not found:
+        done += count
+        if not count:
             break
     return done
 
@@ -154,12 +154,12 @@ async def _resume_moves(storage: Storage) -> int:
 
 
 async def settle_groups(storage: Storage) -> int:
-    """Look at every consumer group: silent members go, and their shards go to others."""
+    """Rebalance every consumer group: silent members leave, and others get their shards."""
     return await storage.groups.settle_all()
 
 
 async def drop_read(storage: Storage) -> None:
-    """Visit every stream whose records go when all its groups have read them."""
+    """Visit every stream whose records are deleted once all its groups have read them."""
     async for stream in storage.catalog.every_stream():
         if stream.spec.drop_when_read:
             try:
@@ -246,7 +246,7 @@ DUTIES = (
 
 
 async def sweep(storage: Storage) -> None:
-    """Do all duties until cancelled."""
+    """Run all maintenance tasks until cancelled."""
     turns = asyncio.Semaphore(_AT_ONCE)
     async with asyncio.TaskGroup() as group:
         for duty in DUTIES:
@@ -260,7 +260,7 @@ async def _repeat(duty: MaintenanceTask, storage: Storage, turns: asyncio.Semaph
                 await _do(duty, storage)
         except MillstreamError as error:
             logger.warning("sweep put off", extra={"duty": duty.name, "reason": error.detail})
-        except Exception:  # a duty that cannot do its work must not keep the others from theirs
+        except Exception:  # a task that fails must not keep the others from running
             logger.exception("sweep failed", extra={"duty": duty.name})
 
 

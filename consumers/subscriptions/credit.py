@@ -1,4 +1,4 @@
-"""How much a subscriber still wants: messages or records, and bytes of them."""
+"""Credit of a subscriber: the messages or records, and their bytes, that may be sent."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from storage.domain import limits
 
 
 class Credit:
-    """Granted by the subscriber, taken by what is sent to it.
+    """Credit granted by the subscriber, and spent by what is sent to it.
 
     While there is some of both, one message more may be sent, also a large one: then its bytes are owed, and
     nothing follows before they are granted.
@@ -22,11 +22,11 @@ class Credit:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything may be sent."""
+        """Return whether anything may be sent."""
         return self.messages > 0 and self.bytes > 0
 
     def grant(self, messages: int, bytes_: int) -> None:
-        """More is wanted; never more than the most that may be asked for at once."""
+        """Add credit, up to the maximum that may be granted in one call."""
         self.messages = min(self.messages + messages, limits.CREDIT_MESSAGES_MAX)
         self.bytes = min(self.bytes + bytes_, limits.CREDIT_BYTES_MAX)
         if self._news is not None and self.is_there:
@@ -34,12 +34,12 @@ class Credit:
             self._news = None
 
     def take(self, messages: int, bytes_: int) -> None:
-        """So much was sent."""
+        """Spend credit for what was sent."""
         self.messages -= messages
         self.bytes -= bytes_
 
     def covers(self, sizes: Sequence[int]) -> int:
-        """How many of the next messages, by their sizes, may be sent."""
+        """Return how many of the next messages, by their sizes, may be sent."""
         left = self.bytes
         for count, size in enumerate(sizes[: max(0, self.messages)]):
             if left <= 0:
@@ -48,7 +48,7 @@ class Credit:
         return min(len(sizes), max(0, self.messages))
 
     async def wait(self) -> None:
-        """Return once anything may be sent."""
+        """Wait until anything may be sent."""
         while not self.is_there:
             self._news = self._news or asyncio.Event()
             await self._news.wait()

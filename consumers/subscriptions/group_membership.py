@@ -1,7 +1,7 @@
-"""A consumer group's member on someone's behalf: it says that it is there, and hears what it reads.
+"""Consumer group member on a client's behalf: heartbeats and assignments.
 
 assigned ──▶ held ──▶ revoking ──given up, or the group's patience is over──▶ revoked
-               └───────────── the member was silent for too long ─────────────────▲
+              └───────────── the member was silent for too long ─────────────────▲
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,10 @@ from storage.groups.engine import Groups
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What a heartbeat brought. A shard may be revoked and assigned anew: the group was reset meanwhile."""
+    """The changes of an assignment that a heartbeat returned.
+
+    A shard may be both revoked and assigned again: then the group was reset in the meantime.
+    """
 
     revoked: tuple[int, ...] = ()
     revoking: tuple[int, ...] = ()
@@ -36,17 +39,20 @@ class Member:
 
     @property
     def group(self) -> Group:
-        """The group as it was last heard of."""
+        """The group as of the last heartbeat."""
         assert self._membership is not None, "a member has joined"
         return self._membership.group
 
     @property
     def generation(self) -> int:
-        """The generation that its commits carry."""
+        """The generation for the member's commits."""
         return self.group.generation
 
     async def beat(self) -> Changes:
-        """Join, or say that it is still there. Raises GroupNotFound, GroupFull, ValidationFailed for a simple group."""
+        """Join, or send a heartbeat; return the changes of the assignment.
+
+        Raises GroupNotFound, GroupFull, ValidationFailed for a simple group.
+        """
         if self._membership is None:
             return self._changed(await self._groups.join(self.name, member_id=self.member_id))
         owned = self.held.keys() - self._given_up
@@ -59,9 +65,9 @@ class Member:
         return self._changed(heard)
 
     async def _anew(self) -> Changes:
-        """It was silent for so long that others have its shards: it joins again, and everything that it held is lost.
+        """Join again after the member was silent too long and lost all its shards to others.
 
-        Until it has joined it stays what it was, so that a join that fails forgets nothing of what is to be told.
+        Its state changes only once it has joined, so that no change is lost if the join fails.
         """
         membership = await self._groups.join(self.name, member_id=self.member_id)
         lost = tuple(self.held)
@@ -93,13 +99,19 @@ class Member:
         return now is None or now.generation != self.held[shard].generation
 
     def give_up(self, shards: Iterable[int]) -> bool:
-        """These are finished with, where they are to be given up; the next heartbeat says so. Whether there were any."""
+        """Mark these shards as finished, if they are to be given up; return whether any were.
+
+        The next heartbeat gives them up.
+        """
         done = self.revoking.intersection(shards) - self._given_up
         self._given_up |= done
         return bool(done)
 
     async def leave(self) -> None:
-        """Give up everything at once. Raises MemberUnknown."""
+        """Leave the group and give up all shards immediately.
+
+        Raises MemberUnknown.
+        """
         if self._membership is not None:
             self._membership = None
             await self._groups.leave(self.name, self.member_id)

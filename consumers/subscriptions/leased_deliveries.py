@@ -1,4 +1,4 @@
-"""The deliveries of a queue that a subscriber holds: until when, and which are to be extended."""
+"""Leased deliveries of a queue subscriber: their expiry, and which are to be extended."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
@@ -11,7 +11,10 @@ Kept = TypeVar("Kept")
 
 
 class Delivery(msgspec.Struct, Generic[Kept]):
-    """One of them. `seq`: the frame it went out with. `kept`: what it looks like, until its arrival is known."""
+    """One leased delivery.
+
+    `seq`: the frame it was sent in. `kept`: its representation, until its arrival is confirmed.
+    """
 
     seq: int
     visible_at_ms: int
@@ -20,7 +23,7 @@ class Delivery(msgspec.Struct, Generic[Kept]):
 
 
 class Deliveries(Generic[Kept]):
-    """What was handed out and is not settled, by receipt handle, in the order in which it was handed out."""
+    """Unsettled deliveries by receipt handle, in the order in which they were sent."""
 
     __slots__ = ("_held",)
 
@@ -36,48 +39,51 @@ class Deliveries(Generic[Kept]):
         return list(self._held)
 
     def hold(
-        self, seq: int, messages: Sequence[ReceivedMessage], kept: Callable[[ReceivedMessage], Kept]
+        self,
+        seq: int,
+        messages: Sequence[ReceivedMessage],
+        represent: Callable[[ReceivedMessage], Kept],
     ) -> None:
-        """These have gone out in frame `seq`."""
+        """Add messages that were sent in frame `seq`."""
         for message in messages:
             self._held[message.receipt_handle] = Delivery(
-                seq, message.visible_at_ms, len(message.body), kept(message)
+                seq, message.visible_at_ms, len(message.body), represent(message)
             )
 
     def seq_of(self, receipt_handle: str) -> int | None:
-        """The frame that a delivery went out with, while it is held."""
-        found = self._held.get(receipt_handle)
-        return None if found is None else found.seq
+        """Return the frame that a delivery was sent in, while it is held."""
+        delivery = self._held.get(receipt_handle)
+        return None if delivery is None else delivery.seq
 
     def forget(self, receipt_handle: str) -> None:
-        """It is settled, or lost."""
+        """Remove a delivery that was settled or lost."""
         self._held.pop(receipt_handle, None)
 
     def extended(self, receipt_handle: str, visible_at_ms: int) -> None:
-        """It is held for longer."""
-        if (found := self._held.get(receipt_handle)) is not None:
-            found.visible_at_ms = visible_at_ms
+        """Store the extended lease of a delivery."""
+        if (delivery := self._held.get(receipt_handle)) is not None:
+            delivery.visible_at_ms = visible_at_ms
 
     def arrived(self, handles: Iterable[str]) -> None:
-        """What they look like need not be kept any more."""
+        """Drop the representations of deliveries whose arrival is confirmed."""
         for handle in handles:
-            if (found := self._held.get(handle)) is not None:
-                found.kept = None
+            if (delivery := self._held.get(handle)) is not None:
+                delivery.kept = None
 
     def again(self, handles: Iterable[str], seq: int) -> list[Kept]:
-        """What those that are still held look like, to be sent once more in frame `seq`."""
-        found = []
+        """Return the representations of deliveries still held, to be sent again in frame `seq`."""
+        representations = []
         for handle in handles:
             delivery = self._held.get(handle)
             if delivery is not None and delivery.kept is not None:
                 delivery.seq = seq
-                found.append(delivery.kept)
-        return found
+                representations.append(delivery.kept)
+        return representations
 
     def lapsed(self, now_ms: int) -> list[str]:
-        """Those whose time is over: others may have them."""
+        """Return the deliveries whose lease is over: other consumers may have them."""
         return [handle for handle, one in self._held.items() if one.visible_at_ms <= now_ms]
 
     def ending(self, before_ms: int) -> list[str]:
-        """Those that are held until then at most."""
+        """Return the deliveries that are held until then at most."""
         return [handle for handle, one in self._held.items() if one.visible_at_ms < before_ms]

@@ -1,7 +1,9 @@
-"""When the next delivery may go. Rules without a clock: every verb is told the time.
+"""Circuit breaker, rate limit and throttle of a webhook: when the next delivery may go.
 
-rate       so many a second, evenly
-throttle   a receiver that asks for less is left alone for as long as it says, or 1 s, 2 s, 4 s … 60 s
+The rules have no clock: every verb is given the time.
+
+rate       a number a second, evenly
+throttle   a receiver that asks for less is left alone for as long as it asks, or 1 s, 2 s, 4 s … 60 s
 breaker    closed ──10 failures in a row──▶ open for 10 s … 10 min ──▶ half open: one goes ──▶ closed, or open again
 """
 
@@ -27,23 +29,29 @@ class Gate:
 
     @property
     def is_half_open(self) -> bool:
-        """Whether the next one is to show how the receiver does: one goes, and no other."""
+        """Return whether the breaker is half open: one delivery goes as a probe, and no other."""
         return self._openings > 0
 
     def wait_ms(self, now_ms: int) -> int | None:
-        """How long until one may go; 0: now. None: once the one that is under way is back."""
+        """Return the time in ms until a delivery may go; 0 for now.
+
+        None: not before the one in flight has finished.
+        """
         if self._openings and self._probing:
             return None
         until_ms = max(self._next_ms, self._shut_until_ms)
         return max(0, math.ceil(until_ms - now_ms))
 
     def went(self, now_ms: int) -> None:
-        """One goes. A clock that ticks in milliseconds, and a loop that comes late, cost no part of the rate."""
+        """Record that a delivery goes.
+
+        A clock that ticks in milliseconds, and a late event loop, do not reduce the rate.
+        """
         self._next_ms = max(self._next_ms, now_ms - _LATE_MS) + self._gap_ms
         self._probing = self._openings > 0
 
     def came_back(self, attempt: Attempt | None, now_ms: int) -> None:
-        """What became of it; None: nothing that says anything of its receiver."""
+        """Record the outcome of a delivery; None if it says nothing about the receiver."""
         self._probing = False
         if attempt is None:
             return
@@ -57,7 +65,7 @@ class Gate:
             self._open(now_ms)
 
     def _throttle(self, asked_ms: int | None, now_ms: int) -> None:
-        """Those that were under way together count once."""
+        """Throttle; deliveries that were in flight together count once."""
         if now_ms < self._shut_until_ms and asked_ms is None:
             return
         own_ms = _doubled(

@@ -1,9 +1,9 @@
-"""A deliverer: a process that serves its share of the webhooks.
+"""Deliverer: a process that serves its share of the webhooks.
 
     every second   beat: renew what is held ──▶ stop what is another's, or was changed
                    share: too few ──▶ claim      too many ──▶ stop some, and release them
 
-A webhook is served by one deliverer at a time. One that hears nothing of the database for as long as a lease lasts
+A webhook is served by one deliverer at a time. One without a response from the database for as long as a lease lasts
 sends nothing more; one that is killed loses its webhooks to the others within WEBHOOK_LEASE_MS and a beat.
 """
 
@@ -40,7 +40,7 @@ _BEAT_S = limits.WEBHOOK_BEAT_MS / limits.SECOND_MS
 
 
 def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource:
-    """What delivers to this endpoint."""
+    """Return the source that delivers to this endpoint."""
     if endpoint.spec.source.kind is SourceKind.QUEUE:
         return QueueSource(endpoint, storage)
     return GroupSource(endpoint, storage)
@@ -67,7 +67,7 @@ class Serving:
                 await asyncio.sleep(limits.WEBHOOK_SOURCE_RETRY_MS / limits.SECOND_MS)
 
     async def stop(self) -> None:
-        """End: what is under way has a moment, which a second cancellation would take from it."""
+        """Stop; deliveries in flight have a moment, which a second cancellation would cut short."""
         self.task.cancel()
         await asyncio.wait([self.task], timeout=_END_S)
         await end(self.task)
@@ -75,7 +75,10 @@ class Serving:
 
 
 class Deliverer:
-    """Serves until it is cancelled. `allow`: where webhooks may go, as the settings have it."""
+    """Server of webhooks, until it is cancelled.
+
+    `allow`: the destinations allowed for webhooks, in the syntax of the settings.
+    """
 
     def __init__(
         self,
@@ -123,21 +126,26 @@ class Deliverer:
             await self._leave()
 
     async def beat(self) -> None:
-        """One round: renew, stop, claim or release. Raises StorageUnavailable."""
+        """Run one round: renew, stop, claim or release.
+
+        Raises StorageUnavailable.
+        """
         loop = asyncio.get_running_loop()
         asked_at = loop.time()
-        held = {one.lease.webhook_id: one for one in await self._storage.deliveries.beat(self.name)}
+        leased = {
+            one.lease.webhook_id: one for one in await self._storage.deliveries.beat(self.name)
+        }
         self._lease_until = asked_at + _LEASE_S
         changed = [
             webhook_id
             for webhook_id, one in self._serving.items()
-            if webhook_id not in held
-            or held[webhook_id].lease != one.served.lease
-            or held[webhook_id].version != one.served.webhook.version
+            if webhook_id not in leased
+            or leased[webhook_id].lease != one.served.lease
+            or leased[webhook_id].version != one.served.webhook.version
             or one.endpoint.to_disable is not None
             or one.task.done()
         ]
-        strays = [one for one in held if one not in self._serving and one not in self._ending]
+        strays = [one for one in leased if one not in self._serving and one not in self._ending]
         await self._storage.deliveries.release(self.name, strays)
         await self._stop(changed)
         await self._share()
@@ -146,11 +154,11 @@ class Deliverer:
         shares = await self._storage.deliveries.shares()
         self._metrics.disabled(shares.disabled)
         share = -(-shares.active // max(1, shares.deliverers))
-        wanted = share - len(self._serving) - len(self._ending)
+        missing = share - len(self._serving) - len(self._ending)
         if surplus := list(self._serving)[share:]:
             await self._stop(surplus)
-        elif wanted > 0:
-            for served in await self._storage.deliveries.claim(self.name, wanted):
+        elif missing > 0:
+            for served in await self._storage.deliveries.claim(self.name, missing):
                 self._begin(served)
 
     def _begin(self, served: Served) -> None:
@@ -167,11 +175,14 @@ class Deliverer:
         self._serving[served.webhook.webhook_id] = Serving(served, endpoint, self._storage)
 
     def _lease_lasts(self) -> bool:
-        """Whether nobody else can have what is held here: a process that slept finds out before it sends."""
+        """Return whether the leases are certain to last.
+
+        A process that was suspended finds out here before it sends.
+        """
         return asyncio.get_running_loop().time() < self._lease_until
 
     async def _stop(self, webhook_ids: Sequence[str]) -> None:
-        """End with these, and let others have them. What takes its time to end keeps no beat from being heard."""
+        """Stop serving these webhooks and release them, without delaying the heartbeat."""
         for webhook_id in webhook_ids:
             ending = asyncio.create_task(self._end(self._serving.pop(webhook_id)))
             self._ending[webhook_id] = ending
@@ -179,9 +190,9 @@ class Deliverer:
         if self._ending:
             await asyncio.wait(list(self._ending.values()), timeout=_BEAT_S)
 
-    async def _end(self, one: Serving) -> None:
-        await one.stop()
-        endpoint = one.endpoint
+    async def _end(self, serving: Serving) -> None:
+        await serving.stop()
+        endpoint = serving.endpoint
         try:
             if endpoint.to_disable is not None:
                 extra = {
@@ -190,9 +201,9 @@ class Deliverer:
                 }
                 logger.warning("webhook disabled", extra=extra)
                 await self._storage.deliveries.disable(
-                    one.served.lease, endpoint.to_disable, endpoint.health
+                    serving.served.lease, endpoint.to_disable, endpoint.health
                 )
-            await self._storage.deliveries.release(self.name, [one.served.lease.webhook_id])
+            await self._storage.deliveries.release(self.name, [serving.served.lease.webhook_id])
         except MillstreamError as error:
             logger.warning("webhook not released", extra={"reason": error.detail})
 

@@ -1,7 +1,7 @@
-"""What deliverers tell the database, many at a time: the log of deliveries, and how webhooks do.
+"""Batched writer of the delivery log and of webhooks' health.
 
-Entries wait some milliseconds for company and leave in one statement. The log is an account, not the truth: what
-a deliverer had not written when it was killed is missing from it, though it was delivered.
+Entries wait some milliseconds for others and are written in one statement. The log is a report, not the truth:
+entries that a deliverer had not written when it was killed are missing from it, though the events were delivered.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _HEALTH_EVERY_S = 1.0
 
 
 class Journal:
-    """Takes entries, and writes them until it is closed."""
+    """Write-behind log of entries, until it is closed."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
@@ -29,7 +29,7 @@ class Journal:
         self._room.set()
 
     async def note(self, webhook: Webhook, entry: LogEntry) -> None:
-        """Add to the log; waits while too much is not written yet."""
+        """Add to the log; waits while the backlog is too large."""
         await self._room.wait()
         self._waiting.append(Logged(webhook.webhook_id, webhook.spec.log_ms, entry))
         self._some.set()
@@ -37,7 +37,7 @@ class Journal:
             self._room.clear()
 
     def tell(self, lease: Lease, health: Health) -> None:
-        """How a webhook does now."""
+        """Record the current health of a webhook."""
         self._healths[lease.webhook_id] = (lease, health)
         self._some.set()
 
@@ -61,38 +61,41 @@ class Journal:
                 self._some.clear()
 
     async def flush(self) -> None:
-        """Write everything that waits now. Raises StorageUnavailable, and nothing is forgotten."""
+        """Write everything that waits now.
+
+        Raises StorageUnavailable, and nothing is lost.
+        """
         while self._waiting:
             await self._write_some()
         await self._write_healths()
 
     async def _write_some(self) -> None:
-        """One statement's worth; an event that is there twice waits for the next."""
-        some: dict[tuple[str, str], Logged] = {}
+        """Write one statement's entries; an event that occurs twice waits for the next statement."""
+        batch: dict[tuple[str, str], Logged] = {}
         left: list[Logged] = []
-        for one in self._waiting:
-            place = (one.webhook_id, one.entry.event_id)
-            if len(some) < limits.WEBHOOK_LOG_FLUSH_ROWS and place not in some:
-                some[place] = one
+        for logged in self._waiting:
+            place = (logged.webhook_id, logged.entry.event_id)
+            if len(batch) < limits.WEBHOOK_LOG_FLUSH_ROWS and place not in batch:
+                batch[place] = logged
             else:
-                left.append(one)
+                left.append(logged)
         writing, self._waiting = self._waiting, left
         try:
-            await self._deliveries.log(list(some.values()))
+            await self._deliveries.log(list(batch.values()))
         except MillstreamError:
             self._waiting = writing + self._waiting[len(left) :]
             raise
         except Exception:
-            logger.exception("deliveries not logged", extra={"count": len(some)})
+            logger.exception("deliveries not logged", extra={"count": len(batch)})
         if len(self._waiting) < limits.WEBHOOK_LOG_BACKLOG_MAX:
             self._room.set()
 
     async def _write_healths(self) -> None:
-        told, self._healths = self._healths, {}
-        if not told:
+        healths, self._healths = self._healths, {}
+        if not healths:
             return
         try:
-            await self._deliveries.store_health(list(told.values()))
+            await self._deliveries.store_health(list(healths.values()))
         except MillstreamError:
-            self._healths = told | self._healths
+            self._healths = healths | self._healths
             raise

@@ -1,4 +1,4 @@
-"""A receiver as its deliverer sees it: how much it bears, how it does, and whether it is served any longer."""
+"""Receiver of a webhook as its deliverer sees it: capacity, health, and whether served."""
 
 import asyncio
 import logging
@@ -26,11 +26,11 @@ from storage.domain.webhooks import (
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE_MS = 2_000  # for the gate, while one holds a message
+_PATIENCE_MS = 2_000  # for the circuit breaker, while a message is held
 
 
 class DeliveryMetrics(Protocol):
-    """What a deliverer counts."""
+    """Metrics of a deliverer."""
 
     def attempted(self, kind: SourceKind, outcome: Outcome) -> None: ...
 
@@ -38,11 +38,14 @@ class DeliveryMetrics(Protocol):
 
 
 class NotNow(Exception):
-    """The receiver is left alone for a while, or is this deliverer's no longer: nothing was sent."""
+    """Nothing was sent: the receiver is left alone for a while, or another deliverer has it."""
 
 
 class Endpoint:
-    """One webhook that is served. `may_send` tells whether its lease is known to last."""
+    """One webhook that is served.
+
+    `may_send` returns whether its lease is certain to last.
+    """
 
     def __init__(
         self,
@@ -72,19 +75,25 @@ class Endpoint:
 
     @property
     def wait_ms(self) -> int | None:
-        """How long until a delivery may begin; 0: now. None: when one that is under way is back."""
+        """The time in ms until a delivery may begin; 0 for now.
+
+        None: not before one in flight has finished.
+        """
         if self.to_disable is not None or not self._may_send():
             return None
         return self._gate.wait_ms(self.clock.now_ms())
 
     @property
     def is_mine(self) -> bool:
-        """Whether its lease is known to last."""
+        """Return whether the lease is certain to last."""
         return self._may_send()
 
     @property
     def room(self) -> int:
-        """How many deliveries to have at hand: enough to be busy, and few to give back when it cannot be."""
+        """Number of deliveries to prefetch.
+
+        Enough to be busy, and few to release when it cannot be.
+        """
         if self._gate.is_half_open:
             return 1
         most = 2 * self.spec.in_flight_max
@@ -93,13 +102,16 @@ class Endpoint:
         return most
 
     async def opens(self) -> None:
-        """Wait until a delivery may begin, but not for long: what is known may change."""
+        """Wait until a delivery may begin, but not for long: the state may change."""
         wait_ms = self.wait_ms
         most = limits.WEBHOOK_BEAT_MS if wait_ms is None else wait_ms
         await self._something_or(min(most, limits.WEBHOOK_SOURCE_RETRY_MS))
 
     async def attempt(self, event: Event, number: int) -> Attempt:
-        """Send an event for the `number`th time, when it is its turn. Raises NotNow."""
+        """Send an event for the `number`th time, when it is its turn.
+
+        Raises NotNow.
+        """
         async with self._turn():
             attempt = await self._sender.post(event, number)
             self._judge(attempt)
@@ -126,7 +138,7 @@ class Endpoint:
         return wait_ms
 
     async def _something_or(self, wait_ms: int) -> None:
-        """Until a delivery is back, or so long."""
+        """Wait until a delivery has finished, or for `wait_ms`."""
         self._back.clear()
         try:
             async with asyncio.timeout(wait_ms / limits.SECOND_MS):
@@ -177,13 +189,13 @@ class Endpoint:
         )
 
     def trouble(self, detail: str) -> None:
-        """Something other than the receiver stands in the way: shown, and no failure of the receiver's."""
+        """Show a failure that is not the receiver's, and does not count as one."""
         if self.health.last_failure != detail:
             now_ms = self.clock.now_ms()
             self._tell(replace(self.health, last_failure=detail, last_failure_at_ms=now_ms))
 
     def blocked(self, shard: int, failure: str | None) -> None:
-        """A shard waits for its first record; None: no longer."""
+        """Record that a shard waits for its first record; None: it no longer does."""
         if self.health.blocked.get(shard) == failure:
             return
         others = {one: word for one, word in self.health.blocked.items() if one != shard}

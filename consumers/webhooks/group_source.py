@@ -1,7 +1,7 @@
-"""A consumer group's records are delivered: the webhook is one member of its group, whoever serves it.
+"""Delivery of a consumer group's records: the webhook is one member of its group.
 
-The member has the webhook's name. A deliverer that takes a webhook over joins anew as that member, which fences
-its predecessor at once; shards that it is given are delivered side by side, each in its order.
+The member has the webhook's name, whichever deliverer serves it. A deliverer that takes a webhook over joins again as that
+member, which fences its predecessor immediately; the shards assigned to it are delivered in parallel, each in its order.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from storage.domain.names import GroupName
 
 
 class GroupSource:
-    """Delivers one group's shards to one receiver."""
+    """Delivery of one group's shards to one receiver."""
 
     def __init__(self, endpoint: Endpoint, storage: Storage) -> None:
         self._endpoint = endpoint
@@ -34,7 +34,10 @@ class GroupSource:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Deliver until cancelled, and leave; or until a later self of the member has joined: StaleGeneration then."""
+        """Deliver until cancelled, then leave the group.
+
+        Raises StaleGeneration once a later instance of the member has joined.
+        """
         try:
             while True:
                 try:
@@ -53,44 +56,50 @@ class GroupSource:
             await self._wind_up()
 
     async def _be_a_member(self) -> None:
-        told = await self.join()
+        membership = await self.join()
         while True:
             await self._run_tasks()
-            await asyncio.sleep(told.group.spec.heartbeat_ms / limits.SECOND_MS)
-            told = await self.heartbeat()
+            await asyncio.sleep(membership.group.spec.heartbeat_ms / limits.SECOND_MS)
+            membership = await self.heartbeat()
 
     async def join(self) -> Told:
-        """Become the member, and begin with what it is given. Raises GroupNotFound, GroupFull."""
-        told = await self._storage.groups.join(self._group, member_id=self._mine.member_id)
-        await self._arrange(told)
-        return told
+        """Become the member, and start with the assigned shards.
+
+        Raises GroupNotFound, GroupFull.
+        """
+        membership = await self._storage.groups.join(self._group, member_id=self._mine.member_id)
+        await self._arrange(membership)
+        return membership
 
     async def heartbeat(self) -> Told:
-        """Say that the member is there, begin and end with shards as it is told. Raises MemberUnknown, StaleGeneration."""
-        told = await self._storage.groups.heartbeat(
+        """Send a heartbeat, and start and stop shards as assigned.
+
+        Raises MemberUnknown, StaleGeneration.
+        """
+        membership = await self._storage.groups.heartbeat(
             self._group,
             self._mine.member_id,
             generation=self._mine.generation,
             owned=set(self._sources),
         )
-        await self._arrange(told)
-        return told
+        await self._arrange(membership)
+        return membership
 
-    async def _arrange(self, told: Told) -> None:
-        self._mine.generation = told.generation
-        given = {place.shard: place for place in told.assigned}
+    async def _arrange(self, membership: Told) -> None:
+        self._mine.generation = membership.generation
+        given = {place.shard: place for place in membership.assigned}
         for shard in [shard for shard in self._sources if shard not in given]:
             self._give_up(shard)
-        stream = await self._storage.catalog.fresh_stream(told.group.stream)
+        stream = await self._storage.catalog.fresh_stream(membership.group.stream)
         for shard, place in given.items():
             if shard not in self._sources:
-                start = await self._storage.groups.position(told.group, place)
+                start = await self._storage.groups.position(membership.group, place)
                 self._sources[shard] = ShardSource(
                     self._endpoint, self._storage, self._mine, stream, shard, start
                 )
 
     async def round(self) -> int:
-        """Let every shard go on as far as it can now; gives how long until one can go further, in ms."""
+        """Advance every shard as far as possible now; return the ms until one can continue."""
         waits = [await self._on(source) for source in list(self._sources.values())]
         for shard in [shard for shard, source in self._sources.items() if source.is_done]:
             del self._sources[shard]
@@ -103,7 +112,7 @@ class GroupSource:
         return limits.WEBHOOK_COMMIT_MS
 
     def _give_up(self, shard: int) -> None:
-        """End with a shard: what is under way may end, what is done is committed, and then it is not owned any more."""
+        """Stop a shard and give it up, after deliveries in flight end and progress is committed."""
         source, task = self._sources[shard], self._tasks.get(shard)
         source.stopping = True
         if task is None:
@@ -112,7 +121,7 @@ class GroupSource:
             task.cancel()
 
     async def _run_tasks(self) -> None:
-        """A task for each shard. One that found its shard to be another's is begun anew from its commit."""
+        """Run a task for each shard; restart one that lost its shard, from its commit."""
         for shard, task in list(self._tasks.items()):
             if not task.done():
                 continue
@@ -128,13 +137,16 @@ class GroupSource:
                 self._tasks[shard] = asyncio.create_task(source.run())
 
     async def _leave(self) -> None:
-        """Let other members have the shards at once; the member of a successor is left alone."""
+        """Leave the group, so that other members get the shards immediately.
+
+        The membership of a successor is left alone.
+        """
         if self._endpoint.is_mine:
             with suppress(MillstreamError):
                 await self._storage.groups.leave(self._group, self._mine.member_id)
 
     async def _wind_up(self) -> None:
-        """Let deliveries end, for a moment, and commit what is done."""
+        """Let deliveries end, for a moment, and commit those that are done."""
         for shard in list(self._sources):
             self._give_up(shard)
         tasks = list(self._tasks.values())

@@ -1,6 +1,6 @@
-"""One attempt: an event is rendered, signed and posted, and what comes back is judged.
+"""HTTP sender: renders, signs and posts an event, and evaluates the response.
 
-Success is an answer of the 200s, and nothing else; no redirect is followed. Of an answer's body at most 4 KiB are read.
+Success is a response of the 200s, and nothing else; no redirect is followed. Of a response's body at most 4 KiB are read.
 """
 
 import asyncio
@@ -23,13 +23,16 @@ from storage.domain.webhooks import Attempt, Event, Outcome, Served
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
-_UNANSWERED = 504  # what a span says of an attempt without an answer
+_UNANSWERED = 504  # a span's status for an attempt without a response
 _FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 _USER_AGENT = b"Millstream-Webhooks/1"
 
 
 class Delivering(Protocol):
-    """The span of an attempt. `context`: its own, as a traceparent."""
+    """The span of an attempt.
+
+    `context`: its own, as a traceparent.
+    """
 
     @property
     def context(self) -> bytes: ...
@@ -38,13 +41,13 @@ class Delivering(Protocol):
 
 
 class Tracing(Protocol):
-    """Where attempts become spans."""
+    """Tracing of attempts as spans."""
 
     def begin_delivery(self, webhook: str, source: str, context: bytes) -> Delivering: ...
 
 
 class _Answer:
-    """What has been answered so far."""
+    """The response received so far."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -52,13 +55,13 @@ class _Answer:
         self.body = b""
 
     def text(self) -> str:
-        """The beginning of its body."""
+        """Return the beginning of the body."""
         read = self.body[: limits.WEBHOOK_RESPONSE_BYTES_MAX]
         return read.decode(errors="replace").replace("\0", "\ufffd")
 
 
 class Sender:
-    """Sends the events of one webhook. Its connections are its own."""
+    """Sender of one webhook's events, with its own connections."""
 
     def __init__(
         self,
@@ -94,7 +97,10 @@ class Sender:
         await self._connections.close()
 
     async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
-        """Send the event, for the `number`th time, and say what came of it. Raises nothing but CancelledError."""
+        """Send the event, for the `number`th time, and return the outcome.
+
+        Raises nothing but CancelledError.
+        """
         if self._tracing is None:
             return await self._post(event, number, b"", resent=resent)
         name, source = self._webhook.name.name, self._webhook.spec.source.name
@@ -132,7 +138,10 @@ class Sender:
         )
 
     async def _exchange(self, request: httpcore.Request, answer: _Answer) -> None:
-        """Fill in what is answered. Once its status is known, what goes wrong in its body changes nothing."""
+        """Send the request and fill in the response.
+
+        Once its status is known, errors in its body change nothing.
+        """
         async with self._connections.one() as connection:
             response = await connection.handle_async_request(request)
             try:
@@ -165,7 +174,7 @@ class Sender:
         )
 
     def _wait_ms(self, retry_after: str) -> int | None:
-        """What a Retry-After asks, in seconds or as a date, within the limit; None where it asks nothing."""
+        """Parse a Retry-After, in seconds or as a date, limited to the maximum; None if invalid."""
         word = retry_after.strip()
         if not word:
             return None
@@ -179,13 +188,13 @@ class Sender:
 
 
 def _plain(text: str) -> str:
-    """The text as every store takes it."""
+    """Return the text in the form that every store accepts."""
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:
-    told = [value for found, value in response.headers if found.lower() == name]
-    return told[0].decode("latin-1") if told else ""
+    values = [value for found, value in response.headers if found.lower() == name]
+    return values[0].decode("latin-1") if values else ""
 
 
 def _of_status(status: int) -> tuple[Outcome, str]:

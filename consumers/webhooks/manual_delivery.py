@@ -1,4 +1,7 @@
-"""Deliveries that somebody asks for: one again, or a test. Sent by the process that was asked, at once and once."""
+"""Deliveries on request: one again, or a test.
+
+Sent by the process that receives the request, immediately and once.
+"""
 
 import secrets
 from collections.abc import AsyncGenerator, Iterable
@@ -31,7 +34,10 @@ _CLOCK = SystemClock()
 
 
 class Requested:
-    """Sends on request. `allow`: where webhooks may go, as the settings have it."""
+    """Sender of requested deliveries.
+
+    `allow`: the destinations allowed for webhooks, in the syntax of the settings.
+    """
 
     def __init__(
         self,
@@ -49,14 +55,17 @@ class Requested:
         self._under_way = 0
 
     async def test(self, name: WebhookName) -> Attempt:
-        """Send an event that is a test, and say what came of it. Raises WebhookNotFound, WebhookBusy."""
+        """Send a test event, and return the outcome.
+
+        Raises WebhookNotFound, WebhookBusy.
+        """
         served = await self._storage.webhooks.opened(name)
-        told = {"webhook": name.name, "message": "This is a test."}
+        payload = {"webhook": name.name, "message": "This is a test."}
         event = Event(
             event_id=f"test_{secrets.token_hex(12)}",
             kind="webhook.test",
             source=str(served.webhook.spec.source),
-            payload=msgspec.json.encode(told),
+            payload=msgspec.json.encode(payload),
             content_type="application/json",
             at_ms=self._clock.now_ms(),
         )
@@ -64,7 +73,7 @@ class Requested:
             return await sender.post(event, 1)
 
     async def resend(self, name: WebhookName, event_id: str) -> Attempt:
-        """Send a delivery again, and say what came of it; the log has it too.
+        """Send a delivery again, log it, and return the outcome.
 
         Raises WebhookNotFound, DeliveryNotFound, PayloadGone, WebhookBusy.
         """
@@ -90,7 +99,7 @@ class Requested:
         await self._storage.deliveries.log([Logged(webhook.webhook_id, webhook.spec.log_ms, entry)])
 
     async def _end_retries(self, webhook: Webhook, delivery: Delivery) -> None:
-        """A message that waits for its next attempt leaves its queue. One that is being delivered just now stays."""
+        """Delete a message that waits for its next attempt; one being delivered now stays."""
         if webhook.spec.source.kind is SourceKind.QUEUE and delivery.place is not None:
             queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
             with suppress(MillstreamError):

@@ -1,9 +1,9 @@
-"""What a receiver gets of an event: headers and a body.
+"""Rendering of an event as headers and body of a request.
 
-    body        the payload as it is; what else is known goes in `millstream-…` headers
+    body        the payload as it is; everything else goes in `millstream-…` headers
     envelope    {"type": "queue.message", "timestamp": …, "data": {everything}}, as Standard Webhooks suggests
 
-In headers, whatever is not visible ASCII is percent-encoded, and so is the percent sign.
+In headers, all characters except visible ASCII are percent-encoded, and so is the percent sign.
 """
 
 import base64
@@ -33,7 +33,10 @@ Rendered = tuple[list[tuple[str, str]], bytes]
 def render(
     event: Event, form: BodyFormat, webhook: str, attempt: int, context: bytes = b""
 ) -> Rendered:
-    """The request of an event, but for what belongs to its signature. `context`: of the span that it belongs to."""
+    """Render the request of an event, without the signature's headers.
+
+    `context`: of the span that it belongs to.
+    """
     headers = [
         ("millstream-webhook", webhook),
         ("millstream-event", event.kind),
@@ -45,12 +48,15 @@ def render(
         return [("content-type", JSON), *headers], msgspec.json.encode(envelope(event))
     given = event.content_type
     content_type = given if _CONTENT_TYPE.fullmatch(given) else OCTETS
-    told = [("content-type", content_type), *headers, *_facts(event), *_own(event.headers)]
-    return told, event.payload
+    rendered = [("content-type", content_type), *headers, *_facts(event), *_own(event.headers)]
+    return rendered, event.payload
 
 
 def envelope(event: Event) -> dict[str, Any]:
-    """Everything as JSON. A payload is text, a JSON value, or base64, whichever tells it exactly."""
+    """Render an event as JSON.
+
+    A payload is text, a JSON value, or base64, whichever represents it exactly.
+    """
     facts = {
         name.removeprefix("millstream-").replace("-", "_"): _plain(event, name) for name in _FACTS
     }
@@ -94,16 +100,16 @@ def _plain(event: Event, name: str) -> str | int | None:
 
 
 def _facts(event: Event) -> list[tuple[str, str]]:
-    told = [(name, _plain(event, name)) for name in _FACTS]
+    values = [(name, _plain(event, name)) for name in _FACTS]
     return [
         (name, quote_from_bytes(str(value).encode(), safe=_VISIBLE))
-        for name, value in told
+        for name, value in values
         if value not in (None, "")
     ]
 
 
 def _own(headers: Headers) -> list[tuple[str, str]]:
-    """The message's own headers."""
+    """Return the message's own headers."""
     return [
         (
             f"millstream-header-{quote_from_bytes(name.encode(), safe=_NAME_MARKS)}",
@@ -115,9 +121,9 @@ def _own(headers: Headers) -> list[tuple[str, str]]:
 
 
 def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
-    """The message's trace goes on in a span of this delivery's own (W3C Trace Context)."""
-    told = {name: value for name, _, value in headers if name in (TRACEPARENT, TRACESTATE)}
-    parts = parts_of(told.get(TRACEPARENT, b""))
+    """Continue the message's trace in a span of this delivery (W3C Trace Context)."""
+    trace_headers = {name: value for name, _, value in headers if name in (TRACEPARENT, TRACESTATE)}
+    parts = parts_of(trace_headers.get(TRACEPARENT, b""))
     if context:
         parent = (TRACEPARENT, context.decode())
     elif parts is None:
@@ -125,7 +131,7 @@ def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
     else:
         trace, _, flags = parts
         parent = (TRACEPARENT, f"00-{trace}-{secrets.token_hex(8)}-{flags:02x}")
-    state = told.get(TRACESTATE, b"") if parts else b""
+    state = trace_headers.get(TRACESTATE, b"") if parts else b""
     if not state.isascii() or not state.decode().isprintable() or not state.strip():
         return [parent]
     return [parent, (TRACESTATE, state.decode().strip())]

@@ -1,9 +1,9 @@
-"""A queue's messages are received, posted and settled.
+"""Delivery of a queue's messages: receive, post and settle.
 
     2xx ─▶ ack     410, or not sent ─▶ release     anything else ─▶ nack, for as long as the schedule says
                                                     the last time ─▶ reject: dead letters
 
-A killed deliverer's messages come back when their leases run out, and are delivered again under the same id.
+A killed deliverer's messages are redelivered under the same id when their leases expire.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ KIND = "queue.message"
 
 
 class QueueSource:
-    """Delivers one queue to one receiver."""
+    """Delivery of one queue to one receiver."""
 
     def __init__(self, endpoint: Endpoint, storage: Storage) -> None:
         self._endpoint = endpoint
@@ -52,7 +52,7 @@ class QueueSource:
         self._room = asyncio.Event()
 
     async def run(self) -> None:
-        """Deliver until cancelled; then give what is under way a moment, and the rest back."""
+        """Deliver until cancelled; then let deliveries in flight end, and release the rest."""
         extending = asyncio.create_task(self._keep_leases())
         try:
             while True:
@@ -64,12 +64,12 @@ class QueueSource:
             await self._settler.close()
 
     async def round(self) -> int:
-        """Deliver what is ready now, once; gives how many messages there were."""
+        """Deliver the messages that are ready now, once; return their number."""
         if self._endpoint.wait_ms != 0:
             return 0
-        taken = await self._take(wait_ms=0)
+        count = await self._take(wait_ms=0)
         await asyncio.gather(*self._lanes)
-        return taken
+        return count
 
     async def _roomy(self) -> None:
         while self._endpoint.wait_ms != 0 or not self._wanted():
@@ -80,10 +80,10 @@ class QueueSource:
                 await self._room.wait()
 
     def _wanted(self) -> int:
-        """How many more to receive; few at a time would cost a call each."""
+        """Return how many more messages to receive; few at a time would cost a call each."""
         room = self._endpoint.room
-        wanted = min(room - len(self._held), limits.WEBHOOK_RECEIVE_MAX)
-        return wanted if wanted >= min(room, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
+        count = min(room - len(self._held), limits.WEBHOOK_RECEIVE_MAX)
+        return count if count >= min(room, limits.WEBHOOK_RECEIVE_MAX) / 4 else 0
 
     async def _take_or_wait(self) -> None:
         try:
@@ -111,9 +111,9 @@ class QueueSource:
         return len(messages)
 
     async def _deliver(self, lane: Sequence[ReceivedMessage]) -> None:
-        """One after another; behind one that failed, the rest goes back, so that none overtakes it.
+        """Deliver one after another; after a failure, release the rest, so that none overtakes it.
 
-        A fault of ours lets go of them all: their leases end, which counts as a failure, and so has an end.
+        A bug in Millstream drops them all: their leases expire, which counts as a failure, and so is bounded.
         """
         try:
             await self._deliver_in_turn(lane)
@@ -131,7 +131,10 @@ class QueueSource:
                 return
 
     async def _deliver_one(self, message: ReceivedMessage) -> bool:
-        """Whether it was delivered, and is known not to come back: what is behind it must not overtake it."""
+        """Return whether the message was delivered, and is certain not to be redelivered.
+
+        Otherwise the messages behind it must not overtake it.
+        """
         failures = message.failures + message.crashes
         try:
             attempt = await self._endpoint.attempt(self._event(message), failures + 1)
@@ -150,8 +153,10 @@ class QueueSource:
         delay_ms: int | None = None,
         reason: str = "",
     ) -> bool:
-        """Say the verdict, and whether it counts. One that does not is as if the deliverer had died: the message
-        comes back."""
+        """Settle a message; return whether that took effect.
+
+        If it did not, it is as if the deliverer had died: the message is redelivered.
+        """
         settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason)
         counts = False
         try:
@@ -203,24 +208,24 @@ class QueueSource:
     # Leases of messages
 
     async def _keep_leases(self) -> None:
-        """Extend what is held, so that it comes back to nobody while it is being delivered."""
+        """Extend the leases of held messages, so that none is redelivered during its delivery."""
         while True:
             await asyncio.sleep(limits.WEBHOOK_EXTEND_MS / limits.SECOND_MS)
             with suppress(MillstreamError):
                 await self.extend()
 
     async def extend(self) -> None:
-        """Extend the lease of everything that is held now."""
+        """Extend the leases of all messages that are held now."""
         extensions = [
             Settlement(handle, SettleAction.EXTEND, None, limits.WEBHOOK_MESSAGE_LEASE_MS)
             for handle in self._held
         ]
         for first in range(0, len(extensions), limits.SETTLEMENTS_MAX):
-            some = extensions[first : first + limits.SETTLEMENTS_MAX]
-            await self._storage.queues.settle(self._queue, some)
+            batch = extensions[first : first + limits.SETTLEMENTS_MAX]
+            await self._storage.queues.settle(self._queue, batch)
 
     async def _wind_up(self) -> None:
-        """Let deliveries end, for a moment; what is not over then is given back, and is delivered again."""
+        """Let deliveries end, for a moment; release the others, which are then redelivered."""
         if self._lanes:
             await asyncio.wait(self._lanes, timeout=limits.WEBHOOK_STOP_MS / limits.SECOND_MS)
         await end(*self._lanes)
@@ -241,7 +246,10 @@ _STATUS = {
 
 
 def lanes(messages: Sequence[ReceivedMessage], *, in_order: bool) -> list[list[ReceivedMessage]]:
-    """What may be delivered side by side: in a fifo queue one message of each group at a time."""
+    """Partition messages for parallel delivery.
+
+    In a FIFO queue, one message of each group at a time.
+    """
     if not in_order:
         return [[message] for message in messages]
     groups: dict[str, list[ReceivedMessage]] = {}
@@ -251,7 +259,7 @@ def lanes(messages: Sequence[ReceivedMessage], *, in_order: bool) -> list[list[R
 
 
 def gives_up(spec: QueueSpec, message: ReceivedMessage) -> bool:
-    """Whether the queue itself makes a dead letter of a message that fails once more, by a rule of its own."""
+    """Return whether the queue's own rules dead-letter a message that fails once more."""
     attempts = message.failures + message.crashes + 1
     if spec.attempts_max is not None and attempts >= spec.attempts_max:
         return True
@@ -261,7 +269,10 @@ def gives_up(spec: QueueSpec, message: ReceivedMessage) -> bool:
 def verdict(
     spec: WebhookSpec, attempt: Attempt, failures: int, chance: float
 ) -> tuple[SettleAction, int | None]:
-    """What an attempt means for its message that had failed so often before, and how long it waits then."""
+    """Return how to settle a message after an attempt, and its delay before the next one.
+
+    `failures` is how often it had failed before.
+    """
     if attempt.succeeded:
         return SettleAction.ACK, None
     if attempt.outcome is Outcome.GONE:

@@ -1,4 +1,4 @@
-"""Verdicts on deliveries leave together: what is said while a call is under way goes with the next."""
+"""Settlement batcher: settlements made during a call leave together in the next."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Said = tuple[Settlement, "asyncio.Future[Settled]"]
 
 
 class SettlementBatcher:
-    """The verdicts on messages of one queue."""
+    """Batcher of the settlements of one queue's messages."""
 
     def __init__(self, queues: Queues, queue: QueueName) -> None:
         self._queues = queues
@@ -23,7 +23,10 @@ class SettlementBatcher:
         self._working: asyncio.Task[None] | None = None
 
     async def settle(self, settlement: Settlement) -> Settled:
-        """The answer to a verdict. Raises what `Queues.settle` does."""
+        """Settle a message and return the result.
+
+        Raises what `Queues.settle` does.
+        """
         done: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
         self._waiting.append((settlement, done))
         if self._working is None:
@@ -31,7 +34,7 @@ class SettlementBatcher:
         return await done
 
     async def close(self) -> None:
-        """Stop; whoever waits is cancelled."""
+        """Stop; waiting callers are cancelled."""
         if self._working is not None:
             await end(self._working)
         for _, done in self._waiting:
@@ -40,22 +43,22 @@ class SettlementBatcher:
     async def _work(self) -> None:
         try:
             while self._waiting:
-                some = self._waiting[: limits.SETTLEMENTS_MAX]
+                batch = self._waiting[: limits.SETTLEMENTS_MAX]
                 self._waiting = self._waiting[limits.SETTLEMENTS_MAX :]
-                await self._answer(some)
+                await self._answer(batch)
         finally:
             self._working = None
 
-    async def _answer(self, some: Sequence[Said]) -> None:
+    async def _answer(self, batch: Sequence[Said]) -> None:
         try:
-            settled = await self._queues.settle(self._queue, [verdict for verdict, _ in some])
+            settled = await self._queues.settle(self._queue, [verdict for verdict, _ in batch])
         except MillstreamError as error:
-            for _, done in some:
+            for _, done in batch:
                 give(done, error)
         except BaseException:
-            for _, done in some:
+            for _, done in batch:
                 done.cancel()
             raise
         else:
-            for (_, done), answer in zip(some, settled, strict=True):
+            for (_, done), answer in zip(batch, settled, strict=True):
                 give(done, answer)

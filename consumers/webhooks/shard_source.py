@@ -1,10 +1,10 @@
-"""One shard of a group: its records are delivered one after another, and committed as far as they are.
+"""Delivery of one shard of a group: records one after another, with commits.
 
     read ──▶ post ──2xx──▶ next, and a commit every second or at the end of what was read
                │
                └─ failed ──▶ the same again after a while ──the last time──▶ block, or a dead letter and next
 
-A killed deliverer's successor begins at the last commit: what was delivered since comes again, under its own ids.
+A killed deliverer's successor begins at the last commit: records delivered since are delivered again, under their own ids.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ KIND = "stream.record"
 
 
 class Membership:
-    """By what right a shard is read: the group's member and the generation that it last heard."""
+    """The membership by which a shard is read: the group's member and its latest generation."""
 
     def __init__(self, group: GroupName, member_id: str) -> None:
         self.group = group
@@ -44,7 +44,10 @@ class Membership:
 
 
 class ShardSource:
-    """Delivers one shard to one receiver. `start` is where to begin; None: at the oldest record."""
+    """Delivery of one shard to one receiver.
+
+    `start` is the offset at which to begin; None: the oldest record.
+    """
 
     def __init__(
         self,
@@ -74,9 +77,9 @@ class ShardSource:
         self.stopping = False
 
     async def run(self) -> None:
-        """Deliver until the shard has ended or is to be given up, which is looked at between two records.
+        """Deliver until the shard has ended or is to be given up, checked between records.
 
-        Raises StaleGeneration, MemberUnknown and others of the group's where the shard is another's.
+        Raises StaleGeneration, MemberUnknown and others of the group's errors where another member has the shard.
         """
         while not self.is_done and not self.stopping:
             wait_ms = await self.step(wait_ms=limits.WAIT_MS_MAX // 4)
@@ -86,7 +89,7 @@ class ShardSource:
             await self._commit()
 
     async def step(self, wait_ms: int = 0) -> int:
-        """Read, or try to deliver the next record, once; how long until there is something to do, in ms."""
+        """Read, or try to deliver the next record, once; return the ms until the next step."""
         if not self._records:
             return await self._read(wait_ms)
         if (later_ms := self._due_ms - self._endpoint.clock.now_ms()) > 0:
@@ -109,7 +112,7 @@ class ShardSource:
             return 0
         self.is_reading = True
         try:
-            found = await self._storage.streams.read_shards(
+            reads = await self._storage.streams.read_shards(
                 self._stream.name,
                 {self._shard: self._position},
                 records_max=limits.WEBHOOK_READ_RECORDS,
@@ -121,9 +124,9 @@ class ShardSource:
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
-        if not found:  # the shard is gone: its group will say so before long
+        if not reads:  # the shard no longer exists: its group will report that soon
             return limits.WEBHOOK_SOURCE_RETRY_MS
-        [read] = found
+        [read] = reads
         if read.gap is not None:
             await self._tell_gap(read.gap)
         self._records.extend(read.records)
@@ -135,7 +138,7 @@ class ShardSource:
         return 0
 
     async def _tell_gap(self, gap: Gap) -> None:
-        """Nothing is passed over in silence: the log says what could not be delivered."""
+        """Log a gap, so that no record is skipped silently."""
         now_ms = self._endpoint.clock.now_ms()
         detail = f"Records {gap.first} to {gap.next - 1} of shard {self._shard} were not there to be delivered: {gap.reason}."
         self._endpoint.trouble(detail)
@@ -157,7 +160,7 @@ class ShardSource:
         event = self._event(record)
         failures = await self._failures_of(event.event_id)
         if self._due_ms > self._endpoint.clock.now_ms():
-            return  # so a deliverer before this one had decided
+            return  # as an earlier deliverer had decided
         try:
             attempt = await self._endpoint.attempt(event, failures + 1)
         except NotNow:
@@ -169,31 +172,31 @@ class ShardSource:
             await self._failed(event, record, attempt, failures + 1)
 
     async def _failures_of(self, event_id: str) -> int:
-        """How often the record has failed; of the first one, the log may know from before."""
+        """Return how often the record has failed; for the first record, the log may have a count."""
         if self._failures is not None:
             return self._failures
         self._failures = 0
-        known = await self._storage.deliveries.find(self._endpoint.webhook, event_id)
+        delivery = await self._storage.deliveries.find(self._endpoint.webhook, event_id)
         since_ms = self._endpoint.webhook.changed_at_ms
         if (
-            known is not None
-            and known.status is DeliveryStatus.RETRYING
-            and known.last_at_ms >= since_ms  # what its owner changed since may have helped
+            delivery is not None
+            and delivery.status is DeliveryStatus.RETRYING
+            and delivery.last_at_ms >= since_ms  # the owner's changes since may have helped
         ):
-            self._failures, self._due_ms = known.attempts, known.next_at_ms or 0
+            self._failures, self._due_ms = delivery.attempts, delivery.next_at_ms or 0
         return self._failures
 
     async def _was_resent(self) -> bool:
-        """Whether somebody had the record sent again, with success, while it waits."""
+        """Return whether the record was resent on request, successfully, while it waits."""
         now_ms = self._endpoint.clock.now_ms()
         if now_ms - self._looked_ms < limits.WEBHOOK_SOURCE_RETRY_MS:
             return False
         self._looked_ms = now_ms
         record = self._records[0]
-        known = await self._storage.deliveries.find(
+        delivery = await self._storage.deliveries.find(
             self._endpoint.webhook, self._event(record).event_id
         )
-        if known is None or known.status is not DeliveryStatus.DELIVERED:
+        if delivery is None or delivery.status is not DeliveryStatus.DELIVERED:
             return False
         self._pass(record)
         return True
@@ -216,10 +219,10 @@ class ShardSource:
         self._failures = failures
         self._due_ms = self._endpoint.clock.now_ms() + max(delay_ms, attempt.wait_ms or 0)
         await self._note(event, record, attempt, DeliveryStatus.RETRYING, self._due_ms)
-        await self._commit()  # whoever takes over begins with this record
+        await self._commit()  # a successor begins with this record
 
     async def _dead_letter(self, event: Event, record: LogRecord, attempt: Attempt) -> bool:
-        """Send the record to the queue for what cannot be delivered; whether that took it."""
+        """Send the record to the dead-letter queue; return whether the queue accepted it."""
         assert self._endpoint.spec.dead_letter_queue is not None
         name = QueueName(self._endpoint.spec.dead_letter_queue, self._membership.group.namespace)
         key = f"{self._endpoint.webhook.webhook_id}:{event.event_id}"  # a repeat adds nothing
@@ -241,7 +244,7 @@ class ShardSource:
         return True
 
     def _pass(self, record: LogRecord) -> None:
-        """The record is done."""
+        """Advance past a record that is done."""
         self._records.popleft()
         self._position = record.offset + 1 if self._records else self._next_offset
         self._failures, self._due_ms = 0, 0
@@ -292,7 +295,10 @@ class ShardSource:
             await self._commit()
 
     async def _commit(self) -> None:
-        """Commit what is done, unless it is committed. Raises what refuses it."""
+        """Commit the records that are done, unless they are committed.
+
+        Raises the commit's error.
+        """
         done = self._position
         if done is None or (done == self._committed and not self._ended):
             return
@@ -309,7 +315,7 @@ def _raise(answer: CommitResult) -> None:
 
 
 def _origin(event: Event, record: LogRecord) -> Headers:
-    """Where a dead letter comes from, as replays tell it."""
+    """Return a dead letter's origin headers, the ones that replays use."""
     assert event.place is not None
     facts = {
         SOURCE_STREAM: event.stream,

@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks has them: HMAC-SHA256 of `id.timestamp.body`, one for each living secret."""
+"""Standard Webhooks signatures: HMAC-SHA256 of `id.timestamp.body` for each live secret."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ _PREFIX = "whsec_"
 
 
 class Signer:
-    """Signs with the secrets of one webhook."""
+    """Signer with the secrets of one webhook."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._keys = [
@@ -20,7 +20,10 @@ class Signer:
         ]
 
     def signature(self, event_id: str, timestamp: int, body: bytes, now_ms: int) -> str:
-        """The header `webhook-signature`: the newest secret's first. `timestamp` is in seconds."""
+        """Return the `webhook-signature` header, the newest secret's signature first.
+
+        `timestamp` is in seconds.
+        """
         signed = f"{event_id}.{timestamp}.".encode() + body
         return " ".join(
             f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"

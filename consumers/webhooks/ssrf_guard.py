@@ -1,8 +1,8 @@
-"""Connections to receivers: each address is looked at when it is connected to, and that address is connected to.
+"""SSRF guard: checks each address of a receiver, and connects to that very address.
 
 A name that resolves to something else a moment later changes nothing, since it is resolved once for each
-connection. TLS and the Host header still speak of the name. Nothing is read from the environment but where
-certificates are: no proxy, no netrc.
+connection. TLS and the Host header still use the name. Nothing is read from the environment except the location of
+certificates: no proxy, no netrc.
 """
 
 import asyncio
@@ -21,29 +21,29 @@ from storage.domain import limits
 from storage.domain.access.egress import Address, Egress
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host, in the order in which to try them. Raises OSError."""
+"""Returns the addresses of a host, in the order in which to try them. Raises OSError."""
 
 _PORTS = {"http": 80, "https": 443}
 _resolvers = ThreadPoolExecutor(
     32, thread_name_prefix="resolve"
-)  # a slow name server is waited for here
+)  # threads that wait for slow name servers
 
 
 class AddressRefused(Exception):
-    """The receiver's name leads somewhere that this deployment sends nothing to."""
+    """The receiver's name resolves to an address that this deployment does not send to."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """As the machine resolves names."""
+    """Resolve a host with the operating system's resolver."""
     loop = asyncio.get_running_loop()
-    found = await loop.run_in_executor(
+    addresses = await loop.run_in_executor(
         _resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     )
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in addresses]
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections to what the rule allows, and to nothing else."""
+    """Network backend that connects only to allowed addresses."""
 
     def __init__(self, egress: Egress, resolver: Resolve = resolve) -> None:
         self._egress = egress
@@ -58,7 +58,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first of the host's addresses that answers. Raises AddressRefused if any is not allowed."""
+        """Connect to the first of the host's addresses that accepts.
+
+        Raises AddressRefused if any is not allowed.
+        """
         failure: Exception = httpcore.ConnectError(f"'{host}' has no address")
         for address in await self._checked(host, port):
             try:
@@ -69,25 +72,24 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
     async def _checked(self, host: str, port: int) -> list[Address]:
         try:
-            found = await self._resolve(host, port)
+            resolved = await self._resolve(host, port)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"'{host}' cannot be resolved") from error
-        addresses = [ipaddress.ip_address(word) for word in dict.fromkeys(found)]
+        addresses = [ipaddress.ip_address(word) for word in dict.fromkeys(resolved)]
         if not all(self._egress.allows(host, address, port) for address in addresses):
             raise AddressRefused(f"'{host}' leads to an address that webhooks may not be sent to")
         return addresses
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        """Never."""
+        """Reject: receivers have no Unix sockets."""
         raise AddressRefused("A webhook goes to no socket of this machine.")
 
     async def sleep(self, seconds: float) -> None:
-        """As the library asks between tries."""
         await asyncio.sleep(seconds)
 
 
 class Connections:
-    """Connections to one receiver: as many as are in use, and those that wait to be used again.
+    """Connection pool for one receiver: connections in use, and idle ones for reuse.
 
     httpcore's pool, and so httpx's client, looks at all its connections for each request: 64 at a time it makes 290
     requests a second where these make 2000.
@@ -104,7 +106,7 @@ class Connections:
 
     @asynccontextmanager
     async def one(self) -> AsyncGenerator[httpcore.AsyncHTTPConnection]:
-        """A connection that nobody else uses now."""
+        """Yield a connection for exclusive use."""
         connection = await self._known() or self._new()
         try:
             yield connection
@@ -115,7 +117,7 @@ class Connections:
                 await connection.aclose()
 
     async def _known(self) -> httpcore.AsyncHTTPConnection | None:
-        """The last that was used, if its receiver has not closed it; what is older than it bears is closed."""
+        """Return the last used connection unless its receiver closed it; close expired ones."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.has_expired():
@@ -132,6 +134,6 @@ class Connections:
         )
 
     async def close(self) -> None:
-        """Close those that wait."""
+        """Close the idle connections."""
         while self._idle:
             await self._idle.pop().aclose()
