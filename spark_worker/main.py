@@ -1,6 +1,6 @@
-"""The worker: which handler does which kind of job, and a process that does them until it is told to stop.
+"""Worker process: runs jobs with the handler of their kind until it is stopped.
 
-A handler is imported with its first job, so that a worker with nothing to do holds neither Spark nor Arrow.
+A handler is imported with its first job, so that an idle worker has neither Spark nor Arrow in memory.
 """
 
 import os
@@ -47,13 +47,13 @@ HANDLERS: Mapping[JobKind, Handler] = {
     JobKind.COMPACT: _compact,
     JobKind.REPLAY: _replay,
 }
-"""A worker claims jobs of these kinds."""
+"""Handlers of the kinds of jobs that a worker claims."""
 
 _NO_LIMITS = Limits()
 
 
 def _nobody(*_: object) -> None:
-    """The default of who is told that an attempt ended."""
+    """Ignore the end of an attempt: the default of `on_end`."""
 
 
 async def work(
@@ -63,7 +63,10 @@ async def work(
     limits: Limits = _NO_LIMITS,
     on_end: OnEnd = _nobody,
 ) -> None:
-    """Do jobs until cancelled; while Postgres is away, wait for it. Raises JavaMissing at once."""
+    """Run jobs until cancelled; while Postgres is unreachable, wait for it.
+
+    Raises JavaMissing immediately.
+    """
     fault_points.fault("worker.start")
     find_java()
     tidy_scratch(settings.scratch)
@@ -75,5 +78,5 @@ async def work(
 
 
 def worker_name() -> str:
-    """A name for this process that no other has, or had."""
+    """Return a unique name for this process, never used before."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

@@ -1,9 +1,9 @@
-"""What the worker is told, and how it tells the processes that Spark starts: by their environment alone.
+"""Settings of the worker, and their transfer to the processes that Spark starts.
 
-The tasks of a job run in Python processes under the JVM. They open clients of their own by what
-`storage_of_task` finds: a file of the session's that their environment names and only its owner can read. Nothing
-that holds a secret is an option of a data frame, or a word of a command line. On a cluster's machines there is
-no such file; there the environment itself says REDIS_URL, DATABASE_URL and MILLSTREAM_ARCHIVE_URL.
+They are passed by the environment alone. The tasks of a job run in Python processes under the JVM. They open their own
+clients by what `storage_of_task` finds: a file of the session's that their environment names and only its owner can read.
+Nothing that contains a secret is an option of a data frame, or an argument of a command line. On a cluster's machines there
+is no such file; there the environment itself has REDIS_URL, DATABASE_URL and MILLSTREAM_ARCHIVE_URL.
 """
 
 import os
@@ -24,10 +24,10 @@ _NOT_INHERITED = (_GATEWAY_PORT, _GATEWAY_SECRET, "SPARK_LOCAL_DIRS", "PYSPARK_S
 
 
 class WorkerSettings(BaseModel):
-    """The stores, and Spark: where it runs, and what it may use.
+    """The stores, and Spark: its master, and the resources it may use.
 
-    `scratch` is where its temporary files go, below a folder of each session's own; `log` is where the JVM
-    writes, or our standard error.
+    `scratch` is the directory for its temporary files, below a folder for each session; `log` is the file that the JVM
+    writes to, or this process's standard error.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,23 +43,26 @@ class WorkerSettings(BaseModel):
     def environment_of_spark(
         self, java_home: Path, spark_home: Path, task_file: Path
     ) -> dict[str, str]:
-        """What the JVM, and so every task on this machine, finds in its environment."""
+        """Return the environment of the JVM, and so of every task on this machine."""
         inherited = {name: word for name, word in os.environ.items() if name not in _NOT_INHERITED}
-        return inherited | {
-            "JAVA_HOME": str(java_home),
-            "SPARK_HOME": str(spark_home),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "LC_ALL": "C.UTF-8",  # without a locale a JVM finds no file whose name is not ASCII
-            "PYTHONSAFEPATH": "1",  # a folder named `storage` where the user stands is not ours
-            _TASK_FILE: str(task_file),
-        }
+        return (
+            inherited
+            | {
+                "JAVA_HOME": str(java_home),
+                "SPARK_HOME": str(spark_home),
+                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
+                "LC_ALL": "C.UTF-8",  # without a locale a JVM finds no file whose name is not ASCII
+                "PYTHONSAFEPATH": "1",  # a folder named `storage` in the working directory must not be imported
+                _TASK_FILE: str(task_file),
+            }
+        )
 
 
 def java_home() -> Path | None:
-    """Where the machine's owner says that Java is."""
-    told = os.environ.get("JAVA_HOME")
-    return Path(told) if told else None
+    """Return the JAVA_HOME of the environment."""
+    value = os.environ.get("JAVA_HOME")
+    return Path(value) if value else None
 
 
 def tell_tasks(task_file: Path, storage: StorageSettings) -> None:
@@ -71,7 +74,10 @@ def tell_tasks(task_file: Path, storage: StorageSettings) -> None:
 
 
 def storage_of_task() -> StorageSettings:
-    """The stores, as a task was told. Raises KeyError where it was not."""
+    """Return the stores' settings for a task.
+
+    Raises KeyError where there are none.
+    """
     task_file = Path(os.environ.get(_TASK_FILE, "/nonexistent"))
     if task_file.exists():
         return StorageSettings.model_validate_json(task_file.read_text())
@@ -84,13 +90,13 @@ def storage_of_task() -> StorageSettings:
 
 @cache
 def armed_fault() -> str:
-    """The fault a failure test asks for, or nothing: see `storage.domain.fault_points`."""
+    """Return the fault that a failure test arms, or '': see `storage.domain.fault_points`."""
     return os.environ.get(_FAULT, "")
 
 
 @contextmanager
 def gateway_known(port: int, secret: str) -> Iterator[None]:
-    """Let PySpark connect to a JVM that was started already: it looks into the environment for one."""
+    """Let PySpark connect to a JVM that runs already, whose address it reads from environment."""
     os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(port), secret
     try:
         yield

@@ -1,7 +1,8 @@
-"""Archiving and compacting on Spark: the ranges or files of a job, spread over tasks.
+"""Archive and compaction jobs on Spark: the ranges or files of a job, spread over tasks.
 
-A task does what `storage.archive.copy_task` and `storage.archive.compact_task` do, with clients of its own, and says what it made. Only what
-is collected here is committed: a task that runs twice leaves files that nobody names, and never a duplicate.
+A task does what `storage.archive.copy_task` and `storage.archive.compact_task` do, with its own clients, and returns what
+it wrote. Only what is collected here is committed: a task that runs twice leaves files that no row names, and never a
+duplicate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,42 +35,42 @@ _joined = msgspec.json.Decoder(ArchivedFile)
 
 
 class ArchiveSpec(msgspec.Struct, frozen=True):
-    """What an archiving job copies: what is due of a lane of its namespace, or all there is of a stream."""
+    """Scope of an archive job: what is due in a lane of its namespace, or all of a stream."""
 
     lane: int | None = None
     stream: str | None = None
 
 
 def archive(work: Work) -> Mapping[str, Any]:
-    """Copy what is due now into files, and commit them."""
+    """Copy the ranges that are due now into files, and commit them."""
     spec, archiving = work.spec(ArchiveSpec), work.storage.archiving
     ranges = work.call(archiving.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
     tasks = _tasks(len(ranges), sum(log.next - log.first for log in ranges))
-    copied = [_copied.decode(told) for told in _spread(work, ranges, _copy_some, tasks)]
+    copied = [_copied.decode(progress) for progress in _spread(work, ranges, _copy_some, tasks)]
     fault("archive.copied")
     work.check()
-    told = work.call(archiving.commit(work.claim, copied))
+    progress = work.call(archiving.commit(work.claim, copied))
     fault("archive.committed")
-    return told
+    return progress
 
 
 def compact(work: Work) -> Mapping[str, Any]:
-    """Make one file of each run of small neighbours, and commit them."""
+    """Compact each run of small adjacent files into one, and commit them."""
     namespace, archiving = work.job.namespace, work.storage.archiving
     runs = work.call(archiving.to_compact(namespace))
     tasks = _tasks(len(runs), sum(file.records for run in runs for file in run))
-    joined = [_joined.decode(told) for told in _spread(work, runs, _join_some, tasks)]
+    joined = [_joined.decode(progress) for progress in _spread(work, runs, _join_some, tasks)]
     fault("compact.joined")
     work.check()
     by_place = {(file.stream_id, file.shard, file.first_offset): file for file in joined}
     swaps = [(run, by_place[run[0].stream_id, run[0].shard, run[0].first_offset]) for run in runs]
-    told = {"files_before": sum(map(len, runs)), "files": len(joined)}
-    work.call(archiving.commit_compacted(work.claim, swaps, told))
-    return told
+    progress = {"files_before": sum(map(len, runs)), "files": len(joined)}
+    work.call(archiving.commit_compacted(work.claim, swaps, progress))
+    return progress
 
 
 def _tasks(items: int, records: int) -> int:
-    """One for each so many records; small ones share."""
+    """Return the number of tasks: one for each _RECORDS_PER_TASK records; small items share."""
     return max(1, min(items, -(-items // _ITEMS_PER_TASK) + records // _RECORDS_PER_TASK))
 
 
@@ -79,7 +80,7 @@ def _spread(
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     tasks: int,
 ) -> list[str]:
-    """What the tasks said of all items, in any order."""
+    """Run a task over all items on Spark; return the results, in any order."""
     if not items:
         return []
     rows = [(msgspec.json.encode(item).decode(),) for item in items]
@@ -89,10 +90,10 @@ def _spread(
 
 
 def _copy_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: copy these ranges."""
+    """Copy these ranges, in a Spark task."""
     settings = storage_of_task()
-    for told in _told(batches):
-        copied = uvloop.run(_copy(settings, [_ranges.decode(one) for one in told]))
+    for items in _told(batches):
+        copied = uvloop.run(_copy(settings, [_ranges.decode(one) for one in items]))
         fault("archive.in_task")
         yield _batch(copied)
 
@@ -103,10 +104,10 @@ async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[C
 
 
 def _join_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: join these runs of files, whose paths begin with their namespace."""
+    """Join these runs of files, whose paths begin with their namespace, in a Spark task."""
     root = open_root(storage_of_task().archive_url or "")
-    for told in _told(batches):
-        runs = [_runs.decode(one) for one in told]
+    for items in _told(batches):
+        runs = [_runs.decode(one) for one in items]
         yield _batch([join(root, run[0].path.split("/", 1)[0], run) for run in runs])
 
 

@@ -1,11 +1,11 @@
-"""The handler of replays: fixes the window, has Spark send the parts, and lets the target forget at the end.
+"""Replay job: fixes the window, sends the parts on Spark, and retires the producers.
 
     prepare ──▶ wave after wave of parts, each a Spark job ──▶ forget ──▶ done
-                  │ halted: wait for the word to stop
-                  └ failed: the attempt fails, and another goes on where the parts are
+                  │ halted: wait for the request to stop
+                  └ failed: the attempt fails, and another continues where the parts are
 
-The target forgets only when every part is done and that is stored: another attempt then finds nothing to send. A
-replay that is cancelled is forgotten as well, by whoever ends it.
+The target forgets the producers only when every part is done and that is stored: another attempt then finds nothing to
+send. The process that ends a cancelled replay has it forgotten as well.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _WAIT_S = 0.2
 
 
 def run(work: Work) -> Mapping[str, Any]:
-    """Do a replay; gives its progress at the end."""
+    """Run a replay; return its progress at the end."""
     spec = work.spec(ReplaySpec)
     try:
         parts = work.call(work.storage.replays.prepare(work.claim, work.job, spec))
@@ -59,19 +59,22 @@ def _parts(work: Work) -> list[Replaying]:
 
 
 def _send_all(work: Work, spec: ReplaySpec, wave: Sequence[str]) -> None:
-    """Send the parts of a wave until all are done. Raises Stopped."""
+    """Send the parts of a wave until all are done.
+
+    Raises Stopped.
+    """
     while left := [part for part in _parts(work) if part.part in wave and not part.done]:
         ends = _on_spark(work, _tasks(work, spec, left))
         work.check()
-        for one in ends:
-            if one.failure:
-                raise TryAgain(one.failure) if one.retry else GiveUp(one.failure)
-        if any(one.halted for one in ends):
+        for task_end in ends:
+            if task_end.failure:
+                raise TryAgain(task_end.failure) if task_end.retry else GiveUp(task_end.failure)
+        if any(task_end.halted for task_end in ends):
             _wait_for_word(work)
 
 
 def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[SendParts]:
-    """One task where there is one writer, and else as many as Spark has hands."""
+    """Return one task for one writer, and otherwise as many as Spark runs in parallel."""
     names = [part.part for part in left]
     most, rhythm = spec.request.max_records, _rhythm(work, spec, left)
     if most is not None:
@@ -83,7 +86,7 @@ def _tasks(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> list[Send
 
 
 def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> ReplaySpeed | None:
-    """From now on, beginning with the oldest record that is left."""
+    """Return the replay speed from now on, beginning with the oldest record that is left."""
     speed = spec.request.pacing.speed
     if speed is None:
         return None
@@ -92,18 +95,18 @@ def _rhythm(work: Work, spec: ReplaySpec, left: Sequence[Replaying]) -> ReplaySp
 
 
 def _on_spark(work: Work, tasks: Sequence[SendParts]) -> list[TaskEnd]:
-    told = [msgspec.json.encode(task) for task in tasks]
+    encoded = [msgspec.json.encode(task) for task in tasks]
     try:
-        ended = work.spark.sparkContext.parallelize(told, len(told)).map(_task).collect()
+        ended = work.spark.sparkContext.parallelize(encoded, len(encoded)).map(_task).collect()
     except Exception:
-        work.check()  # the tasks were stopped, and that is why
+        work.check()  # raises Stopped if the tasks failed because they were stopped
         raise
     return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
 
 
-def _task(told: bytes) -> bytes:
-    """In a process of Spark's: with an event loop and clients of its own."""
-    return msgspec.json.encode(asyncio.run(_sent(msgspec.json.decode(told, type=SendParts))))
+def _task(encoded: bytes) -> bytes:
+    """Run a task in a Spark process, with its own event loop and clients."""
+    return msgspec.json.encode(asyncio.run(_sent(msgspec.json.decode(encoded, type=SendParts))))
 
 
 async def _sent(task: SendParts) -> TaskEnd:
@@ -116,8 +119,10 @@ async def _sent(task: SendParts) -> TaskEnd:
 
 
 def _wait_for_word(work: Work) -> None:
-    """A task saw the owner's wish, or another attempt, before this process did. Raises Stopped, unless the wish was
-    taken back."""
+    """Wait for the request to stop, or the lost lease, that a task saw before this process.
+
+    Raises Stopped, unless the request was withdrawn.
+    """
     while True:
         work.sleep(_WAIT_S)
         job = work.call(work.storage.jobs.get(work.job.job_id))

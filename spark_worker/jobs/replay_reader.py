@@ -1,4 +1,4 @@
-"""Reading a replay's parts in the order in which their records are sent.
+"""Ordered reader of a replay's parts: a k-way merge in the order of sending.
 
 A lane is one writer's: the records of its parts, merged by when they arrived, then by shard and offset. Most lanes
 have one part, whose records come by offset. Since a part's records are the same whenever they are read, so is a
@@ -22,7 +22,7 @@ from storage.streams.engine import Streams
 
 
 class Taken(msgspec.Struct, frozen=True, gc=False):
-    """A record that is to be sent, and the part that it is of."""
+    """A record that is to be sent, and its part."""
 
     part: str
     shard: int
@@ -30,7 +30,7 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Records that are sent at once, and how far their parts are when they were."""
+    """Records that are sent together, and the progress of their parts after that."""
 
     records: Sequence[Taken]
     size_bytes: int
@@ -38,7 +38,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class _Line:
-    """One part, as far as it was read."""
+    """One part and its read position."""
 
     def __init__(self, part: Replaying) -> None:
         self.part = part
@@ -51,11 +51,11 @@ class _Line:
 
     @property
     def wants_more(self) -> bool:
-        """There is more to read, and nothing left of what was."""
+        """Return whether there is more to read, and no record left of the last read."""
         return not self.held and self.next < self.part.reach.end
 
     def add(self, read: ShardRead) -> None:
-        """Keep what is in reach of what was read."""
+        """Keep the records of a read that lie within the part."""
         end = self.part.reach.end
         if read.gap is not None and read.gap.reason == "expired":
             self.expired += max(0, min(read.gap.next, end) - self.next)
@@ -63,19 +63,19 @@ class _Line:
         self.next = min(read.next_offset, end)
 
     def end(self) -> None:
-        """The shard is gone: what was left of it has expired."""
+        """End a part whose shard no longer exists: what was left of it has expired."""
         self.expired += self.part.reach.end - self.next
         self.next = self.part.reach.end
 
     def pop(self) -> LogRecord:
-        """The next record; from here on it counts as done."""
-        at = self.held.popleft()
+        """Return the next record; from here on it counts as done."""
+        record = self.held.popleft()
         self.read += 1
-        self.position = at.offset + 1
-        return at
+        self.position = record.offset + 1
+        return record
 
     def state(self) -> Replaying:
-        """How far it is; what was sent of it is not counted here."""
+        """Return the part's progress, without the counts of what was sent."""
         position = self.position if self.held else self.next
         return msgspec.structs.replace(
             self.part,
@@ -88,7 +88,10 @@ class _Line:
 
 
 class Lane:
-    """The parts of one writer. `records_max`: how many it may still select."""
+    """The parts of one writer.
+
+    `records_max`: how many records it may still select.
+    """
 
     def __init__(
         self,
@@ -106,12 +109,12 @@ class Lane:
         self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_LANE_BYTES // len(parts))
 
     async def fill(self) -> bool:
-        """Read on in every part of which nothing is left; whether there is anything to take."""
+        """Read more in every part without records; return whether there is anything to take."""
         wanting = [line for line in self._lines.values() if line.wants_more]
         for nth in range(0, len(wanting), _READS_AT_ONCE):
-            some = wanting[nth : nth + _READS_AT_ONCE]
-            read = await asyncio.gather(*map(self._read, some), return_exceptions=True)
-            for error in read:  # when all have ended, since who is told of it reads again
+            batch = wanting[nth : nth + _READS_AT_ONCE]
+            read = await asyncio.gather(*map(self._read, batch), return_exceptions=True)
+            for error in read:  # when all have ended, since the caller reads again after an error
                 if error is not None:
                     raise error
         return any(line.held for line in self._lines.values()) or bool(self._unfinished())
@@ -142,47 +145,50 @@ class Lane:
         bytes_max: int,
         is_due: Callable[[LogRecord], bool] = lambda _: True,
     ) -> Batch:
-        """The next records to send, up to so many and so much, or one larger one, without those that are not due; they
-        may be none, when what was looked at was not meant."""
-        taken: list[Taken] = []
+        """Return the next records to send, without those that are not due.
+
+        Up to `records_max` and `bytes_max`, or one larger record. There may be none, when no record that was looked at was
+        selected.
+        """
+        batch: list[Taken] = []
         size = looked = 0
         order = [self._rank(line) for line in self._lines.values() if line.held]
         heapq.heapify(order)
-        while order and len(taken) < records_max and looked < limits.REPLAY_READ_RECORDS:
+        while order and len(batch) < records_max and looked < limits.REPLAY_READ_RECORDS:
             *_, name = order[0]
             line = self._lines[name]
-            at = line.held[0]
+            record = line.held[0]
             if self._left == 0:
                 self._stop()
                 break
-            is_meant = self._is_meant(line.part.reach.shard, at)
-            fits = not taken or size + at.record.size_bytes <= bytes_max
-            if is_meant and not (fits and is_due(at)):
+            is_meant = self._is_meant(line.part.reach.shard, record)
+            fits = not batch or size + record.record.size_bytes <= bytes_max
+            if is_meant and not (fits and is_due(record)):
                 break
             line.pop()
             looked += 1
             if is_meant:
-                taken.append(Taken(name, line.part.reach.shard, at))
-                size += at.record.size_bytes
+                batch.append(Taken(name, line.part.reach.shard, record))
+                size += record.record.size_bytes
                 line.selected += 1
                 self._left = None if self._left is None else self._left - 1
             if line.held:
                 heapq.heapreplace(order, self._rank(line))
             elif line.wants_more:
-                break  # what comes next of this part may have arrived before the others'
+                break  # the part's next records may have arrived before the others'
             else:
                 heapq.heappop(order)
         if self._left == 0:
             self._stop()
-        return Batch(taken, size, [line.state() for line in self._unfinished()])
+        return Batch(batch, size, [line.state() for line in self._unfinished()])
 
     def peek(self) -> LogRecord | None:
-        """The next record to look at, of those that were read."""
+        """Return the next record to look at, of those that were read."""
         order = [self._rank(line) for line in self._lines.values() if line.held]
         return self._lines[min(order)[-1]].held[0] if order else None
 
     def done(self, after: Sequence[Replaying]) -> None:
-        """These parts are so far; those that are done are left out from now on."""
+        """Store the progress of parts; those that are done are left out from now on."""
         for part in after:
             if part.done:
                 del self._lines[part.part]
@@ -190,7 +196,7 @@ class Lane:
                 self._lines[part.part].part = part
 
     def _stop(self) -> None:
-        """As many as may be are selected: the window ends here."""
+        """End the window here: the maximum number of records is selected."""
         for line in self._lines.values():
             position = line.position if line.held else line.next
             reach = msgspec.structs.replace(line.part.reach, end=position)
@@ -199,8 +205,8 @@ class Lane:
             line.next = position
 
     def _rank(self, line: _Line) -> tuple[int, int, int, str]:
-        at = line.held[0]
-        return at.arrival_ms, line.part.reach.shard, at.offset, line.part.part
+        record = line.held[0]
+        return record.arrival_ms, line.part.reach.shard, record.offset, line.part.part
 
 
 _READS_AT_ONCE = 16

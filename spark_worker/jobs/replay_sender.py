@@ -1,10 +1,10 @@
-"""Sending a replay's parts: what one task of Spark does, and a test without Spark.
+"""Sender of a replay's parts: the work of one Spark task, or of a test without Spark.
 
     read ──▶ select ──▶ wait: pace, live traffic, lag ──▶ send, again until answered ──▶ position
 
 A part's position moves when everything below it is in the target, and is stored every second, under the job's
-claim. So an attempt that is lost costs a second of duplicates, which the target knows as such. The same look at
-the store tells the owner's wish.
+claim. So an attempt that is lost costs a second of duplicates, which the target detects. The same look at
+the store returns the owner's request.
 """
 
 import asyncio
@@ -46,15 +46,17 @@ from storage.replays.engine import spec_of
 T = TypeVar("T")
 
 _CLOCK = SystemClock()
-_LOOK_S = 0.2  # between looks whether a target's readers have caught up
+_LOOK_S = 0.2  # between checks whether a target's readers have caught up
 
 _PRESSURE = frozenset({ErrorCode.QUEUE_FULL, ErrorCode.ARCHIVE_BEHIND, ErrorCode.STORAGE_BUSY})
-"""The target has no room now: a replay waits for it, for as long as it takes."""
+"""The target has no capacity now: a replay waits for it indefinitely."""
 
 
 class SendParts(msgspec.Struct, frozen=True):
-    """What a task is to do: these parts of a replay. `records_max`: how many of them it may select; then they go one
-    after another."""
+    """The parts of a replay that a task sends.
+
+    `records_max`: how many records it may select; then the parts are sent one after another.
+    """
 
     claim: Claim
     parts: tuple[str, ...]
@@ -63,7 +65,10 @@ class SendParts(msgspec.Struct, frozen=True):
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
-    """How a task ended: all its parts are done, it was `halted`, or it failed. `retry`: another may do better."""
+    """The end of a task: all its parts are done, it was `halted`, or it failed.
+
+    `retry`: another attempt may succeed.
+    """
 
     halted: bool = False
     failure: str = ""
@@ -71,11 +76,11 @@ class TaskEnd(msgspec.Struct, frozen=True):
 
 
 class _Halted(Exception):
-    """The owner wishes the job to stop, or it is another attempt's."""
+    """The owner requested that the job stops, or another attempt has it."""
 
 
 async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -> TaskEnd:
-    """Send what is left of some parts of a replay."""
+    """Send the remaining records of some parts of a replay."""
     try:
         job = await storage.jobs.get(task.claim.job_id)
         parts = await storage.replays.parts(job.job_id)
@@ -101,7 +106,7 @@ async def _sender_for(storage: Storage, job: Job, task: SendParts, clock: Clock)
 
 
 class _Sender:
-    """Sends lanes, and keeps the job's parts up to date meanwhile."""
+    """Sender of lanes, which stores the progress of the job's parts as it goes."""
 
     def __init__(
         self,
@@ -126,7 +131,7 @@ class _Sender:
         self._source = StreamName(spec.request.stream, job.namespace)
 
     async def run(self, parts: Sequence[Replaying]) -> TaskEnd:
-        """Send them all."""
+        """Send all lanes."""
         saving = asyncio.create_task(self._keep_saving())
         try:
             await self._patiently(self._look)
@@ -141,7 +146,7 @@ class _Sender:
         return await self._last_word(ended)
 
     async def _last_word(self, ended: TaskEnd) -> TaskEnd:
-        """Nothing is done that is not stored."""
+        """Store the final progress: a part is done only when that is stored."""
         try:
             await self._save()
         except LeaseLost:
@@ -161,7 +166,7 @@ class _Sender:
             await self._at_once(parts)
 
     async def _at_once(self, parts: Sequence[Replaying]) -> None:
-        """Many at a time; all of them where each record has its moment."""
+        """Send parts concurrently, a limited number; all of them if each record has its time."""
         most = len(parts) if self._task.rhythm else limits.REPLAY_PARTS_AT_ONCE
         turns = asyncio.Semaphore(max(1, most))
 
@@ -174,13 +179,15 @@ class _Sender:
             await asyncio.gather(*lanes)
         except (_Halted, MillstreamError):
             self._halt.set()
-            await asyncio.wait(lanes)  # each ends by itself, and what it has just sent is counted
+            await asyncio.wait(
+                lanes
+            )  # each ends by itself, and the batch that it has just sent is counted
             raise
         finally:
             await end(*lanes)
 
     async def _lane(self, parts: Sequence[Replaying], left: int | None) -> int:
-        """Send one lane; how many records were selected."""
+        """Send one lane; return how many records were selected."""
         if not parts:
             return 0
         selected, pacing = 0, self._spec.request.pacing
@@ -199,11 +206,11 @@ class _Sender:
             self._unsaved |= {part.part: part for part in after}
         return selected
 
-    # When
+    # Timing
 
-    def _is_due(self, at: LogRecord) -> bool:
+    def _is_due(self, record: LogRecord) -> bool:
         rhythm = self._task.rhythm
-        return rhythm is None or rhythm.due_ms(at.arrival_ms) <= self._clock.now_ms()
+        return rhythm is None or rhythm.due_ms(record.arrival_ms) <= self._clock.now_ms()
 
     async def _until_due(self, lane: Lane) -> None:
         following, rhythm = lane.peek(), self._task.rhythm
@@ -212,24 +219,27 @@ class _Sender:
             await self._rest(max(1, wait_ms))
 
     async def _when_welcome(self) -> None:
-        """Wait while the target's readers have too much to do."""
+        """Wait while the target's readers have too large a backlog."""
         if self._halt.is_set():
             raise _Halted
         while self._lagging:
             await self._rest(_LOOK_S * limits.SECOND_MS)
 
     async def _rest(self, ms: float) -> None:
-        """Wait, but not longer than until the task is to stop. Raises _Halted."""
+        """Wait, but not longer than until the task is to stop.
+
+        Raises _Halted.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(ms / limits.SECOND_MS):
                 await self._halt.wait()
         if self._halt.is_set():
             raise _Halted
 
-    # Send
+    # Sending
 
     async def _send(self, batch: Batch) -> Sequence[Replaying]:
-        """Send a batch, again until it is answered; how far its parts are then."""
+        """Send a batch, retrying until it is answered; return the progress of its parts."""
         pacing = self._spec.request.pacing
         if pacing.records_per_second is not None or pacing.bytes_per_second is not None:
             wait_ms = await self._patiently(
@@ -254,13 +264,15 @@ class _Sender:
         return risen
 
     async def _settle(self, ms: float) -> None:
-        """Pause after what was sent, which counts also if the task is to stop."""
+        """Pause after a batch, which is counted even if the task is to stop."""
         with suppress(_Halted):
             await self._rest(ms)
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something until it is answered. Raises what another attempt would not better, and after long what would
-        be; _Halted."""
+        """Retry `work` until it succeeds.
+
+        Raises immediately errors that another attempt would not cure, and others after many tries; _Halted.
+        """
         wait_ms: float = limits.REPLAY_RETRY_MS_MIN
         tries = 0
         while True:
@@ -273,7 +285,7 @@ class _Sender:
             await self._rest(wait_ms)
             wait_ms = min(2 * wait_ms, limits.REPLAY_RETRY_MS_MAX)
 
-    # How far, and whether to go on
+    # Progress, and whether to continue
 
     async def _keep_saving(self) -> None:
         while True:
@@ -284,10 +296,10 @@ class _Sender:
             except LeaseLost:
                 self._halt.set()
             except MillstreamError:
-                continue  # said again in a second; what is sent meanwhile is known to the target
+                continue  # repeated in a second; the target detects duplicates of what is sent in between
 
     async def _save(self) -> None:
-        """Store what is not stored; what could not be, also since the task ends, stays to be."""
+        """Store unsaved progress; what cannot be stored, also as the task ends, stays unsaved."""
         unsaved, self._unsaved = self._unsaved, {}
         try:
             if unsaved:
@@ -298,7 +310,7 @@ class _Sender:
             self._unsaved = unsaved | self._unsaved
 
     async def _look(self) -> None:
-        """What the owner wishes, and whether the target's readers keep up."""
+        """Read the owner's request, and whether the target's readers keep up."""
         job = await self._storage.jobs.get(self._job.job_id)
         if job.wish is not Wish.NONE or job.claim != self._task.claim:
             self._halt.set()
@@ -306,7 +318,10 @@ class _Sender:
 
 
 class _ToStream:
-    """Sends to a stream. `places`: where each source shard begins, for a target that keeps shards."""
+    """Sender to a stream.
+
+    `places`: the first hash key of each source shard, for a target that keeps shards.
+    """
 
     def __init__(
         self, storage: Storage, job: Job, spec: ReplaySpec, places: dict[int, int]
@@ -325,23 +340,23 @@ class _ToStream:
             self._name, rise, sent, own=OWN_OF_REPLAYS
         )
 
-    def _record(self, taken: Taken) -> Record:
-        record = taken.at.record
+    def _record(self, item: Taken) -> Record:
+        record = item.at.record
         own, content_type = own_headers(record.headers)
         if content_type:
             own.append((CONTENT_TYPE, "", content_type.encode()))
-        came_from = origin(self._spec.replay_id, self._spec.request.stream, taken.shard, taken.at)
+        came_from = origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at)
         return Record(
             record.data,
             record.key,
             (*own, *came_from),
             record.event_time_ms,
-            self._places.get(taken.shard),
+            self._places.get(item.shard),
         )
 
 
 class _ToQueue:
-    """Sends to a queue."""
+    """Sender to a queue."""
 
     def __init__(self, storage: Storage, job: Job, spec: ReplaySpec, is_fifo: bool) -> None:
         assert spec.request.target.queue is not None
@@ -357,16 +372,16 @@ class _ToQueue:
             self._name, rise, [self._message(one) for one in records]
         )
 
-    def _message(self, taken: Taken) -> NewMessage:
-        record, producer = taken.at.record, producer_of(self._job_id, taken.part)
+    def _message(self, item: Taken) -> NewMessage:
+        record, producer = item.at.record, producer_of(self._job_id, item.part)
         own, content_type = own_headers(record.headers)
         return NewMessage(
             record.data,
             tuple(own),
             content_type,
-            group_for(record.key, taken.shard, fifo=self._is_fifo),
-            f"{producer}:{taken.at.offset}" if self._is_fifo else "",
-            system=origin(self._spec.replay_id, self._spec.request.stream, taken.shard, taken.at),
+            group_for(record.key, item.shard, fifo=self._is_fifo),
+            f"{producer}:{item.at.offset}" if self._is_fifo else "",
+            system=origin(self._spec.replay_id, self._spec.request.stream, item.shard, item.at),
         )
 
 
@@ -376,12 +391,15 @@ def _rise_of(job_id: str, records: Sequence[Taken]) -> SequencedBatch:
 
 
 def _counted(batch: Batch, risen: AppendCounts) -> list[Replaying]:
-    """The parts with what was sent of them. What a batch repeats is taken to be its beginning."""
+    """Return the parts with the counts of a sent batch added.
+
+    The duplicates of a batch are taken to be its beginning.
+    """
     sent: dict[str, list[int]] = {part.part: [0, 0, 0] for part in batch.after}
-    for nth, one in enumerate(batch.records):
-        tally = sent[one.part]
+    for nth, item in enumerate(batch.records):
+        tally = sent[item.part]
         tally[nth < risen.duplicates] += 1
-        tally[2] += one.at.record.size_bytes
+        tally[2] += item.at.record.size_bytes
     return [
         msgspec.structs.replace(
             part,

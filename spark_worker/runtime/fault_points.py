@@ -1,4 +1,4 @@
-"""Fault points for the worker and its tasks: importing this arms what MILLSTREAM_FAULT names.
+"""Fault points of the worker and its tasks; importing this arms the MILLSTREAM_FAULT one.
 
 See `storage.domain.fault_points`, which storage's own fault points use.
 """

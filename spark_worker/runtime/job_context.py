@@ -1,6 +1,6 @@
-"""What a job's handler is given: the job, Spark, the engines, and whether to stop.
+"""Context of a job's handler: the job, Spark, the engines, and the request to stop.
 
-A handler is an ordinary function in a thread of its own:
+A handler is an ordinary function in its own thread:
 
     def run(work: Work) -> Mapping[str, Any] | None:
         spec = work.spec(ArchiveSpec)
@@ -8,9 +8,10 @@ A handler is an ordinary function in a thread of its own:
         work.check()
         return work.call(work.storage.archives.commit(work.claim, files))
 
-What it returns is the job's progress at its end. It raises GiveUp where another attempt would not do better.
+Its return value is the job's progress at its end. It raises GiveUp where another attempt would not succeed either.
 When it must stop, its Spark jobs are cancelled and `check` raises Stopped; whatever it raises then, the job is
-given back, to go on where its parts say. A thread of its own that uses Spark is a `pyspark.InheritableThread`.
+returned, to continue where its parts are. A thread of the handler's own that uses Spark is a
+`pyspark.InheritableThread`.
 """
 
 import asyncio
@@ -33,19 +34,22 @@ Spec = TypeVar("Spec")
 
 
 class GiveUp(Exception):
-    """The job cannot be done, and another attempt would not do better; the text is its failure."""
+    """The job cannot be done, and another attempt would fail too; the text is its failure."""
 
 
 class TryAgain(Exception):
-    """Something that the job needs is away, and another attempt may find it; the text is this one's failure."""
+    """A dependency of the job is unavailable, and another attempt may succeed.
+
+    The text is this attempt's failure.
+    """
 
 
 class Stopped(Exception):
-    """The handler was asked to stop."""
+    """The handler was requested to stop."""
 
 
 class StopReason(StrEnum):
-    """Why a handler must stop."""
+    """Reasons why a handler must stop."""
 
     PAUSE = "pause"
     CANCEL = "cancel"
@@ -55,7 +59,7 @@ class StopReason(StrEnum):
 
     @classmethod
     def of(cls, wish: Wish) -> "StopReason | None":
-        """What an owner's wish means for the handler."""
+        """Return the stop reason for an owner's request."""
         match wish:
             case Wish.NONE:
                 return None
@@ -66,13 +70,16 @@ class StopReason(StrEnum):
 
 
 class Sparks(Protocol):
-    """Where a handler's Spark session comes from."""
+    """Provider of a handler's Spark session."""
 
     async def get(self) -> "SparkSession": ...
 
 
 class Work:
-    """One attempt at a job, as its handler sees it. Its methods are for the handler's threads."""
+    """One attempt at a job, as its handler sees it.
+
+    Its methods are for the handler's threads.
+    """
 
     def __init__(
         self, job: Job, storage: Storage, settings: WorkerSettings, sparks: Sparks
@@ -89,7 +96,7 @@ class Work:
 
     @property
     def claim(self) -> Claim:
-        """The right to write what this attempt writes."""
+        """The claim that this attempt's writes need."""
         return self.job.claim
 
     @property
@@ -98,7 +105,10 @@ class Work:
         return f"{self.job.job_id}-{self.job.attempt}"
 
     def spec(self, kind: type[Spec]) -> Spec:
-        """What is to be done. Raises GiveUp where the job says something else."""
+        """Return the job's specification.
+
+        Raises GiveUp where it is of another kind.
+        """
         try:
             return msgspec.convert(self.job.spec, kind)
         except msgspec.ValidationError as error:
@@ -106,46 +116,50 @@ class Work:
 
     @property
     def spark(self) -> "SparkSession":
-        """The worker's Spark, started at the first use; what this thread runs there belongs to the job.
+        """The worker's Spark session, started at first use.
 
-        Its settings are shared: change them on a `newSession()`. Raises SparkFailed, JavaMissing, Stopped.
+        What this thread runs there belongs to the job. Its settings are shared: change them on a `newSession()`. Raises
+        SparkFailed, JavaMissing, Stopped.
         """
         self.check()
         self.used_spark = True
         spark = self.call(self._sparks.get())
         spark.sparkContext.setJobGroup(self.group, f"{self.job.kind} {self.job.subject}", True)
-        self.check()  # what is cancelled before it has begun would not be
+        self.check()  # a job that is cancelled before it has begun would run
         return spark
 
     def call(self, answer: Coroutine[Any, Any, Answer]) -> Answer:
-        """Wait for an engine, which lives in the worker's event loop."""
+        """Wait for an engine's coroutine, which runs in the worker's event loop."""
         return asyncio.run_coroutine_threadsafe(answer, self._loop).result()
 
     def report(self, progress: Mapping[str, Any]) -> None:
-        """How far the job is, in JSON; it is stored with the next heartbeat."""
+        """Set the job's progress, in JSON; it is stored with the next heartbeat."""
         self.progress = dict(progress)
 
     @property
     def stopping(self) -> bool:
-        """Whether to stop soon."""
+        """Return whether the handler should stop soon."""
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raises Stopped when it is time to stop."""
+        """Raise Stopped when it is time to stop."""
         if self._stop.is_set():
             raise Stopped(self.stop_reason)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, but no longer than until it is time to stop. Raises Stopped."""
+        """Wait, but no longer than until it is time to stop.
+
+        Raises Stopped.
+        """
         self._stop.wait(seconds)
         self.check()
 
     def stop(self, reason: StopReason) -> None:
-        """Ask the handler to stop; the first reason stands, but that a lost lease is lost."""
+        """Request the handler to stop; the first reason stands, unless the lease is lost."""
         if self.stop_reason is None or reason is StopReason.LEASE_LOST:
             self.stop_reason = reason
         self._stop.set()
 
 
 Handler = Callable[[Work], Mapping[str, Any] | None]
-"""Does a job of one kind; see above."""
+"""Runs a job of one kind; see the module's docstring."""

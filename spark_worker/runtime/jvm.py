@@ -1,12 +1,12 @@
-"""The JVM as a child of ours: started by its own command line, and gone when we are.
+"""The JVM as a child process: started by its own command line, and ends with the worker.
 
-    we ──stdin──▶ JVM ──stdin──▶ Python daemon ──forks──▶ tasks
-       ◀──py4j──┘
+    worker ──stdin──▶ JVM ──stdin──▶ Python daemon ──forks──▶ tasks
+           ◀──py4j──┘
 
-It is told by the kernel when we are killed, and ends by itself when our end of its stdin is closed; the Python
-processes end with the JVM in the same way. Spark's own launcher says what to run, so that its options are
-Spark's; we leave out the one for a module that a small JRE does not have, and the shell scripts, since a
-shell between us and the JVM would be the one that is told of our end.
+The kernel signals the JVM when the worker is killed, and it ends by itself when the worker's end of its stdin is closed;
+the Python processes end with the JVM in the same way. Spark's own launcher builds the command line, so that its options
+are Spark's; the worker leaves out the one for a module that a small JRE does not have, and the shell scripts, since a
+shell in between would be the one that is signalled when the worker ends.
 """
 
 import signal
@@ -35,7 +35,7 @@ class SparkFailed(Exception):
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """What to start, and where it will say how to reach it."""
+    """The command to start, and the file in which the JVM will publish its gateway."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -44,8 +44,10 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Jvm:
-    """A JVM that was started. `spawn` it in a thread that lives as long as the process: at that thread's end the
-    kernel ends the JVM."""
+    """A JVM that was started.
+
+    `spawn` it in a thread that lives as long as the process: at that thread's end the kernel ends the JVM.
+    """
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
@@ -57,7 +59,7 @@ class Jvm:
                 stdin=subprocess.PIPE,
                 stdout=log or subprocess.DEVNULL,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for us
+                start_new_session=True,  # Ctrl-C is for the worker
                 preexec_fn=child_setup(signal.SIGKILL),
             )
         finally:
@@ -73,7 +75,10 @@ class Jvm:
         return self._process.poll() is None
 
     def gateway(self) -> tuple[int, str]:
-        """The port and the secret of its gateway, once it is there. Raises SparkFailed."""
+        """Return the port and the secret of the JVM's gateway, once it exists.
+
+        Raises SparkFailed.
+        """
         deadline = time.monotonic() + _START_S
         while not self._launch.gateway_file.exists():
             if not self.alive or time.monotonic() > deadline:
@@ -83,7 +88,7 @@ class Jvm:
         return _read_gateway(self._launch.gateway_file.read_bytes())
 
     def end(self) -> None:
-        """Ask it to end, and kill it when it takes too long."""
+        """Request the JVM to end, and kill it when it takes too long."""
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -93,7 +98,7 @@ class Jvm:
             self.kill()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the JVM immediately."""
         self._process.kill()
         self._process.wait()
 
@@ -101,7 +106,10 @@ class Jvm:
 def spark_command(
     java: Java, spark_home: Path, options: Mapping[str, str], environment: Mapping[str, str]
 ) -> list[str]:
-    """The command line of a JVM with a gateway, as Spark's launcher says it. Raises SparkFailed."""
+    """Return the command line of a JVM with a gateway, from Spark's launcher.
+
+    Raises SparkFailed.
+    """
     words = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
     classes = ("-cp", f"{spark_home}/jars/*")
     done = subprocess.run(  # noqa: S603
@@ -111,7 +119,9 @@ def spark_command(
         timeout=_LAUNCH_S,
         check=False,
     )
-    _, _, said = done.stdout.decode().partition("\0\n")  # what comes before is for the terminal
+    _, _, said = done.stdout.decode().partition(
+        "\0\n"
+    )  # the output before this is for the terminal
     command = [word for word in said.split("\0") if word]
     if done.returncode != 0 or not command:
         faults = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
@@ -121,17 +131,20 @@ def spark_command(
 
 
 def _scala_version(spark_home: Path) -> str:
-    """Which Scala its jars are for, as their names say: what Spark's shell scripts tell the launcher."""
+    """Return the Scala version in the jars' names, which Spark's scripts pass to the launcher."""
     core = next((spark_home / "jars").glob("spark-core_*.jar"), None)
     if core is None:
         raise SparkFailed(f"{spark_home} holds no Spark.")
     return core.name.removeprefix("spark-core_").split("-", 1)[0]
 
 
-def _read_gateway(told: bytes) -> tuple[int, str]:
-    """A port, then a length and as many bytes of secret; whole, since the JVM renames the file into its place."""
-    port, size = struct.unpack_from("!ii", told)
-    return port, told[8 : 8 + size].decode()
+def _read_gateway(content: bytes) -> tuple[int, str]:
+    """Parse a port, then a length and that many bytes of secret.
+
+    The file is complete, since the JVM renames it into place.
+    """
+    port, size = struct.unpack_from("!ii", content)
+    return port, content[8 : 8 + size].decode()
 
 
 def _see(log: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""Claims jobs and does them: each handler in a thread, each lease renewed until its handler has ended.
+"""Job runner: each handler in a thread, each lease renewed until its handler has ended.
 
     claim ──▶ handler runs ──┬─ returns ───────────▶ finish
        ▲        │ heartbeats ├─ raises ────────────▶ fail: again after a while, or never
@@ -6,7 +6,7 @@
        └── room for another         (paused, cancelled, the lease lost, the worker ends)
 
 Of an attempt whose lease is lost nothing more is written; its thread may take a while to notice, and is harmless,
-since all it could still write is refused by its claim.
+since all it could still write is rejected by its claim.
 """
 
 import asyncio
@@ -28,23 +28,28 @@ from storage.domain.limits import SECOND_MS, Limits
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 4.0  # what handlers have to stop at the worker's end; then their jobs are given back without them
-SAY_S = 1.0  # between attempts to say how a job ended
+STOP_S = (
+    4.0  # time for handlers to stop at the worker's end; then their jobs are returned without them
+)
+SAY_S = 1.0  # between attempts to store the end of a job
 
 _SAID = (Stopped, GiveUp, TryAgain, MillstreamError)
-"""How a handler ends that knows why: the job's failure tells, and the log needs no traceback."""
+"""Expected ends of a handler: the job's failure has the reason, and the log needs no traceback."""
 
 OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
-"""Told of every attempt that ended: the job's kind and state then, how many seconds it took, and by how much the numbers
-of its progress have risen."""
+"""Called for every attempt that ended: the job's kind and state then, its seconds, and by how much the numbers
+of its progress have increased."""
 
 
 def _tell_nobody(*_: object) -> None:
-    """The default of who is told."""
+    """Ignore the end of an attempt: the default of `on_end`."""
 
 
 class Runner:
-    """One worker's jobs. `worker` names this process, for ever."""
+    """Runner of one worker's jobs.
+
+    `worker` names this process, permanently.
+    """
 
     def __init__(
         self,
@@ -67,7 +72,7 @@ class Runner:
         self._away = False
 
     async def run(self) -> None:
-        """Do jobs until cancelled; then give back what is not done, and end Spark."""
+        """Run jobs until cancelled; then return unfinished ones, and end Spark."""
         try:
             while True:
                 if not await self._take_one():
@@ -76,7 +81,7 @@ class Runner:
             await self._end()
 
     async def _take_one(self) -> bool:
-        """Begin a job if there is room and one is due. Whether to ask for more at once."""
+        """Start a job if there is capacity and one is due; return whether to try again at once."""
         if self._sparks.worn and not self._works:
             await self._sparks.close()
         if len(self._works) >= self._settings.jobs_at_once or self._sparks.worn:
@@ -93,13 +98,13 @@ class Runner:
         return True
 
     def _note_outage(self, error: MillstreamError) -> None:
-        """An outage is told of once."""
+        """Log an outage once."""
         if not self._away:
             logger.warning("no jobs for now: %s", error.detail)
         self._away = True
 
     async def _wait(self) -> None:
-        """Until a job has ended, or it is time to ask again."""
+        """Wait until a job has ended, or it is time to poll again."""
         pause_s = self._limits.job_poll_ms / SECOND_MS
         if self._works:
             await asyncio.wait(self._works, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
@@ -129,7 +134,10 @@ class Runner:
     # The lease
 
     async def _beat(self, work: Work) -> None:
-        """Renew the lease until cancelled; tell the handler to stop when it is lost, or its owner wishes."""
+        """Renew the lease until cancelled.
+
+        Stops the handler when the lease is lost, or at its owner's request.
+        """
         renewed = time.monotonic()
         while True:
             await asyncio.sleep(self._limits.job_heartbeat_ms / SECOND_MS)
@@ -155,7 +163,7 @@ class Runner:
     # The end of an attempt
 
     async def _say(self, work: Work, ended: "_Ended") -> JobState | None:
-        """Tell the store how the attempt ended, again until it has heard; None when it is not ours to say."""
+        """Store the end of an attempt, retrying until it succeeds; None if the lease is lost."""
         while work.stop_reason is not StopReason.LEASE_LOST:
             try:
                 return await self._say_once(work, ended)
@@ -190,7 +198,7 @@ class Runner:
     # The worker's end
 
     async def _end(self) -> None:
-        """Stop every handler, give their jobs back at once, and end Spark."""
+        """Stop every handler, return their jobs immediately, and end Spark."""
         works = dict(self._works)
         await asyncio.gather(*(self._stop(work, StopReason.ENDING) for work in works.values()))
         if works:
@@ -203,7 +211,7 @@ class Runner:
 
 
 class _Ended:
-    """How a handler ended: with what it returned, or what it raised."""
+    """The end of a handler: the progress that it returned, or the error that it raised."""
 
     def __init__(
         self, progress: Mapping[str, Any] | None = None, error: BaseException | None = None
@@ -213,7 +221,7 @@ class _Ended:
 
 
 async def _in_thread(handler: Handler, work: Work) -> _Ended:
-    """Run a handler in a thread of its own, which does not keep the process from ending."""
+    """Run a handler in its own thread, which does not keep the process from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Ended] = loop.create_future()
 
@@ -228,7 +236,7 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
             if not work.stopping and not isinstance(error, _SAID):
                 logger.warning("handler of %s raised", _about(work), exc_info=True)
             ended = _Ended(error=error)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any longer
             loop.call_soon_threadsafe(tell, ended)
 
     threading.Thread(target=run, name=work.group, daemon=True).start()
@@ -236,7 +244,7 @@ async def _in_thread(handler: Handler, work: Work) -> _Ended:
 
 
 def _gained(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
-    """By how much the whole numbers of a progress have risen."""
+    """Return by how much the whole numbers of a progress have increased."""
     numbers = {name: value for name, value in after.items() if isinstance(value, int)}
     return {
         name: value - was
@@ -246,7 +254,7 @@ def _gained(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, in
 
 
 def _may_help(error: BaseException) -> bool:
-    """Whether another attempt may do better."""
+    """Return whether another attempt may succeed."""
     if isinstance(error, MillstreamError):
         return error.code.retryable
     return not isinstance(error, GiveUp)

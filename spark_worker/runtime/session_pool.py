@@ -1,4 +1,4 @@
-"""The worker's one Spark session: started with the first job that asks, and anew when it is worn or has ended."""
+"""The worker's one Spark session, started on demand and recycled when worn or ended."""
 
 import asyncio
 import logging
@@ -16,7 +16,10 @@ OpenSession = Callable[[], Coroutine[Any, Any, Session]]
 
 
 class SharedSpark:
-    """Hands out the session. `jobs_max`: after so many jobs it is worn, for what a JVM leaks in a long life."""
+    """Provider of the session.
+
+    `jobs_max`: the number of jobs after which it is worn, because of what a JVM leaks in a long life.
+    """
 
     def __init__(self, open_session: OpenSession, jobs_max: int) -> None:
         self._open = open_session
@@ -28,21 +31,24 @@ class SharedSpark:
 
     @property
     def running(self) -> bool:
-        """Whether there is a session whose JVM runs."""
+        """Return whether there is a session whose JVM runs."""
         return self._session is not None and self._session.alive
 
     @property
     def jvm_pid(self) -> int | None:
-        """The process of its JVM."""
+        """The process id of the session's JVM."""
         return None if self._session is None else self._session.jvm_pid
 
     @property
     def worn(self) -> bool:
-        """Whether it should be replaced once nobody uses it."""
+        """Return whether the session should be replaced once it is idle."""
         return self._session is not None and self._jobs >= self._jobs_max
 
     async def get(self) -> "SparkSession":
-        """The session, open. Raises SparkFailed, JavaMissing."""
+        """Return the session, starting it if necessary.
+
+        Raises SparkFailed, JavaMissing.
+        """
         async with self._turn:
             if self._session is not None and not await asyncio.to_thread(self._session.answers):
                 logger.warning("the JVM has ended; starting another")
@@ -59,16 +65,16 @@ class SharedSpark:
             self._opening = None
 
     def count_job(self) -> None:
-        """A job that used it has ended."""
+        """Count a job that used the session and has ended."""
         self._jobs += 1
 
     async def cancel(self, group: str) -> None:
-        """Stop the Spark jobs of a group."""
+        """Cancel the Spark jobs of a group."""
         if self._session is not None:
             await asyncio.to_thread(self._session.cancel, group)
 
     async def close(self) -> None:
-        """End it, also while it starts; the next `get` starts another."""
+        """End the session, also while it starts; the next `get` starts another."""
         if self._opening is not None:
             self._opening.cancel()
         async with self._turn:

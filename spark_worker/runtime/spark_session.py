@@ -1,4 +1,4 @@
-"""A Spark session: a JVM, PySpark's view of it, and a folder for what it writes meanwhile."""
+"""Spark session: a JVM, PySpark's view of it, and a folder for its temporary files."""
 
 import asyncio
 import logging
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
 _SHUFFLE_PARTITIONS = 8
 _ARROW_BATCH_RECORDS = 5_000
-_FOLDER = "millstream-spark-"  # then the process, and a word by chance
+_FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
 
 class Session:
-    """An open session. At most one is open in a process, since PySpark knows one."""
+    """An open session; at most one in a process, since PySpark supports only one."""
 
     def __init__(self, spark: "SparkSession", jvm: Jvm, folder: Path) -> None:
         self.spark = spark
@@ -37,11 +37,11 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether its JVM runs."""
+        """Return whether the JVM runs."""
         return self._jvm.alive
 
     def answers(self) -> bool:
-        """Whether its JVM takes calls: one that was killed seems to run for a moment more."""
+        """Return whether the JVM takes calls: one that was killed seems to run a moment longer."""
         if not self.alive:
             return False
         try:
@@ -55,23 +55,26 @@ class Session:
         return self._jvm.pid
 
     def tell_tasks(self, storage: StorageSettings) -> None:
-        """Which stores tasks use from now on."""
+        """Set the stores that tasks use from now on."""
         tell_tasks(_task_file(self._folder), storage)
 
     def cancel(self, group: str) -> None:
-        """Stop the Spark jobs of a group, those that run and those still to come."""
-        with suppress(Exception):  # a JVM that does not answer runs none
+        """Cancel the Spark jobs of a group, those that run and those still to come."""
+        with suppress(Exception):  # a JVM that does not answer runs no jobs
             self.spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
     def close(self) -> None:
-        """End the JVM, and let PySpark forget it."""
+        """End the JVM, and remove it from PySpark's state."""
         self._jvm.end()
         _forget()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 async def open_session(settings: WorkerSettings) -> Session:
-    """Start Spark, some seconds. Call it from the thread that stays. Raises JavaMissing, SparkFailed."""
+    """Start Spark, which takes some seconds.
+
+    To be called from the thread that stays. Raises JavaMissing, SparkFailed.
+    """
     folder = await asyncio.to_thread(_new_folder, settings.scratch)
     try:
         launch = await asyncio.to_thread(_launch, settings, folder)
@@ -88,21 +91,27 @@ async def open_session(settings: WorkerSettings) -> Session:
 
 
 def _new_folder(scratch: Path | None) -> Path:
-    """A folder of the session's own, which a process that is killed leaves behind: see `tidy_scratch`."""
+    """Create the session's folder.
+
+    A process that is killed leaves it behind: see `tidy_scratch`.
+    """
     parent = _parent(scratch)
     parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent)).resolve()
 
 
 def _parent(scratch: Path | None) -> Path:
-    """Where sessions have their folders. Spark takes a path with a comma for two: then where all temporary files go."""
+    """Return the parent of sessions' folders.
+
+    Spark takes a path with a comma for two: then the directory for temporary files.
+    """
     if scratch is None or "," in str(scratch.resolve()):
         return Path(tempfile.gettempdir())
     return scratch
 
 
 def tidy_scratch(scratch: Path | None) -> None:
-    """Remove what processes that are gone have left there."""
+    """Remove the folders left by processes that have ended."""
     for left in _parent(scratch).glob(f"{_FOLDER}*-*"):
         pid = left.name.removeprefix(_FOLDER).split("-", 1)[0]
         if pid.isdecimal() and not _runs(int(pid)):
@@ -137,23 +146,26 @@ def _task_file(folder: Path) -> Path:
 
 
 def _spark_home() -> Path:
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    module_spec = find_spec("pyspark")
+    if module_spec is None or module_spec.origin is None:
         raise SparkFailed(
             "PySpark is not installed: pip install '.[spark]' in a clone of Millstream."
         )
-    return Path(found.origin).parent
+    return Path(module_spec.origin).parent
 
 
 def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
-    """Spark's options. A cluster decides about its executors itself; the driver is always here."""
+    """Return Spark's options.
+
+    A cluster decides about its executors itself; the driver is always here.
+    """
     here = settings.spark_master.startswith("local")
     java_options = [
         f"-Djava.io.tmpdir={folder}",
         f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
         "-Duser.timezone=UTC",
         "-XX:+ExitOnOutOfMemoryError",
-        "-XX:+UseSerialGC",  # it hands Arrow on, and little else
+        "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
     ]
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return {
@@ -166,7 +178,7 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.scheduler.mode": "FAIR",  # a long replay does not hold up the archive
+        "spark.scheduler.mode": "FAIR",  # a long replay does not delay the archive
         "spark.speculation": "false",
         "spark.python.worker.reuse": "true",
         "spark.sql.session.timeZone": "UTC",
@@ -179,7 +191,7 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
 
 
 def _quoted(word: str) -> str:
-    """One option among others, as Spark's launcher reads them: a folder's name may have spaces and quotes."""
+    """Quote one option for Spark's launcher: a folder's name may have spaces and quotes."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -196,7 +208,7 @@ def _connect(jvm: Jvm) -> "SparkSession":
         with gateway_known(port, secret):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
         spark = SparkSession.builder.getOrCreate()
-        spark.sparkContext.pythonExec = sys.executable  # our environment's, not the first on PATH
+        spark.sparkContext.pythonExec = sys.executable  # this environment's, not the first on PATH
         _quieten(spark.sparkContext)
         return spark
     except Exception as error:
@@ -205,8 +217,10 @@ def _connect(jvm: Jvm) -> "SparkSession":
 
 
 def quieten_py4j() -> None:
-    """A JVM that ends is told of once, by us; py4j would tell it for every thread that talks to it, some of it by the
-    root logger."""
+    """Silence py4j, which reports an ended JVM for every thread that talks to it.
+
+    Some of that goes to the root logger. The worker reports the end itself, once.
+    """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_py4js)
 
@@ -216,7 +230,10 @@ def _is_not_py4js(record: logging.LogRecord) -> bool:
 
 
 def _quieten(context: "SparkContext") -> None:
-    """A server of PySpark's prints where it was when the JVM ends; that it ended is told by us."""
+    """Silence a PySpark server that prints its stack when the JVM ends.
+
+    The worker reports that end itself.
+    """
 
     def say_nothing(*_: object) -> None:
         return None
@@ -225,7 +242,7 @@ def _quieten(context: "SparkContext") -> None:
 
 
 def _forget() -> None:
-    """PySpark keeps one JVM for the process: let the next session be a new one."""
+    """Clear PySpark's one JVM of the process, so that the next session is a new one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.context import SQLContext
