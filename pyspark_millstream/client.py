@@ -1,4 +1,4 @@
-"""The service over HTTP, as the source and the sink need it. Tasks open clients of their own."""
+"""HTTP client of the source and the sink; tasks open their own."""
 
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -17,7 +17,7 @@ from pyspark_millstream.ranges import ShardExtent, Span
 
 ARROW = "application/vnd.apache.arrow.stream"
 
-_GONE = frozenset({410, 416})  # of a read: what is asked for is not there any more
+_GONE = frozenset({410, 416})  # of a read: the requested records no longer exist
 _EXPIRED = " expired"
 _REPLY_S = 60.0
 _TRIES = 6
@@ -27,14 +27,17 @@ _AGAIN = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Committed:
-    """How far a commit is: `done` once all of its records are in the stream."""
+    """The progress of a commit: `done` once all of its records are in the stream."""
 
     done: bool
     records: int
 
 
 class Client:
-    """Calls of one stream. Raises MillstreamError."""
+    """Client of one stream.
+
+    Raises MillstreamError.
+    """
 
     def __init__(self, options: Options) -> None:
         key = options.api_key
@@ -58,42 +61,53 @@ class Client:
         self._http.close()
 
     def extents(self) -> list[ShardExtent]:
-        """The stream's shards, open and closed, of those that are wanted."""
-        told = self._call("GET", "/shards").json()["items"]
+        """Return the selected shards of the stream, open and closed."""
+        items = self._call("GET", "/shards").json()["items"]
         return [
             ShardExtent(one["index"], one["start"], one["next"], one["open"], tuple(one["parents"]))
-            for one in told
+            for one in items
             if self._options.takes(one["index"])
         ]
 
     def offset_at(self, shard: int, time_ms: int) -> int:
-        """The offset of the first record that arrived then or later; the shard's next one if none did."""
+        """Return the offset of a shard's first record that arrived at `time_ms` or later.
+
+        The shard's next offset if there is none.
+        """
         moment = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        told = self._call(
+        answer = self._call(
             "GET", f"/shards/{shard}/records", params={"time": moment, "limit": 1}
         ).json()
-        records = told["records"]
-        return int(records[0]["offset"] if records else told["next_offset"])
+        records = answer["records"]
+        return int(records[0]["offset"] if records else answer["next_offset"])
 
     def read(self, span: Span) -> Iterator[pa.RecordBatch]:
-        """The records of a span, in parts, in the form of the archive's files. Raises DataLost."""
-        at = span.first
-        while at < span.end:
-            asked = {"offset": at, "end": span.end}
-            answer = self._call("GET", f"/shards/{span.shard}/table", params=asked, refused=_GONE)
+        """Yield the records of a span, in parts, in the format of the archive's files.
+
+        Raises DataLost.
+        """
+        position = span.first
+        while position < span.end:
+            params = {"offset": position, "end": span.end}
+            answer = self._call("GET", f"/shards/{span.shard}/table", params=params, refused=_GONE)
             if not answer.is_success:  # below the oldest record, or beyond what a store still has
-                at = self._lost(span, at, answer.json().get("earliest_offset", span.end))
+                position = self._lost(
+                    span, position, answer.json().get("earliest_offset", span.end)
+                )
                 continue
             gap = answer.headers.get("millstream-gap", "")
             if gap.endswith(_EXPIRED):
-                self._lost(span, at, int(gap.removesuffix(_EXPIRED).split("-")[1]))
+                self._lost(span, position, int(gap.removesuffix(_EXPIRED).split("-")[1]))
             with pa.ipc.open_stream(answer.content) as reader:
                 yield from reader
             following = int(answer.headers["millstream-next-offset"])
-            at = following if following > at else self._lost(span, at, span.end)
+            position = following if following > position else self._lost(span, position, span.end)
 
     def _lost(self, span: Span, first: int, next_offset: int) -> int:
-        """Records are gone up to an offset, from which to go on. Raises DataLost unless that may be."""
+        """Return the offset to continue at, behind records that no longer exist.
+
+        Raises DataLost unless failOnDataLoss is off.
+        """
         if self._options.fail_on_data_loss:
             raise DataLost(
                 f"shard {span.shard} of stream {self._options.stream!r} has no records from {first} to "
@@ -102,28 +116,30 @@ class Client:
         return next_offset
 
     def stage(self, table: bytes) -> str:
-        """Put records aside, to be committed: an Arrow stream. Gives their id."""
+        """Stage records, to be committed: an Arrow stream; return their id."""
         answer = self._call("POST", "/staged", content=table, headers={"content-type": ARROW})
         return str(answer.json()["id"])
 
     def discard(self, staged: Sequence[str]) -> None:
-        """Forget what was put aside."""
-        for one in staged:
-            self._call("DELETE", f"/staged/{one}")
+        """Delete staged records."""
+        for staged_id in staged:
+            self._call("DELETE", f"/staged/{staged_id}")
 
     def commit(self, writer_id: str, batch_id: int, staged: Sequence[str]) -> int:
-        """Append what was put aside, or what the first commit of this batch named; gives the records."""
-        asked = {"writer_id": writer_id, "batch_id": batch_id, "staged": list(staged)}
+        """Append the staged records, or those of this batch's first commit; return their number."""
+        body = {"writer_id": writer_id, "batch_id": batch_id, "staged": list(staged)}
         while True:
-            told = self._call("POST", "/commits", json=asked).json()
-            if told["done"]:
-                return int(told["records"])
+            committed = self._call("POST", "/commits", json=body).json()
+            if committed["done"]:
+                return int(committed["records"])
 
     def _call(
         self, method: str, path: str, *, refused: Collection[int] = (), **request: Any
     ) -> httpx.Response:
-        """One call, again while the service is away. All that is called may be called twice. Answers whose status is in
-        `refused` are for the caller."""
+        """Call the service, retrying while it is unreachable.
+
+        Every call may be made twice. Responses whose status is in `refused` are returned to the caller.
+        """
         problem = ""
         for attempt in range(_TRIES):
             if attempt:
@@ -143,7 +159,7 @@ class Client:
 
 def _problem(answer: httpx.Response) -> str:
     try:
-        told = answer.json()
-        return f"{told['detail']} ({told['code']})"
+        problem = answer.json()
+        return f"{problem['detail']} ({problem['code']})"
     except (ValueError, KeyError, TypeError):
         return f"the service answered {answer.status_code}"

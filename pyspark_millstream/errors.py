@@ -1,13 +1,16 @@
-"""What a Spark program may be told."""
+"""Errors raised to Spark programs."""
 
 
 class MillstreamError(Exception):
-    """The service refused, or cannot be reached."""
+    """The service rejected a call, or is unreachable."""
 
 
 class OptionError(MillstreamError):
-    """An option of the source or sink is missing, or not what it can be."""
+    """An option of the source or sink is missing or invalid."""
 
 
 class DataLost(MillstreamError):
-    """Records that should have been read are gone: retention took them. With failOnDataLoss=false they are skipped."""
+    """Records that should have been read no longer exist: retention deleted them.
+
+    With failOnDataLoss=false they are skipped.
+    """

@@ -1,4 +1,4 @@
-"""What a query's filters leave of a shard: on `shard`, `offset` and `ts`, whose times never fall in a shard."""
+"""Filter pushdown on `shard`, `offset` and `ts`, whose times never decrease in a shard."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -19,22 +19,24 @@ from pyspark_millstream.ranges import Span
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 OffsetAt = Callable[[int], int]
-"""The first offset of a shard whose record arrived at this time, in ms, or later."""
+"""Returns the first offset of a shard whose record arrived at this time, in ms, or later."""
 
 Bounds = tuple[Any, Any]
-"""The least and the greatest value that a filter takes, both of them included; None for no bound."""
+"""The smallest and the largest value that a filter selects, both inclusive; None for no bound."""
 
 
 def narrowed(span: Span, filters: Iterable[Filter], offset_at: OffsetAt) -> Span | None:
-    """The part of a span that the filters leave, as one stretch and perhaps with more than they take; None when
-    nothing is left."""
+    """Return the part of a span that the filters select, or None if nothing is left.
+
+    One contiguous range, which may contain more than they select.
+    """
     first, end = span.first, span.end
-    for one in filters:
-        bounds, column = _bounds(one), getattr(one, "attribute", ())
+    for condition in filters:
+        bounds, column = _bounds(condition), getattr(condition, "attribute", ())
         if bounds is None:
             continue
         low, high = bounds
-        if column == ("shard",) and isinstance(one, In) and span.shard not in one.value:
+        if column == ("shard",) and isinstance(condition, In) and span.shard not in condition.value:
             return None
         if column == ("shard",) and not _holds(low, high, span.shard):
             return None
@@ -47,8 +49,8 @@ def narrowed(span: Span, filters: Iterable[Filter], offset_at: OffsetAt) -> Span
     return Span(span.shard, first, end) if first < end else None
 
 
-def _bounds(one: Filter) -> Bounds | None:
-    match one:
+def _bounds(condition: Filter) -> Bounds | None:
+    match condition:
         case EqualTo(value=int() | datetime() as value):
             return value, value
         case In(value=values) if values and all(
@@ -74,6 +76,9 @@ def _holds(low: Any, high: Any, value: int) -> bool:
 
 
 def _ms(moment: datetime) -> int:
-    """Whole milliseconds since 1970, rounded down. A moment without a zone is in UTC, as Spark's are."""
+    """Return whole milliseconds since 1970, rounded down.
+
+    A datetime without a zone is in UTC, as Spark's are.
+    """
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(milliseconds=1)

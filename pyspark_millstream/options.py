@@ -1,7 +1,7 @@
-"""The options of `spark.read`, `readStream`, `write` and `writeStream`.
+"""Options of `spark.read`, `readStream`, `write` and `writeStream`.
 
-url                     where Millstream is; else MILLSTREAM_URL in the environment
-stream                  which stream
+url                     the address of Millstream; else MILLSTREAM_URL in the environment
+stream                  the stream's name
 apiKey                  else MILLSTREAM_API_KEY in the environment, which no plan or log shows
 startingOffsets         earliest (of a batch, the default), latest (of a stream query, the default), or offsets by
 endingOffsets           shard: {"0": 120, "1": 7}; a batch ends at latest, the default, or at such offsets
@@ -10,7 +10,7 @@ endingTime              of a batch: records that arrived before
 shards                  only these: "0,3"
 recordsPerPartition     of one task at most, 1 000 000 by default
 maxRecordsPerTrigger    of one micro-batch at most
-failOnDataLoss          true by default: fail when records are gone that should have been read
+failOnDataLoss          true by default: fail when records that should have been read no longer exist
 pushFilters             true: filters on shard and offset are applied before reading; needs the session's
                         spark.sql.python.filterPushdown.enabled
 writerId                of a sink: a name for the writer, the same at each run; a stream query needs one
@@ -49,7 +49,7 @@ Offsets = str | dict[int, int]
 
 @dataclass(frozen=True)
 class Options:
-    """The options, read and checked. Times are milliseconds since 1970."""
+    """Parsed and checked options; times are milliseconds since 1970."""
 
     url: str
     stream: str
@@ -66,12 +66,15 @@ class Options:
     writer_id: str | None = None
 
     def takes(self, shard: int) -> bool:
-        """Whether the shard is one that is wanted."""
+        """Return whether the shard is selected."""
         return self.shards is None or shard in self.shards
 
 
 def read_options(given: Mapping[str, str]) -> Options:
-    """The options as Spark passes them. Raises OptionError."""
+    """Parse the options as Spark passes them.
+
+    Raises OptionError.
+    """
     words = {name.lower(): value for name, value in given.items()}
     unknown = sorted(words.keys() - _KNOWN)
     if unknown:
@@ -109,8 +112,8 @@ def _offsets(name: str, word: str | None) -> Offsets | None:
     if word is None or word in ("earliest", "latest"):
         return word
     try:
-        told = json.loads(word)
-        offsets = {int(shard): offset for shard, offset in told.items()}
+        parsed = json.loads(word)
+        offsets = {int(shard): offset for shard, offset in parsed.items()}
     except (ValueError, AttributeError):
         raise OptionError(f"{name!r} is earliest, latest or offsets by shard") from None
     if not offsets or not all(type(offset) is int and offset >= 0 for offset in offsets.values()):

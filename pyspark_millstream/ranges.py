@@ -1,4 +1,4 @@
-"""Which offsets to read: of a batch, of the next micro-batch, of one task. No part of this speaks HTTP.
+"""Offset ranges to read: of a batch, of the next micro-batch, of one task. No HTTP here.
 
 A shard's children begin at offset 0, and are read once all of the shard's records lie in earlier micro-batches, so
 that each key keeps its order across splits and merges.
@@ -13,7 +13,7 @@ Positions = dict[int, int]
 
 @dataclass(frozen=True)
 class ShardExtent:
-    """A shard: its oldest readable offset, the next one to be written, and the shards that it came from."""
+    """The extent of a shard: its oldest readable offset, the next one, and its parents."""
 
     shard: int
     start: int
@@ -32,7 +32,7 @@ class Span:
 
 
 def split(spans: Iterable[Span], records: int) -> list[Span]:
-    """The spans in pieces of so many offsets at most."""
+    """Split the spans into pieces of at most `records` offsets."""
     return [
         Span(span.shard, first, min(first + records, span.end))
         for span in spans
@@ -41,24 +41,26 @@ def split(spans: Iterable[Span], records: int) -> list[Span]:
 
 
 def roots(extents: Sequence[ShardExtent]) -> list[ShardExtent]:
-    """The shards whose parents, if there were any, are gone."""
-    known = {extent.shard for extent in extents}
-    return [extent for extent in extents if known.isdisjoint(extent.parents)]
+    """Return the shards without parents, or whose parents no longer exist."""
+    shards = {extent.shard for extent in extents}
+    return [extent for extent in extents if shards.isdisjoint(extent.parents)]
 
 
 def earliest(extents: Sequence[ShardExtent]) -> Positions:
-    """Where all that is readable begins."""
+    """Return the positions of the oldest readable records."""
     return {extent.shard: extent.start for extent in roots(extents)}
 
 
 def latest(extents: Sequence[ShardExtent]) -> Positions:
-    """Where what comes next begins."""
+    """Return the positions of the next records to be written."""
     return {extent.shard: extent.next for extent in extents}
 
 
 def since(extents: Sequence[ShardExtent], offsets: Mapping[int, int]) -> Positions:
-    """Where what arrived at some time or later begins, given each shard's first such offset. A child of a shard that
-    has some of it is left out: it is read from its beginning, afterwards."""
+    """Return the positions of records since some time, given each shard's first such offset.
+
+    A child of a shard that has such records is left out: it is read from its beginning, afterwards.
+    """
     ends = {extent.shard: extent.next for extent in extents}
     return {
         extent.shard: offsets[extent.shard]
@@ -68,21 +70,23 @@ def since(extents: Sequence[ShardExtent], offsets: Mapping[int, int]) -> Positio
 
 
 def to_read(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> Positions:
-    """The shards to read now, and from where: those with a position, children whose parents are at their end, and what
-    is `adrift`."""
+    """Return the shards to read now, and their starting offsets.
+
+    Those with a position, children whose parents are at their end, and those that are `adrift`.
+    """
     by_number = {extent.shard: extent for extent in extents}
-    found = {shard: at for shard, at in positions.items() if shard in by_number}
+    starts = {shard: at for shard, at in positions.items() if shard in by_number}
     for extent in extents:
         parents = [by_number[one] for one in extent.parents if one in by_number]
-        known = any(one.shard in positions for one in parents)
+        has_position = any(one.shard in positions for one in parents)
         over = all(not one.open and positions.get(one.shard, -1) >= one.next for one in parents)
-        if extent.shard not in found and known and over:
-            found[extent.shard] = 0
-    return found | {extent.shard: extent.start for extent in adrift(extents, positions)}
+        if extent.shard not in starts and has_position and over:
+            starts[extent.shard] = 0
+    return starts | {extent.shard: extent.start for extent in adrift(extents, positions)}
 
 
 def adrift(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> list[ShardExtent]:
-    """Shards that nothing leads to: their parents expired before they were read to the end."""
+    """Return shards whose parents expired before they were read to the end."""
     parents = {extent.shard: extent.parents for extent in extents}
     behind, line = set(positions), [*positions]
     while line:
@@ -97,45 +101,49 @@ def next_positions(
     ceiling: Mapping[int, int] | None,
     records_max: int | None,
 ) -> Positions:
-    """Where the next micro-batch ends. `ceiling`: offsets that it is not to pass; shards without one are left out.
+    """Return the end positions of the next micro-batch.
 
-    With `records_max` shards share evenly, and what one leaves the others take.
+    `ceiling`: offsets that it must not pass; shards without one are left out. With `records_max`, shards share evenly, and
+    others take what one leaves.
     """
     by_number = {extent.shard: extent for extent in extents}
     ends: Positions = dict(positions)
-    wanted: list[Span] = []
+    spans: list[Span] = []
     for shard, first in sorted(to_read(extents, positions).items()):
         if ceiling is not None and shard not in ceiling:
             continue
         end = (
             by_number[shard].next if ceiling is None else min(by_number[shard].next, ceiling[shard])
         )
-        wanted.append(Span(shard, first, max(first, end)))
-    for span, count in zip(wanted, shares(wanted, records_max), strict=True):
+        spans.append(Span(shard, first, max(first, end)))
+    for span, count in zip(spans, shares(spans, records_max), strict=True):
         ends[span.shard] = span.first + count
     return ends
 
 
 def shares(spans: Sequence[Span], records_max: int | None) -> list[int]:
-    """How many records of each span to take, all together at most `records_max`."""
+    """Return how many records of each span to take, at most `records_max` in total."""
     sizes = [span.end - span.first for span in spans]
     if records_max is None or sum(sizes) <= records_max:
         return sizes
-    taken = [0] * len(sizes)
+    counts = [0] * len(sizes)
     left = records_max
     while left > 0:
-        hungry = [nth for nth, size in enumerate(sizes) if taken[nth] < size]
+        hungry = [nth for nth, size in enumerate(sizes) if counts[nth] < size]
         if not hungry:
             break
         share = max(1, left // len(hungry))
         for nth in hungry:
-            more = min(share, sizes[nth] - taken[nth], left)
-            taken[nth] += more
-            left -= more
-    return taken
+            count = min(share, sizes[nth] - counts[nth], left)
+            counts[nth] += count
+            left -= count
+    return counts
 
 
 def between(start: Mapping[int, int], end: Mapping[int, int]) -> list[Span]:
-    """What a micro-batch reads. A shard that `start` does not know is a child, and begins at 0."""
+    """Return the spans that a micro-batch reads.
+
+    A shard without a position in `start` is a child, and begins at 0.
+    """
     spans = [Span(shard, start.get(shard, 0), last) for shard, last in sorted(end.items())]
     return [span for span in spans if span.first < span.end]

@@ -1,4 +1,4 @@
-"""Reading: a stream's records as a batch, or micro-batch by micro-batch."""
+"""Readers: a stream's records as a batch, or micro-batch by micro-batch."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ from pyspark_millstream.schema import as_records
 
 
 class SpanPartition(InputPartition):
-    """What one task reads."""
+    """The span that one task reads."""
 
     def __init__(self, span: Span) -> None:
         super().__init__((span.shard, span.first, span.end))
@@ -46,14 +46,17 @@ class SpanPartition(InputPartition):
 
 
 def read_partition(options: Options, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """In a task: the records of its span. Where there is nothing to read, Spark makes a partition of its own."""
+    """Yield the records of a task's span.
+
+    Where there is nothing to read, Spark creates a partition itself, which is ignored.
+    """
     if isinstance(partition, SpanPartition):
         with Client(options) as client:
             yield from as_records(partition.span.shard, client.read(partition.span))
 
 
 class BatchReader(DataSourceReader):
-    """Reads what lies between two points when the query starts."""
+    """Reader of the records between two positions, as of the query's start."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -66,25 +69,27 @@ class BatchReader(DataSourceReader):
                 Span(extent.shard, self._first(client, extent), self._end(client, extent))
                 for extent in extents
             ]
-            kept = [self._kept(client, span) for span in spans]
-        parts = split([span for span in kept if span], self._options.records_per_partition)
+            narrowed_spans = [self._kept(client, span) for span in spans]
+        parts = split(
+            [span for span in narrowed_spans if span], self._options.records_per_partition
+        )
         return [SpanPartition(span) for span in parts]
 
     def _first(self, client: Client, extent: ShardExtent) -> int:
-        options, told = self._options, self._options.starting_offsets
+        options, starting = self._options, self._options.starting_offsets
         if options.starting_time_ms is not None:
             return client.offset_at(extent.shard, options.starting_time_ms)
-        if isinstance(told, dict):
-            return told.get(extent.shard, extent.start)
-        return extent.next if told == "latest" else extent.start
+        if isinstance(starting, dict):
+            return starting.get(extent.shard, extent.start)
+        return extent.next if starting == "latest" else extent.start
 
     def _end(self, client: Client, extent: ShardExtent) -> int:
-        options, told = self._options, self._options.ending_offsets
+        options, ending = self._options, self._options.ending_offsets
         if options.ending_time_ms is not None:
             return client.offset_at(extent.shard, options.ending_time_ms)
-        if isinstance(told, dict):
-            return told.get(extent.shard, extent.next)
-        return extent.start if told == "earliest" else extent.next
+        if isinstance(ending, dict):
+            return ending.get(extent.shard, extent.next)
+        return extent.start if ending == "earliest" else extent.next
 
     def _kept(self, client: Client, span: Span) -> Span | None:
         return span if span.first < span.end else None
@@ -94,14 +99,17 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """Leaves out shards, offsets and times that the query does not want."""
+    """Reader that skips shards, offsets and times that the query filters out."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._filters: list[Filter] = []
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Spark goes on checking all of them: what they leave of a shard here is one stretch."""
+        """Keep the filters, and return all of them so that Spark still checks them.
+
+        The part of a shard that they select here is one contiguous range.
+        """
         self._filters = filters
         return filters
 
@@ -110,7 +118,7 @@ class FilteringReader(BatchReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a stream micro-batch by micro-batch; its offsets are the next one of each shard, by number."""
+    """Reader of micro-batches; its offsets are the next offset of each shard, by number."""
 
     def __init__(self, options: Options) -> None:
         if isinstance(options.ending_offsets, dict) or options.ending_time_ms is not None:
@@ -119,7 +127,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ceiling: Positions | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        options, told = self._options, self._options.starting_offsets
+        options, starting = self._options, self._options.starting_offsets
         with Client(options) as client:
             extents = client.extents()
             _check_offsets(extents, options)
@@ -127,9 +135,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 moment = options.starting_time_ms
                 offsets = {one.shard: client.offset_at(one.shard, moment) for one in extents}
                 return _told(since(extents, offsets))
-        if isinstance(told, dict):
-            return _told(earliest(extents) | told)
-        return _told(earliest(extents) if told == "earliest" else latest(extents))
+        if isinstance(starting, dict):
+            return _told(earliest(extents) | starting)
+        return _told(earliest(extents) if starting == "earliest" else latest(extents))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         most = self._options.records_per_trigger
@@ -161,13 +169,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _check_offsets(extents: Sequence[ShardExtent], options: Options) -> None:
-    """Raise OptionError for offsets of shards that the stream does not have, and beyond their ends."""
+    """Raise OptionError for offsets of shards that do not exist, or beyond their ends."""
     ends = {extent.shard: extent.next for extent in extents}
-    for name, told in (
+    for name, given in (
         ("startingOffsets", options.starting_offsets),
         ("endingOffsets", options.ending_offsets),
     ):
-        for shard, offset in told.items() if isinstance(told, dict) else ():
+        for shard, offset in given.items() if isinstance(given, dict) else ():
             if shard not in ends:
                 raise OptionError(f"{name!r}: there is no shard {shard}")
             if offset > ends[shard]:
@@ -186,5 +194,5 @@ def _told(positions: Positions) -> dict[str, int]:
     return {str(shard): offset for shard, offset in sorted(positions.items())}
 
 
-def _read(told: dict[str, Any]) -> Positions:
-    return {int(shard): int(offset) for shard, offset in told.items()}
+def _read(offsets: dict[str, Any]) -> Positions:
+    return {int(shard): int(offset) for shard, offset in offsets.items()}

@@ -1,7 +1,7 @@
-"""What a record looks like in Spark, and how Arrow tables from the service take that form.
+"""Spark schema of a record, and conversion of Arrow tables from the service.
 
-    shard      int               which shard
-    offset     bigint            its place there
+    shard      int               its shard
+    offset     bigint            its offset there
     ts         timestamp         its arrival
     event_ts   timestamp?        the producer's own time
     key        string?           its partition key
@@ -48,7 +48,7 @@ RECORD = StructType(
         StructField("headers", ArrayType(_HEADER, containsNull=False)),
     ]
 )
-"""What the source gives."""
+"""Schema of the source's records."""
 
 _WRITABLE: dict[str, pa.DataType] = {
     "data": pa.binary(),
@@ -59,20 +59,20 @@ _WRITABLE: dict[str, pa.DataType] = {
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """What Spark checks a source's batches against, to the letter."""
+    """Return the Arrow schema that Spark requires of a source's batches, exactly."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def as_records(shard: int, tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of the service as Spark takes them."""
-    wanted = arrow_schema(RECORD)
+    """Convert batches of the service to the ones that Spark expects."""
+    expected = arrow_schema(RECORD)
     for batch in tables:
         numbers = pa.nulls(batch.num_rows, pa.int32()).fill_null(shard)
         columns = [
             numbers if field.name == "shard" else _cast(batch.column(field.name), field.type)
-            for field in wanted
+            for field in expected
         ]
-        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+        yield pa.RecordBatch.from_arrays(columns, schema=expected)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -93,7 +93,10 @@ def check_writable(schema: StructType) -> None:
 
 
 def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of a data frame as the service takes it. Raises OptionError for a record without data."""
+    """Convert a data frame's batch to the one that the service expects.
+
+    Raises OptionError for a record without data.
+    """
     columns: dict[str, Any] = {}
     for name, kind in _WRITABLE.items():
         if name in batch.schema.names:

@@ -17,7 +17,7 @@ from pyspark_millstream.writer import BatchWriter, StreamWriter
 
 
 class MillstreamDataSource(DataSource):
-    """Streams of a Millstream. `pyspark_millstream.options` says what can be asked for."""
+    """Data source of Millstream streams; see `pyspark_millstream.options` for its options."""
 
     @classmethod
     def name(cls) -> str:

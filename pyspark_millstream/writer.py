@@ -1,10 +1,10 @@
-"""Writing: tasks put their records aside, and one commit appends them.
+"""Writers: tasks stage their records, and one commit appends them.
 
     task     ──▶ staged/…   an Arrow stream, in parts
     driver   ──▶ commits    (writer id, batch id): the first one decides what the batch is
 
 A task that runs twice stages twice, and only what the driver names counts. A micro-batch that runs again may be cut
-otherwise; if its first run was committed, that one stands and the second's records are discarded.
+differently; if its first run was committed, that one stands and the second's records are discarded.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _STAGED_BYTES = 8 * 1024 * 1024  # in one call
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What a task put aside, in its order."""
+    """The ids of the records that a task staged, in order."""
 
     ids: list[str]
 
@@ -38,14 +38,14 @@ Messages = list[WriterCommitMessage | None]
 
 
 def stage(options: Options, batches: Iterator[pa.RecordBatch]) -> Staged:
-    """In a task: put its records aside, in parts."""
+    """Stage a task's records, in parts."""
     ids: list[str] = []
     with Client(options) as client:
         try:
             for part in _parts(batches):
                 ids += [client.stage(_encoded(part))]
         except BaseException:
-            with suppress(MillstreamError):  # what stays is forgotten after a day
+            with suppress(MillstreamError):  # files that remain are deleted after a day
                 client.discard(ids)
             raise
     return Staged(ids)
@@ -87,7 +87,7 @@ def _ids(messages: Messages) -> list[str]:
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Appends a data frame: all of it, once the write is committed."""
+    """Writer of a data frame: all of it is appended once the write is committed."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -106,7 +106,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Appends micro-batches, each once."""
+    """Writer of micro-batches, each appended once."""
 
     def __init__(self, options: Options) -> None:
         if options.writer_id is None:
