@@ -1,1 +1,1 @@
-"""Everything that is kept: engines over a hot tier (Valkey or Redis) and a metadata tier (Postgres)."""
+"""Storage engines over a hot tier (Valkey or Redis) and a metadata tier (Postgres)."""

@@ -1,4 +1,4 @@
-"""Opens the storage room, and closes it: the composition of engines, tiers and settings."""
+"""Storage bootstrap: composes and opens engines, tiers and settings, and closes them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -88,7 +88,7 @@ _DEFAULT_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The engines, open."""
+    """The open engines."""
 
     queues: Queues
     contents: Contents
@@ -127,9 +127,9 @@ class Storage:
 async def open_storage(
     settings: StorageSettings, *, clock: Clock = _DEFAULT_CLOCK, limits: Limits = _DEFAULT_LIMITS
 ) -> AsyncGenerator[Storage]:
-    """The engines over the two stores that `settings` name.
+    """Open the engines over the two stores that `settings` name.
 
-    Connects to the hot store at the first use. Raises StorageUnavailable when Postgres cannot be reached.
+    Connects to the hot store at the first use. Raises StorageUnavailable when Postgres is unreachable.
     """
     async with _closing_in_time() as stack:
         database = await stack.enter_async_context(open_database(settings))
@@ -252,7 +252,10 @@ async def open_storage(
 
 @asynccontextmanager
 async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
-    """The credentials alone, for who has the machine: nothing is heard of other processes, which do hear of this one."""
+    """Open only the credentials, for an operator on the machine.
+
+    Announcements of other processes are not received; they receive those of this one.
+    """
     async with open_database(settings) as database:
         box = SecretBox(settings.secret_keys)
         credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
@@ -264,14 +267,17 @@ async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credenti
 
 @asynccontextmanager
 async def open_audit(settings: StorageSettings) -> AsyncGenerator[Audit]:
-    """The audit log alone, for who has the machine."""
+    """Open only the audit log, for an operator on the machine."""
     async with open_database(settings) as database:
         yield Audit(database, SystemClock())
 
 
 @asynccontextmanager
 async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
-    """A stack whose closing is bounded: what does not end in time is cancelled, and the rest still closes."""
+    """Open an exit stack whose closing is bounded in time.
+
+    What does not end in time is cancelled, and the rest still closes.
+    """
     stack = AsyncExitStack()
     try:
         yield stack

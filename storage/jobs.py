@@ -1,4 +1,7 @@
-"""Jobs: long work that is asked for here and done by a worker. Their life is drawn in `storage.domain.jobs`."""
+"""Jobs: long work that is submitted here and done by a worker.
+
+`storage.domain.jobs` has their state machine.
+"""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -26,17 +29,18 @@ _LOOKS = 3  # at a job that is open when one wants to begin, and over when one w
 
 
 class Jobs:
-    """The jobs of a deployment. Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
+    """The jobs of a deployment.
 
-    What a worker says needs its claim: LeaseLost is raised where another attempt has begun, or the job was
-    ended for lack of a worker, and nothing was written then.
+    Every method raises StorageUnavailable or StorageBusy, and may then be repeated. A worker's calls need its claim:
+    LeaseLost is raised where another attempt has begun, or the job was ended for lack of a worker, and nothing was written
+    then.
     """
 
     def __init__(self, database: Database, limits: Limits) -> None:
         self._rows = JobRows(database)
         self._limits = limits
 
-    # What the owner says
+    # Owner's calls
 
     async def submit(
         self,
@@ -50,34 +54,37 @@ class Jobs:
         job_id: str | None = None,
         take_open: bool = False,
     ) -> Job:
-        """A new job, to be begun after `delay_ms`. `spec` is JSON.
+        """Create a job, to be started after `delay_ms`; `spec` is JSON.
 
-        Where one of this kind, namespace and subject is open, gives that one with `take_open`, and else raises
-        JobRefused with `reason` 'open' and its `job_id`. With a `job_id` of the caller's the call may be
-        repeated: it gives the job of that id, also if that is over. Raises NamespaceNotFound.
+        If one of this kind, namespace and subject is open, returns that one with `take_open`, and otherwise raises
+        JobRefused with `reason` 'open' and its `job_id`. With a `job_id` from the caller, the call may be
+        repeated: it returns the job of that id, also if that is over. Raises NamespaceNotFound.
         """
-        wanted = job_id or secrets.token_hex(16)
+        new_id = job_id or secrets.token_hex(16)
         for _ in range(_LOOKS):
             made = await self._rows.insert(
-                wanted, namespace, kind, subject, spec, attempts_max, delay_ms
+                new_id, namespace, kind, subject, spec, attempts_max, delay_ms
             )
             if made is not None:
                 return made
-            if (same := await self._rows.find(wanted)) is not None:
+            if (same := await self._rows.find(new_id)) is not None:
                 return _checked_same(same, namespace, kind, subject)
             if (other := await self._rows.open(namespace, kind, subject)) is not None:
                 return _taken(other, take_open)
         raise JobRefused("Jobs of this kind come and go too fast: try again.", reason="open")
 
     async def get(self, job_id: str) -> Job:
-        """One job. Raises JobNotFound."""
-        found = await self._rows.find(job_id)
-        if found is None:
+        """Return one job.
+
+        Raises JobNotFound.
+        """
+        job = await self._rows.find(job_id)
+        if job is None:
             raise JobNotFound
-        return found
+        return job
 
     async def open_of(self, namespace: str, kind: JobKind, subject: str) -> Job | None:
-        """The job of this kind, namespace and subject that is not over, or None."""
+        """Return the job of this kind, namespace and subject that is not over, or None."""
         return await self._rows.open(namespace, kind, subject)
 
     async def list(
@@ -89,58 +96,72 @@ class Jobs:
         after: Place | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Job]:
-        """Jobs, the newest first, strictly after `after`: (created_at_ms, job_id) of the last one seen."""
+        """Return jobs, the newest first, strictly after `after`.
+
+        `after` is (created_at_ms, job_id) of the last one seen.
+        """
         return await self._rows.page(namespace, kind, state, after, limit)
 
     async def count(self, kind: JobKind) -> dict[JobState, int]:
-        """How many jobs of a kind there are in each state, of those that are not forgotten."""
+        """Count the jobs of a kind by state, without those that are forgotten."""
         return {JobState(state): count for state, count in await self._rows.count(kind)}
 
     async def pause(self, job_id: str) -> Job:
-        """Stop a job where it is; what a worker has in hand stops at its next heartbeat.
+        """Pause a job at its current position; a worker's attempt stops at its next heartbeat.
 
         Raises JobNotFound; JobRefused where the job is over or being cancelled.
         """
         return await self._say(job_id, JobCommand.PAUSE)
 
     async def resume(self, job_id: str) -> Job:
-        """Let a paused job go on, or take the wish back. Raises as `pause` does."""
+        """Resume a paused job, or withdraw the pending request.
+
+        Raises as `pause` does.
+        """
         return await self._say(job_id, JobCommand.RESUME)
 
     async def cancel(self, job_id: str) -> Job:
-        """End a job; what it has done stays. Raises JobNotFound; JobRefused where it is done or has failed."""
+        """Cancel a job; its results so far stay.
+
+        Raises JobNotFound; JobRefused where it is done or has failed.
+        """
         return await self._say(job_id, JobCommand.CANCEL)
 
     async def retry(self, job_id: str) -> Job:
-        """Begin a failed job again, from where it is. Raises JobNotFound; JobRefused where it has not failed, or
-        another of its kind, namespace and subject is open."""
+        """Restart a failed job at its current position.
+
+        Raises JobNotFound; JobRefused where it has not failed, or another of its kind, namespace and subject is open.
+        """
         return await self._say(job_id, JobCommand.RETRY)
 
     async def _say(self, job_id: str, word: JobCommand) -> Job:
-        def decide(job: Job, held: bool) -> Standing:
-            return rules.after_word(word, Standing(job.state, job.wish), held=held)
+        def decide(job: Job, is_leased: bool) -> Standing:
+            return rules.after_word(word, Standing(job.state, job.wish), held=is_leased)
 
         return await self._rows.change(job_id, decide)
 
     async def parts(self, job_id: str) -> dict[str, JobPart]:
-        """How far a job's parts are, by name."""
+        """Return the progress of a job's parts, by name."""
         return {part.part: part for part in await self._rows.parts(job_id)}
 
     async def forget_old(self) -> int:
-        """Delete jobs that were over long ago, a bounded number; gives how many."""
+        """Delete jobs that were over long ago, a bounded number; return how many."""
         return await self._rows.forget(limits.JOB_KEPT_MS, limits.JOBS_FORGOTTEN_PER_CALL)
 
-    # What a worker says
+    # Worker's calls
 
     async def claim(self, worker: str, kinds: Sequence[JobKind]) -> Job | None:
-        """The job of these kinds that is due longest, now this worker's: see `Job.claim`. None: nothing is due.
+        """Claim the job of these kinds that is due longest; None if nothing is due.
 
-        Takes also what another worker began whose lease has run out. `worker` names one process, for ever.
+        See `Job.claim`. Takes also a job of another worker whose lease has expired. `worker` names one process, permanently.
         """
         return await self._rows.claim(worker, kinds, self._limits.job_lease_ms)
 
     async def heartbeat(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> Wish:
-        """Renew the lease, and store how far the job is unless None; what the owner wishes. Raises LeaseLost."""
+        """Renew the lease, and store the progress unless None; return the owner's request.
+
+        Raises LeaseLost.
+        """
         return await self._rows.heartbeat(claim, progress, self._limits.job_lease_ms)
 
     async def finish(
@@ -150,16 +171,18 @@ class Jobs:
         progress: Mapping[str, Any] | None = None,
         failure: str = "",
     ) -> JobState:
-        """The attempt has come to its end. Gives the job's state: another one if this attempt has ended before,
-        so that it may be said again. Raises LeaseLost."""
+        """End the attempt, and return the job's state.
+
+        It is another one if this attempt has ended before, so the call may be repeated. Raises LeaseLost.
+        """
         return await self._rows.let_go(
             claim, progress, lambda _: Outcome(state=state, failure=failure)
         )
 
     async def give_back(self, claim: Claim, progress: Mapping[str, Any] | None = None) -> JobState:
-        """Stop before the end: the job is paused or cancelled as its owner wishes, and else queued again.
+        """Stop before the end: the job is paused, cancelled, or queued again.
 
-        Gives its state, as `finish` does. Raises LeaseLost.
+        Paused or cancelled if its owner requested that. Returns its state, as `finish` does. Raises LeaseLost.
         """
         return await self._rows.let_go(claim, progress, rules.given_back)
 
@@ -171,25 +194,28 @@ class Jobs:
         retry: bool = True,
         progress: Mapping[str, Any] | None = None,
     ) -> JobState:
-        """The attempt ended in an error. With `retry` the job is begun again after a while, each time twice as
-        long, until it has failed `attempts_max` times in a row. Gives its state, as `finish` does.
+        """End the attempt with an error, and return the job's state as `finish` does.
 
-        Raises LeaseLost.
+        With `retry` the job is restarted after a delay, which doubles each time, until it has failed `attempts_max` times in
+        a row. Raises LeaseLost.
         """
         return await self._rows.let_go(
             claim, progress, lambda job: self.after_failure(job, failure, retry=retry)
         )
 
     def after_failure(self, job: Job, failure: str, *, retry: bool = True) -> Outcome:
-        """What becomes of a job whose attempt ended in an error, as `fail` says."""
+        """Return the outcome for a job whose attempt ended in an error, by the rules of `fail`."""
         return rules.failed(job, failure, retry=retry, first_wait_ms=self._limits.job_backoff_ms)
 
     def once_more(self) -> Outcome:
-        """What becomes of a job that has not failed, and has to be begun again to see whether anything is left."""
+        """Return the outcome for a job that did not fail, and runs again in case work is left."""
         return Outcome(state=JobState.QUEUED, wait_ms=self._limits.job_backoff_ms)
 
     async def save_parts(self, claim: Claim, parts: Sequence[JobPart]) -> None:
-        """Store how far parts of the job are, all of them or none. Raises LeaseLost, ValidationFailed."""
+        """Store the progress of parts of the job, all of them or none.
+
+        Raises LeaseLost, ValidationFailed.
+        """
         if len(parts) > limits.JOB_PARTS_PER_CALL:
             raise ValidationFailed(f"At most {limits.JOB_PARTS_PER_CALL} parts at once.")
         await self._rows.save_parts(claim, parts)

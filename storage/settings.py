@@ -1,4 +1,4 @@
-"""What the storage room needs to know. The front door reads the environment and hands this in."""
+"""Settings of storage, which the API reads from the environment and passes in."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -9,18 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field
 Durability = Literal["always", "everysec"]
 
 S3_OPTIONS = ("region", "endpoint_override", "scheme")
-"""What the query of an archive's URL may say of its bucket."""
+"""Options of a bucket in the query of an archive's URL."""
 
 
 class StorageSettings(BaseModel):
-    """Where the two stores are, and how they are used.
+    """Addresses of the two stores, and how they are used.
 
     `durability` is a named property of the deployment: with `always` an acknowledged write is on disk,
     with `everysec` a power cut may lose the last second or two. `archive_url` is the archive's root, a
-    directory (`file:///…`) or a place in an object store (`s3://bucket/prefix`); without one nothing is
-    archived, and streams keep everything hot. `secret_keys` encrypt what must be kept secret and used again, as
-    `storage.access.secret_box` says; without any, nothing of that kind can be kept. `webhook_allow` is where webhooks
-    may go beside the public internet, in the words of `storage.domain.access.egress`.
+    directory (`file:///…`) or a path in an object store (`s3://bucket/prefix`); without one nothing is
+    archived, and streams keep everything hot. `secret_keys` encrypt secrets that must be used again
+    (`storage.access.secret_box`); without any, no such secret can be stored. `webhook_allow` are the destinations of webhooks
+    allowed beside the public internet, in the syntax of `storage.domain.access.egress`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -35,23 +35,32 @@ class StorageSettings(BaseModel):
 
 
 class AddressUnusable(ValueError):
-    """The address of a store has an option that its driver does not know, or cannot read."""
+    """A store's address has an option that its driver does not support, or cannot parse."""
 
 
 def check_redis_url(url: str) -> None:
-    """Raise ValueError for what is no address of a Valkey or Redis. It does not repeat the address: that may hold a password."""
+    """Raise ValueError for an invalid Valkey or Redis address.
+
+    The error does not repeat the address, which may contain a password.
+    """
     _check(url, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
 
 
 def check_database_url(url: str) -> None:
-    """As `check_redis_url`, for a Postgres. A driver that the scheme names, as SQLAlchemy has it, is passed over."""
+    """Raise ValueError for an invalid Postgres address, without repeating it.
+
+    A driver in the scheme, as SQLAlchemy has it, is ignored.
+    """
     kind, _, rest = url.partition("://")
     address = f"{kind.partition('+')[0]}://{rest}"
     _check(address, ("postgresql", "postgres"), "postgresql://user:password@host:5432/database")
 
 
 def check_archive_url(url: str) -> None:
-    """Raise ValueError for what names neither a directory nor a bucket, as `storage.parquet.object_store` reads them."""
+    """Raise ValueError for a URL that names neither a directory nor a bucket.
+
+    `storage.parquet.object_store` reads these URLs.
+    """
     _check(url, ("file", "s3"), "file:///directory or s3://bucket/prefix")
     parts = urlsplit(url)
     has_path = parts.path.startswith("/") and parts.path != "/"
@@ -66,7 +75,7 @@ def check_archive_url(url: str) -> None:
 def _check(url: str, schemes: Collection[str], example: str) -> None:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError for what is no number
+        _ = parts.port  # raises ValueError for a port that is not a number
     except ValueError:
         parts = None
     if parts is None or parts.fragment or parts.netloc.count("@") > 1:

@@ -121,7 +121,7 @@ class _Part(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> Iterator[Span]:
-        """Return the offsets that no entry has."""
+        """The offsets that no entry has."""
         edge = self.first
         for entry in self.entries:
             if entry.first > edge:

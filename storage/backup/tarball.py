@@ -23,7 +23,7 @@ def bundle(folder: Path, target: Path) -> None:
         tarfile.open(fileobj=file, mode="w") as tar,
     ):
         places = sorted(place for place in folder.rglob("*") if place.is_file())
-        for place in sorted(places, key=lambda one: one.name != MANIFEST):
+        for place in sorted(places, key=lambda path: path.name != MANIFEST):
             tar.add(place, place.relative_to(folder).as_posix(), recursive=False)
         tar.close()
         file.flush()

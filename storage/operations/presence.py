@@ -119,7 +119,7 @@ class NoSockets:
         return ()
 
     async def close(self, sockets: Sequence[str]) -> None:
-        """As Holder."""
+        """Do nothing: there are no sockets."""
 
 
 _NO_SOCKETS = NoSockets()

@@ -92,7 +92,7 @@ class Policy:
                 lease.left -= units
 
     def give_back(self, cost: Cost) -> None:
-        """Return a cost that was not spent after all."""
+        """Give the leases back a cost that was not spent after all."""
         for lease, units in zip(self.leases, cost, strict=True):
             if lease is not None:
                 lease.left += units
@@ -256,7 +256,7 @@ class Plan:
         return True
 
     def _give_back(self, cost: Cost, refusing: Lease) -> None:
-        """Return a cost to the leases before the one that refused it."""
+        """Give a cost back to the leases before the one that refused it."""
         for place, lease in self._leases:
             if lease is refusing:
                 return

@@ -33,7 +33,7 @@ class Registrations:
 
     @property
     def known_secret(self) -> bytes | None:
-        """Return the shared secret if it has been read."""
+        """The shared secret if it has been read."""
         return self._secret
 
     def now_ms(self) -> int:

@@ -108,7 +108,7 @@ def _begin(ring: Ring, slot: int) -> int:
 
 
 def _within(ring: Ring, slot: int, ticks: Iterable[int]) -> list[int]:
-    """Yield the slots among `ticks` that lie in the same slot of a longer ring as `slot`."""
+    """Return the slots among `ticks` that lie in the same slot of a longer ring as `slot`."""
     begin = _begin(ring, slot)
     return [tick for tick in ticks if tick * FINEST.step_ms >= begin]
 
