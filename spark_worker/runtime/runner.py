@@ -2,7 +2,7 @@
 
     claim ──▶ handler runs ──┬─ returns ───────────▶ finish
        ▲        │ heartbeats ├─ raises ────────────▶ fail: again after a while, or never
-       │        ▼            └─ was told to stop ──▶ give back
+       │        ▼            └─ is to stop ───────▶ give back
        └── room for another         (paused, cancelled, the lease lost, the worker ends)
 
 Of an attempt whose lease is lost nothing more is written; its thread may take a while to notice, and is harmless,
